@@ -1,0 +1,18 @@
+"""Badges: what a reader must know before believing a table. Every table and page carries them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Convention = Literal["paper", "sound"]
+
+
+class Badges(msgspec.Struct, frozen=True, kw_only=True):
+    """Where numbers come from. ``biases`` are the panel's known flaws, in plain words."""
+
+    data: Literal["real", "synthetic"]
+    convention: Convention
+    model: Literal["none", "scripted", "replayed", "live"] = "none"
+    biases: tuple[str, ...] = ()

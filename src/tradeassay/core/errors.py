@@ -1,0 +1,92 @@
+"""Errors, named by the boundary that was crossed. Each says what to do next.
+
+The command line shows any :class:`TradeassayError` as one line without a traceback. Anything else
+that escapes is a bug in tradeassay and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class TradeassayWarning(UserWarning):
+    """Something the user should know but that does not change a number."""
+
+
+class TradeassayError(Exception):
+    """Base of every expected failure.
+
+    ``message`` names the thing that is wrong, ``mend`` says what to do about it.
+    """
+
+    def __init__(self, message: str, *, mend: str | None = None) -> None:
+        self.message = message
+        self.mend = mend
+        super().__init__(f"{message} ({mend})" if mend else message)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        # Exceptions cross process boundaries in the runner; keyword arguments must survive pickling.
+        return _rebuild, (type(self), self.message, self.mend)
+
+
+def _rebuild(cls: type[TradeassayError], message: str, mend: str | None) -> TradeassayError:
+    return cls(message, mend=mend)
+
+
+class UserError(TradeassayError):
+    """A wrong name, flag, file or value that the caller must fix."""
+
+
+class MissingExtra(UserError):
+    """An optional part was asked for and is not installed."""
+
+
+class DataError(TradeassayError):
+    """Data is missing, broken or not what its manifest says."""
+
+
+class FutureDataError(DataError):
+    """Somebody asked for a datum that was not known at the view's clock."""
+
+
+class DataRefused(DataError):
+    """The data doctor found faults and loading was not told to go on."""
+
+
+class SourceError(DataError):
+    """A data vendor answered with an error, too late, or in another shape than expected."""
+
+
+class AgentError(TradeassayError):
+    """An agent raised, timed out or answered something that is no decision."""
+
+
+class ModelError(TradeassayError):
+    """A language model could not be reached or gave no usable answer."""
+
+
+class SandboxError(TradeassayError):
+    """Untrusted code could not be run safely."""
+
+
+class ExchangeError(TradeassayError):
+    """The exchange was asked something impossible. (A refused order is an event, not an error.)"""
+
+
+class LedgerError(TradeassayError):
+    """An accounting identity does not hold. Never caught: wrong money is worse than no result."""
+
+
+class RunError(TradeassayError):
+    """A recorded run cannot be started, resumed, verified or read."""
+
+
+def require(module: str, extra: str) -> object:
+    """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it is absent."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"this needs the package '{module.split('.')[0]}', which is not installed",
+            mend=f"pip install 'tradeassay[{extra}]'",
+        ) from error

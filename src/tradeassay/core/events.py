@@ -1,0 +1,200 @@
+"""History: a tagged union of immutable events. The account's state is their replay, nothing else.
+
+Signs: ``quantity`` in a :class:`Filled` is positive for a buy and negative for a sale. Every ``cash``
+is the exact change of the cash account, so that summing ``cash`` over a journal gives the balance.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.orders import Decision
+
+RejectReason = Literal[
+    "unknown_symbol",
+    "not_in_universe",
+    "bad_amount",
+    "bad_price",
+    "side_contradicts_target",
+    "no_change",
+    "suspended",
+    "not_listed",
+    "no_price",
+    "limit_up",
+    "limit_down",
+    "t_plus_1",
+    "lot",
+    "below_minimum",
+    "insufficient_cash",
+    "insufficient_shares",
+    "no_shorting",
+    "no_borrow",
+    "margin",
+    "max_weight",
+    "max_positions",
+    "no_volume",
+    "expired_contract",
+    "unsupported",
+]
+
+
+class Deposited(msgspec.Struct, frozen=True, tag="deposited"):
+    """Money put into the account at the start."""
+
+    cash: float
+
+
+class Filled(msgspec.Struct, frozen=True, tag="filled"):
+    """A trade. ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments.
+
+    For futures ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price`` includes
+    slippage, ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
+    """
+
+    order_id: str
+    symbol: str
+    quantity: float
+    price: float
+    reference: float
+    fee: float
+    tax: float
+    cash: float
+    forced: bool = False
+
+
+class Rejected(msgspec.Struct, frozen=True, tag="rejected"):
+    """An order, or the rest of one, that the venue refused. Nothing is silently corrected."""
+
+    order_id: str
+    symbol: str
+    reason: RejectReason
+    detail: str
+    quantity: float | None = None
+
+
+class Trimmed(msgspec.Struct, frozen=True, tag="trimmed"):
+    """A fill smaller than asked for (volume participation, lots, cash); the cause is named."""
+
+    order_id: str
+    symbol: str
+    asked: float
+    filled: float
+    reason: RejectReason
+
+
+class Rested(msgspec.Struct, frozen=True, tag="rested"):
+    """A good-till-cancelled order, or its unfilled rest, that waits for a later session."""
+
+    order_id: str
+    symbol: str
+    quantity: float
+
+
+class Expired(msgspec.Struct, frozen=True, tag="expired"):
+    """A limit or stop order whose price was not reached before it ran out."""
+
+    order_id: str
+    symbol: str
+
+
+class DividendPaid(msgspec.Struct, frozen=True, tag="dividend"):
+    """Cash dividend on the ex-date (negative ``cash`` for a short position)."""
+
+    symbol: str
+    per_share: float
+    quantity: float
+    cash: float
+
+
+class SplitApplied(msgspec.Struct, frozen=True, tag="split"):
+    """Shares multiplied by ``ratio``; a fraction that cannot exist is paid out (``cash``)."""
+
+    symbol: str
+    ratio: float
+    quantity: float
+    cash: float
+
+
+class Delisted(msgspec.Struct, frozen=True, tag="delisted"):
+    """A holding paid out at its last price because the name left the exchange."""
+
+    symbol: str
+    quantity: float
+    price: float
+    cash: float
+
+
+class BorrowCharged(msgspec.Struct, frozen=True, tag="borrow"):
+    """Fee for a borrowed (short) position, one session."""
+
+    symbol: str
+    cash: float
+
+
+class InterestCharged(msgspec.Struct, frozen=True, tag="interest"):
+    """Interest on a negative cash balance of a margin account, one session."""
+
+    cash: float
+
+
+class Settled(msgspec.Struct, frozen=True, tag="settled"):
+    """Daily futures settlement: the position is marked to ``price`` and the difference moves cash."""
+
+    symbol: str
+    quantity: float
+    price: float
+    cash: float
+
+
+class Rolled(msgspec.Struct, frozen=True, tag="rolled"):
+    """An expiring futures position was replaced by the next contract (its two fills precede this)."""
+
+    symbol: str
+    into: str
+    quantity: float
+
+
+class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call"):
+    """Equity fell below the maintenance requirement; forced fills follow."""
+
+    equity: float
+    required: float
+
+
+class Marked(msgspec.Struct, frozen=True, tag="marked"):
+    """End of session: cash, the value of positions at the marking price, and their sum.
+
+    ``stale`` names held symbols that had no price this session and were marked at the last one.
+    """
+
+    cash: float
+    positions: float
+    nav: float
+    stale: tuple[str, ...] = ()
+
+
+Event = (
+    Deposited | Filled | Rejected | Trimmed | Rested | Expired | DividendPaid | SplitApplied | Delisted
+    | BorrowCharged | InterestCharged | Settled | Rolled | MarginCalled | Marked
+)  # fmt: skip
+
+
+class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``events.jsonl``: what was decided in a session and what became of it.
+
+    ``opening`` holds what happened before the decision (splits, dividends, delistings), ``events``
+    what followed it, the last being :class:`Marked`.
+    """
+
+    step: int
+    session: str
+    decided_at: int
+    opening: tuple[Event, ...]
+    decision: Decision
+    events: tuple[Event, ...]
+
+
+ENCODER = msgspec.json.Encoder()
+STEP_DECODER = msgspec.json.Decoder(StepRecord)

@@ -1,0 +1,30 @@
+"""Content hashes. Equal content, equal hash, on any machine."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+def sha256_bytes(content: bytes) -> str:
+    """Return the SHA-256 of bytes, in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """Encode a struct or plain value with sorted keys, so that equal values give equal bytes."""
+    return msgspec.json.encode(value, order="sorted")
+
+
+def sha256_of(value: Any) -> str:
+    """Return the SHA-256 of a value's canonical JSON."""
+    return sha256_bytes(canonical_json(value))

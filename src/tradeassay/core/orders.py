@@ -1,0 +1,57 @@
+"""What an agent says: orders, and the decision that carries them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Side = Literal["BUY", "SELL"]
+Unit = Literal["shares", "dollars", "target_weight", "target_value", "target_shares"]
+"""How an order's ``amount`` is meant.
+
+``shares`` and ``dollars`` trade that much. The ``target_*`` units bring the position to a share of
+NAV, to a value or to a number of shares; their side follows from the difference.
+"""
+OrderKind = Literal["market", "limit", "stop"]
+TimeInForce = Literal["day", "gtc"]
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One wish to trade. ``side`` may be omitted for target units only.
+
+    If ``side`` is given with a target, it must agree with the difference, or the exchange rejects
+    the order: a "BUY" to a weight below the present one is a mistake, not a sale.
+    Short positions are negative targets or sales beyond the holding, where the venue allows them.
+    """
+
+    symbol: str
+    amount: float
+    unit: Unit = "shares"
+    side: Side | None = None
+    kind: OrderKind = "market"
+    limit_price: float | None = None
+    stop_price: float | None = None
+    tif: TimeInForce = "day"
+    confidence: float | None = None
+    reason: str = ""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that went wrong while deciding; ``kind`` is a counted category (``schema``, ``agent`` ...)."""
+
+    kind: str
+    detail: str
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent's answer for one session.
+
+    ``status``: ``ok`` = the agent answered (no orders means it abstained); ``failed`` = no usable
+    answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
+    """
+
+    orders: tuple[Order, ...] = ()
+    reason: str = ""
+    status: Literal["ok", "failed"] = "ok"
+    failures: tuple[Failure, ...] = ()

@@ -1,0 +1,74 @@
+"""The one extension door: a decorator for code, an entry point for packages.
+
+Built-ins use the same door as everybody else. A duplicate name is refused, an unknown one gets
+"did you mean". Entry-point groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...): the entry
+point's name is the registered name, its object is what the decorator would have been put on.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from tradeassay.core.errors import UserError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Named things of one kind, e.g. agents."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._items: dict[str, T] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Return a decorator that files its object under ``name``; raises :class:`UserError` on a duplicate."""
+
+        def file(item: T) -> T:
+            self.add(name, item)
+            return item
+
+        return file
+
+    def add(self, name: str, item: T) -> None:
+        """File ``item`` under ``name``; raises :class:`UserError` when the name is taken."""
+        if name in self._items:
+            raise UserError(f"{self.kind} '{name}' is registered twice", mend="give one of them another name")
+        self._items[name] = item
+
+    def get(self, name: str) -> T:
+        """Return the thing called ``name``; raises :class:`UserError` with near names when there is none."""
+        if name not in self._items:
+            self._load_plugins()
+        try:
+            return self._items[name]
+        except KeyError:
+            pass
+        near = difflib.get_close_matches(name, self._items, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self.names()) or 'none'}"
+        raise UserError(f"no {self.kind} '{name}'", mend=hint) from None
+
+    def names(self) -> tuple[str, ...]:
+        """Return all registered names, sorted."""
+        self._load_plugins()
+        return tuple(sorted(self._items))
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """Yield (name, thing), sorted by name."""
+        for name in self.names():
+            yield name, self._items[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._load_plugins()
+        return name in self._items
+
+    def _load_plugins(self) -> None:
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=f"tradeassay.{self.kind}s"):
+            self.add(point.name, point.load())

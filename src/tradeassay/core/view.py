@@ -1,0 +1,122 @@
+"""What can be known now: the read-only contract of an as-of view, and one session's bars for an exchange.
+
+``data.AsOfView`` implements :class:`MarketView`; ``masking`` wraps one. Agents depend on this protocol
+only, so they cannot reach a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import Instant
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Days = NDArray[np.datetime64]
+
+Field = Literal["open", "high", "low", "close", "volume", "amount"]
+FIELDS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
+Frequency = Literal["1d", "1m"]
+Adjustment = Literal["none", "split", "total"]
+"""``none`` = as traded; ``split`` = splits undone; ``total`` = splits and dividends, as of the clock."""
+
+
+class MarketView(Protocol):
+    """Everything readable at one instant, and nothing later.
+
+    Columns are the instruments listed by now, in a fixed order: an instrument never changes its
+    column, later listings are appended. All arrays are read-only. Anything dated after
+    :attr:`clock` raises :class:`~tradeassay.core.errors.FutureDataError`.
+    """
+
+    @property
+    def clock(self) -> Instant:
+        """The present of this view."""
+        ...
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Instruments listed so far (delisted ones keep their column), in column order."""
+        ...
+
+    def column(self, symbol: str) -> int:
+        """Return a symbol's column; raises :class:`~tradeassay.core.errors.DataError` if unknown by now."""
+        ...
+
+    def instrument(self, symbol: str) -> Instrument:
+        """Return the facts about one instrument."""
+        ...
+
+    def sessions(self, lookback: int | None = None) -> Days:
+        """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
+        ...
+
+    def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none.
+
+        Fewer than ``lookback`` rows come back when history is shorter.
+        """
+        ...
+
+    def opens(self) -> Floats | None:
+        """Return today's opening prices as traded when the session has opened by now, else None."""
+        ...
+
+    def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
+        """Return the last completed minute bars of one symbol: their closing instants and fields."""
+        ...
+
+    def tradable(self) -> Bools:
+        """Return which columns are listed and were not suspended in the last known state."""
+        ...
+
+    def members(self, index: str) -> tuple[str, ...]:
+        """Return an index's members as of now, in column order."""
+        ...
+
+    def index_levels(self, index: str, lookback: int | None = None) -> Floats:
+        """Return the completed closing levels of an index, oldest first."""
+        ...
+
+    def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
+        """Return the figures known by now, oldest first."""
+        ...
+
+    def news(
+        self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
+    ) -> tuple[NewsItem, ...]:
+        """Return items published in (since, clock], newest first."""
+        ...
+
+    def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
+        """Return corporate actions that became known in (since, clock]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBars:
+    """One session as an exchange needs it; every array has one entry per column.
+
+    ``trading`` is False where a name is suspended or not listed. ``prev_close`` is the previous close
+    *adjusted for today's corporate actions*, which is what price limits refer to.
+    """
+
+    session: str
+    row: int
+    symbols: tuple[str, ...]
+    instruments: tuple[Instrument, ...]
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+    amount: Floats
+    prev_close: Floats
+    trading: Bools
