@@ -1,0 +1,31 @@
+# Everything goes into a virtual environment beside this file; nothing else on the machine is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check docs lock wheel clean
+demo: .venv/.runtime     ## rule-based agents on three markets, a leaderboard and report.html
+	$(BIN)/tradeassay demo
+test: .venv/.test        ## style, types, import contracts and all tests
+	scripts/system-packages
+	$(MAKE) check
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+check: .venv/.test       ## only style, types and import contracts
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+docs: .venv/.test        ## the manual, into site/
+	$(BIN)/mkdocs build --strict
+wheel: .venv/.test       ## build the wheel, install it into an empty environment elsewhere, run the demo from it
+	scripts/check-wheel
+lock:                    ## renew the pinned dependencies
+	scripts/lock
+clean:
+	rm -rf .venv site dist
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+.venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q -r requirements/runtime.txt && $(BIN)/python -m pip install -q --no-deps -e .
+	touch $@
+.venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q -r requirements/test.txt && $(BIN)/python -m pip install -q --no-deps -e .
+	touch $@ .venv/.runtime
