@@ -1,0 +1,39 @@
+"""The command line: one file per noun, each body one call into the library.
+
+Results go to stdout, prose and progress to stderr, so that ``--json`` output can be piped.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tradeassay.cli._group import root
+from tradeassay.core.errors import TradeassayError
+
+__all__ = ["main", "root"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return the exit status; installed as ``tradeassay``."""
+    import click
+
+    try:
+        status = root.main(args=argv, prog_name="tradeassay", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        return 130
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except TradeassayError as error:
+        click.echo(f"error: {error.message}", err=True)
+        if error.mend:
+            click.echo(f"  try: {error.mend}", err=True)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return status if isinstance(status, int) else 0

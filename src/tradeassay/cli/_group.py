@@ -1,0 +1,67 @@
+"""The root command. Its parts are imported when they are called, which keeps ``--help`` fast."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from tradeassay import __version__
+
+# name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
+_COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("demo", "demo", "Rule-based agents on three markets; a leaderboard and a report, no key."),
+    "run": ("run", "run", "Run agents over benchmarks and score them."),
+    "plan": ("plan", "plan", "Say what a run would cost before it is started."),
+    "resume": ("resume", "resume", "Continue a stopped run; the result has the same bytes."),
+    "verify": ("verify", "verify", "Check a recorded run: hashes, money, fills, rules, scores."),
+    "compare": ("compare", "compare", "Put two runs side by side, with a paired test."),
+    "report": ("report", "report", "Show a run's leaderboard and write its HTML page."),
+    "data": ("data", "data", "List, get, fetch, import and examine market data."),
+    "agents": ("agents", "agents", "List the agents that can trade."),
+    "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
+    "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules that are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the command names in the order of the table above."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(f"tradeassay.cli.{module}"), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve a command; an unknown one gets near names."""
+        import difflib
+
+        name = args[0]
+        if name not in _COMMANDS:
+            near = difflib.get_close_matches(name, _COMMANDS, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else "see tradeassay --help"
+            raise click.UsageError(f"no command '{name}' ({hint})", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command list without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="tradeassay")
+def root() -> None:
+    """What is a trading model's result made of: skill, luck, style, leaked future, or memory?
+
+    tradeassay evaluates and paper-trades. It never sends a real order.
+    """
