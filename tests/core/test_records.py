@@ -1,0 +1,70 @@
+"""Events, decisions, measures and hashes: what is written is what is read."""
+
+import pickle
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import DataError, MissingExtra, TradeassayError, require
+from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Marked, Rejected, StepRecord
+from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.orders import Decision, Order
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(amount=finite, price=finite, text=st.text(max_size=30))
+def test_a_step_survives_the_journal_to_the_bit(amount: float, price: float, text: str) -> None:
+    events: tuple[Event, ...] = (
+        Filled("0.0", "AAA", amount, price, price, 0.0, 0.0, -price),
+        Rejected("0.1", text, "lot", text),
+        Marked(price, amount, price, ("AAA",)),
+    )
+    decision = Decision(orders=(Order(symbol=text, amount=amount, side="BUY"),), reason=text)
+    record = StepRecord(step=0, session="2025-03-03", decided_at=1, opening=(), decision=decision, events=events)
+    line = ENCODER.encode(record)
+    assert b"\n" not in line
+    assert STEP_DECODER.decode(line) == record
+    assert ENCODER.encode(STEP_DECODER.decode(line)) == line
+
+
+def test_every_event_has_a_tag_of_its_own() -> None:
+    tags = [kind.__struct_config__.tag for kind in Event.__args__]
+    assert len(set(tags)) == len(tags)
+    assert all(kind.__struct_config__.frozen for kind in Event.__args__)
+
+
+def test_records_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Decision().reason = "later"  # type: ignore[misc]
+
+
+def test_a_measure_has_a_value_or_a_reason_never_both_or_neither() -> None:
+    assert not_scored("no index").value is None
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Measure(value=None)
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Measure(value=1.0, reason="why")
+
+
+def test_canonical_json_does_not_depend_on_key_order() -> None:
+    assert canonical_json({"b": 1, "a": 2}) == canonical_json({"a": 2, "b": 1}) == b'{"a":2,"b":1}'
+    assert sha256_of({"b": 1, "a": 2}) == sha256_of({"a": 2, "b": 1})
+    assert sha256_of(1.0) != sha256_of(1.5)
+
+
+def test_errors_keep_their_mend_across_processes() -> None:
+    error = pickle.loads(pickle.dumps(DataError("no file x", mend="make one")))
+    assert type(error) is DataError
+    assert (error.message, error.mend) == ("no file x", "make one")
+    assert str(error) == "no file x (make one)"
+
+
+def test_a_missing_extra_is_named() -> None:
+    with pytest.raises(MissingExtra, match=r"pip install 'tradeassay\[moon\]'"):
+        require("no_such_module_anywhere", "moon")
+    assert require("msgspec", "moon") is msgspec
+    assert issubclass(MissingExtra, TradeassayError)
