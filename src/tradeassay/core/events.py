@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.orders import Decision
+from tradeassay.core.terms import AccountTerms
 
 RejectReason = Literal[
     "unknown_symbol",
@@ -40,17 +41,18 @@ RejectReason = Literal[
 ]
 
 
-class Deposited(msgspec.Struct, frozen=True, tag="deposited"):
-    """Money put into the account at the start."""
+class Deposited(msgspec.Struct, frozen=True, tag="deposited", omit_defaults=True):
+    """Money put into the account at the start, and the terms it is kept under."""
 
     cash: float
+    terms: AccountTerms = AccountTerms()
 
 
-class Filled(msgspec.Struct, frozen=True, tag="filled"):
+class Filled(msgspec.Struct, frozen=True, tag="filled", omit_defaults=True):
     """A trade. ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments.
 
-    For futures ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price`` includes
-    slippage, ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
+    For futures (``margined``) ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price``
+    includes slippage, ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
     """
 
     order_id: str
@@ -62,6 +64,8 @@ class Filled(msgspec.Struct, frozen=True, tag="filled"):
     tax: float
     cash: float
     forced: bool = False
+    multiplier: float = 1.0
+    margined: bool = False
 
 
 class Rejected(msgspec.Struct, frozen=True, tag="rejected"):
@@ -109,7 +113,7 @@ class DividendPaid(msgspec.Struct, frozen=True, tag="dividend"):
 
 
 class SplitApplied(msgspec.Struct, frozen=True, tag="split"):
-    """Shares multiplied by ``ratio``; a fraction that cannot exist is paid out (``cash``)."""
+    """Shares multiplied by ``ratio`` to ``quantity``; a fraction that cannot exist is paid out (``cash``)."""
 
     symbol: str
     ratio: float
@@ -140,7 +144,7 @@ class InterestCharged(msgspec.Struct, frozen=True, tag="interest"):
 
 
 class Settled(msgspec.Struct, frozen=True, tag="settled"):
-    """Daily futures settlement: the position is marked to ``price`` and the difference moves cash."""
+    """Futures settlement, daily and before each fill: marked to ``price``, the difference moves cash."""
 
     symbol: str
     quantity: float
@@ -163,16 +167,18 @@ class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call"):
     required: float
 
 
-class Marked(msgspec.Struct, frozen=True, tag="marked"):
+class Marked(msgspec.Struct, frozen=True, tag="marked", omit_defaults=True):
     """End of session: cash, the value of positions at the marking price, and their sum.
 
     ``stale`` names held symbols that had no price this session and were marked at the last one.
+    ``marks`` holds the marking price of every held symbol, in the order the positions were opened.
     """
 
     cash: float
     positions: float
     nav: float
     stale: tuple[str, ...] = ()
+    marks: dict[str, float] = {}
 
 
 Event = (
