@@ -1,0 +1,47 @@
+"""Equal-weight buy and hold: the baseline that most models do not beat."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tradeassay.agents.history import buyable
+from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.agents.rule import Buffer, Rule
+from tradeassay.agents.trades import trades_towards
+from tradeassay.core.agent import Observation
+from tradeassay.core.orders import Decision
+
+
+class EqualWeightConfig(AgentConfig, frozen=True, kw_only=True):
+    """How much stays in cash on the day of the purchase."""
+
+    buffer: Buffer = 0.02
+
+
+@agents.register("equal-weight")
+class EqualWeight(Rule[EqualWeightConfig]):
+    """Buys the same amount of every name that trades on the first session, then never trades again.
+
+    Dividends and pay-outs stay in cash. Should the account come to hold nothing (every order of the first
+    session was refused, or every holding left the exchange), it buys once more.
+    """
+
+    summary: ClassVar[str] = "buys the whole universe in equal amounts once, then holds"
+    Config: ClassVar[type[AgentConfig]] = EqualWeightConfig
+
+    def decide(self, observation: Observation) -> Decision:
+        """Buy once, then hold."""
+        if observation.account.positions:
+            return _HOLDS
+        can = buyable(observation)
+        names = [symbol for symbol, ok in zip(observation.universe, can.tolist(), strict=True) if ok]
+        if not names:
+            return Decision(reason="no name of the universe has a price yet")
+        targets = dict.fromkeys(names, 1.0 / len(names))
+        orders = trades_towards(observation, targets, buffer=self.config.buffer, band=0.0)
+        if not orders:
+            return Decision(reason="the account cannot pay for one lot of any name")
+        return Decision(orders=orders, reason="buys equal amounts of every name")
+
+
+_HOLDS = Decision(reason="holds")

@@ -1,0 +1,64 @@
+"""Reading the past out of an observation, for rules: nothing here can see beyond the view's clock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeassay.core.agent import Observation
+from tradeassay.core.view import Bools, Floats
+
+PATIENCE = 5
+"""A name without a bar on the day asked for is read up to this many sessions earlier."""
+
+
+def known_prices(observation: Observation) -> Floats:
+    """Return the latest price of every column of the view; NaN where the last session had none."""
+    view = observation.view
+    opens = view.opens()
+    if opens is not None:
+        last = view.sessions(1)
+        if len(last) == 0 or str(last[-1]) != observation.session:
+            return opens
+    closes = view.bars("close", 1)
+    return closes[-1] if len(closes) else np.full(len(view.symbols), np.nan)
+
+
+def row_as_of(bars: Floats, row: int) -> Floats:
+    """Return one row of ``bars``; a missing value is taken from up to :data:`PATIENCE` rows before it."""
+    found: Floats = bars[row]
+    missing = np.isnan(found)
+    if not missing.any():
+        return found
+    filled: Floats = found.copy()
+    for earlier in range(row - 1, max(row - 1 - PATIENCE, -1), -1):
+        filled[missing] = bars[earlier][missing]
+        missing = np.isnan(filled)
+        if not missing.any():
+            break
+    return filled
+
+
+def buyable(observation: Observation) -> Bools:
+    """Return which names of the universe can be traded and have a price, in the order of the universe."""
+    columns = observation.columns
+    mask: Bools = observation.view.tradable()[columns] & (known_prices(observation)[columns] > 0.0)
+    return mask
+
+
+def returns(observation: Observation, sessions: int) -> Floats | None:
+    """Return the last daily returns of the universe, shape (sessions, names); None when history is shorter.
+
+    Dividends are included. NaN where a name has no bar on the day or the day before.
+    """
+    closes = observation.view.bars("close", sessions + 1, adjust="total")
+    if len(closes) <= sessions:
+        return None
+    closes = closes[:, observation.columns]
+    changes: Floats = closes[1:] / closes[:-1] - 1.0
+    return changes
+
+
+def best(scores: Floats, k: int) -> list[int]:
+    """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
+    order = np.argsort(-scores, kind="stable")
+    return [int(i) for i in order[: min(k, int(np.count_nonzero(~np.isnan(scores))))]]

@@ -1,0 +1,84 @@
+"""12-1 momentum: the winners of the last year, its last month left out, in equal weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tradeassay.agents.history import PATIENCE, best, buyable, row_as_of
+from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
+from tradeassay.core.agent import Observation
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+
+Lookback = Annotated[int, Meta(ge=2, description="sessions back at which the measured period starts")]
+Skip = Annotated[
+    int, Meta(ge=1, description="sessions back at which the measured period ends (1 = the last close)")
+]
+
+
+class MomentumConfig(PortfolioConfig, frozen=True, kw_only=True):
+    """How many names, and which stretch of the past ranks them."""
+
+    k: Annotated[int, Meta(ge=1, description="names to hold")] = 20
+    keep: Annotated[
+        int, Meta(ge=0, description="a held name stays while it ranks this high (never stricter than k)")
+    ] = 40
+    lookback: Lookback = 252
+    skip: Skip = 21
+
+
+@agents.register("momentum-12-1")
+class Momentum(Rebalancer[MomentumConfig]):
+    """Ranks the universe by close[-skip] / close[-lookback] - 1 and holds the ``k`` best in equal weights."""
+
+    summary: ClassVar[str] = "holds the winners of the past year without its last month, equal weights"
+    Config: ClassVar[type[AgentConfig]] = MomentumConfig
+
+    def __init__(self, config: MomentumConfig) -> None:
+        super().__init__(config)
+        check_period(config.lookback, config.skip)
+
+    def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
+        """Return equal weights for the winners."""
+        config = self.config
+        scores = momentum(observation, config.lookback, config.skip)
+        if isinstance(scores, Abstain):
+            return scores
+        chosen = rotate(observation, scores, config.k, config.keep)
+        if not chosen:
+            return Abstain("no name of the universe has a momentum yet")
+        return dict.fromkeys(chosen, 1.0 / config.k)
+
+
+def check_period(lookback: int, skip: int) -> None:
+    """Raise :class:`UserError` unless the measured period has a length."""
+    if skip >= lookback:
+        raise UserError(f"momentum from {lookback} to {skip} sessions back is empty", mend="make skip < lookback")
+
+
+def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abstain:
+    """Return the universe's past returns, NaN where unknown or untradable now; abstain on a short history."""
+    closes = observation.view.bars("close", lookback + PATIENCE)
+    rows = len(closes)
+    if rows < lookback:
+        return Abstain(f"needs {lookback} sessions of history, has {rows}")
+    columns = observation.columns
+    start = row_as_of(closes, rows - lookback)[columns]
+    end = row_as_of(closes, rows - skip)[columns]
+    scores: Floats = end / start - 1.0
+    scores[~buyable(observation)] = float("nan")
+    return scores
+
+
+def rotate(observation: Observation, scores: Floats, k: int, keep: int) -> list[str]:
+    """Return at most ``k`` names: those held that still rank in the first ``keep``, then the best others."""
+    universe = observation.universe
+    ranked = [universe[i] for i in best(scores, max(k, keep))]
+    held = observation.account.positions
+    staying = [name for name in ranked if name in held][:k]
+    fresh = [name for name in ranked[:k] if name not in held]
+    return staying + fresh[: k - len(staying)]

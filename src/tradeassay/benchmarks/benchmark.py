@@ -1,0 +1,46 @@
+"""A benchmark: a frozen statement of what is played, on which data, under which rules, against what."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradeassay.benchmarks.daily import DayConfig
+from tradeassay.core.badges import Convention
+from tradeassay.core.registry import Registry
+from tradeassay.market import MarketConfig
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark. Whatever changes a score changes the version at the end of ``id``.
+
+    ``dataset`` is the data set played unless a run names another; ``baseline`` the agent results are compared
+    with. The index and the sessions of a year are part of ``market``.
+    """
+
+    id: str
+    title: str
+    description: str
+    dataset: str
+    market: MarketConfig
+    baseline: str = "equal-weight"
+    convention: Convention = "sound"
+    day: DayConfig = DayConfig()
+
+    @property
+    def index(self) -> str | None:
+        """The index results are compared with, if the market has one."""
+        return self.market.index
+
+    @property
+    def periods_per_year(self) -> int:
+        """Sessions in a year, for annualising."""
+        return self.market.periods_per_year
+
+    def rules_text(self) -> str:
+        """Return the rules in plain language, as generated from this very configuration."""
+        from tradeassay.benchmarks.rules_text import rules_text
+
+        return rules_text(self)
+
+
+benchmarks: Registry[Benchmark] = Registry("benchmark")

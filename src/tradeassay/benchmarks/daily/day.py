@@ -1,0 +1,49 @@
+"""One trading day as a sans-I/O generator: ask, check the answer, ask again with the reason, give up and count it.
+
+The generator does no input or output. A rule, a model or a test sends it the answers; retry and failure rules
+therefore exist once, whoever answers.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tradeassay.benchmarks.daily.check import complaint
+from tradeassay.core.agent import AskDecision, DayProtocol, Observation
+from tradeassay.core.orders import Decision, Failure
+
+
+class DayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How patient a day is. ``max_orders`` protects the journal from an agent that runs wild."""
+
+    attempts: Annotated[int, Meta(ge=1)] = 3
+    max_orders: Annotated[int, Meta(ge=1)] = 2_000
+
+
+DEFAULT = DayConfig()
+
+
+def day(observation: Observation, config: DayConfig = DEFAULT) -> DayProtocol:
+    """Ask for one decision and return it.
+
+    An answer that is malformed goes back with the reason, up to ``config.attempts`` times in all; then the day
+    ends with ``status="failed"``. Every refused attempt is kept in ``failures``, also when a later one was good.
+    An answer that itself says ``failed`` (the agent broke or cannot play here) is final.
+    """
+    failures: list[Failure] = []
+    feedback: str | None = None
+    for attempt in range(1, config.attempts + 1):
+        reply = yield AskDecision(observation, attempt, feedback)
+        wrong = complaint(reply, observation, config.max_orders)
+        if wrong is None:
+            return reply if not failures else _with_failures(reply, failures)
+        failures.append(wrong)
+        feedback = f"{wrong.detail} (attempt {attempt} of {config.attempts})"
+    return Decision(status="failed", reason="no usable answer", failures=tuple(failures))
+
+
+def _with_failures(reply: Decision, failures: list[Failure]) -> Decision:
+    return msgspec.structs.replace(reply, failures=(*failures, *reply.failures))

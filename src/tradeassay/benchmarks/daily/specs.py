@@ -1,0 +1,64 @@
+"""The daily benchmarks: one decision per session in three synthetic markets and one real panel."""
+
+from __future__ import annotations
+
+from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
+from tradeassay.market import MarketConfig
+
+DAILY_US = Benchmark(
+    id="daily-us-v1",
+    title="US stocks, daily, synthetic",
+    description=(
+        "A seeded synthetic US market with regimes, style factors, news, dividends, splits and index changes. "
+        "Nobody can remember its prices, and what skill there is to find was planted and is known."
+    ),
+    dataset="synthetic/us:7",
+    market=MarketConfig(
+        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2024-01-02", last="2025-12-31",
+        index="IDX", periods_per_year=252,
+    ),
+)  # fmt: skip
+
+DAILY_ASHARE = Benchmark(
+    id="daily-ashare-v1",
+    title="China A-shares, daily, synthetic",
+    description=(
+        "A seeded synthetic A-share market under A-share rules: lots, T+1, price limits by board, suspensions, "
+        "and costs on the selling side. The account is large enough for a lot of every name."
+    ),
+    dataset="synthetic/ashare:7",
+    market=MarketConfig(
+        venue="ashare-v1", universe="IDX", cash=10_000_000.0, first="2024-01-02", last="2025-12-31",
+        index="IDX", periods_per_year=252,
+    ),
+)  # fmt: skip
+
+DAILY_CRYPTO = Benchmark(
+    id="daily-crypto-v1",
+    title="Crypto, daily, synthetic",
+    description=(
+        "A seeded synthetic crypto market that never closes: fractional coins, fat tails, higher costs than "
+        "stocks, and a year of 365 sessions."
+    ),
+    dataset="synthetic/crypto:7",
+    market=MarketConfig(
+        venue="crypto-v1", universe="all", cash=100_000.0, first="2024-01-02", last="2025-12-31",
+        index="IDX", periods_per_year=365,
+    ),
+)  # fmt: skip
+
+DAILY_US_REAL = Benchmark(
+    id="daily-us-real-v1",
+    title="29 US stocks, daily, real prices 2007-2009",
+    description=(
+        "Real daily bars of 29 large US companies through the crisis of 2008: a year of calm, the fall, "
+        "the rebound. Prices come adjusted for splits and dividends from the vendor."
+    ),
+    dataset="fakestockdata",
+    market=MarketConfig(
+        venue="us-v1", universe="all", cash=100_000.0, first="2007-01-03", last="2009-12-31", periods_per_year=252,
+    ),
+)  # fmt: skip
+
+for _benchmark in (DAILY_US, DAILY_ASHARE, DAILY_CRYPTO, DAILY_US_REAL):
+    benchmarks.add(_benchmark.id, _benchmark)

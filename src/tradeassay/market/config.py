@@ -1,0 +1,62 @@
+"""How a market is played: what may be traded, when decisions are made, at which prices they are filled."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import parse_day
+
+Decide = Literal["pre_open", "at_open", "close"]
+"""When an agent is asked: before the open (it knows the bars up to yesterday), right at the open (plus today's
+opening prices), or at the close (it knows today's whole bar)."""
+At = Literal["open", "close"]
+
+
+class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rules of one episode, apart from the data and the agent.
+
+    ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed except index
+    funds. ``first`` and ``last`` bound the sessions that are traded; what lies before them is history.
+    ``max_weight`` and ``max_positions`` limit single names and their number; None is no limit.
+    ``index`` is what results are compared with.
+
+    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price that
+    lies before the decision, and a session cannot be marked at a price older than its fills.
+    """
+
+    venue: str
+    universe: str = "all"
+    cash: float = 1_000_000.0
+    decide: Decide = "pre_open"
+    fill: At = "open"
+    mark: At = "close"
+    first: str
+    last: str
+    max_weight: float | None = None
+    max_positions: int | None = None
+    index: str | None = None
+    periods_per_year: int = 252
+
+    def __post_init__(self) -> None:
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", mend="swap them")
+        if not (self.cash > 0 and math.isfinite(self.cash)):
+            raise UserError(f"an episode cannot start with {self.cash} in cash", mend="give it a positive amount")
+        if self.decide == "close" and self.fill == "open":
+            raise UserError("who decides at the close cannot be filled at the open before it", mend="fill: close")
+        if self.fill == "close" and self.mark == "open":
+            raise UserError("a fill at the close cannot be marked at the open before it", mend="mark: close")
+        if self.max_weight is not None and not 0 < self.max_weight <= 1:
+            raise UserError(f"max_weight {self.max_weight} is no share of NAV", mend="give 0 < max_weight <= 1")
+        if self.max_positions is not None and self.max_positions < 1:
+            raise UserError(
+                f"max_positions {self.max_positions} allows no position", mend="give 1 or more, or none"
+            )
+        if self.periods_per_year < 1:
+            raise UserError(
+                f"a year of {self.periods_per_year} sessions", mend="e.g. 252 for stocks, 365 for crypto"
+            )
