@@ -1,0 +1,71 @@
+"""Arithmetic with the same bits on every CPU.
+
+IEEE 754 fixes the last bit of ``+ - * /``, of square roots, of rounding and of comparisons. It does not fix
+logarithms and exponentials (numpy and the C library choose a variant by CPU), nor the order in which a
+reduction or a matrix product adds. Whatever must be reproducible to the byte uses elementwise operations
+and the functions here, which are made of nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+_LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
+_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+_INV_LN2 = float.fromhex("0x1.71547652b82fep+0")
+_SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
+_LOG_SERIES = tuple(1.0 / (2 * k + 1) for k in range(11))
+_EXP_SERIES = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320, 1 / 362880,
+               1 / 3628800, 1 / 39916800, 1 / 479001600, 1 / 6227020800)  # fmt: skip
+
+
+def log(values: ArrayLike) -> Floats:
+    """Return natural logarithms within 2 ulp; NaN for zero, negative and missing values."""
+    x = np.asarray(values, dtype=np.float64)
+    mantissa, exponent = np.frexp(np.where(x > 0, x, np.nan))
+    small = mantissa < _SQRT_HALF
+    mantissa = np.where(small, mantissa * 2.0, mantissa)
+    power = (exponent - small).astype(np.float64)
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    z = s * s
+    series = np.full_like(s, _LOG_SERIES[-1])
+    for coefficient in reversed(_LOG_SERIES[:-1]):
+        series *= z
+        series += coefficient
+    result: Floats = power * _LN2_HIGH + (2.0 * s * series + power * _LN2_LOW)
+    return result
+
+
+def exp(values: ArrayLike) -> Floats:
+    """Return exponentials within 2 ulp for arguments between -700 and 700."""
+    x = np.asarray(values, dtype=np.float64)
+    power = np.rint(x * _INV_LN2)
+    r = (x - power * _LN2_HIGH) - power * _LN2_LOW
+    series = np.full_like(r, _EXP_SERIES[-1])
+    for coefficient in reversed(_EXP_SERIES[:-1]):
+        series *= r
+        series += coefficient
+    result: Floats = np.ldexp(series, np.nan_to_num(power).astype(np.int32))
+    return result
+
+
+def total(values: Floats, axis: int = -1) -> Floats:
+    """Return sums along ``axis``, added in a fixed tree (neighbours first, an odd last one carried along)."""
+    x = np.moveaxis(values, axis, 0)
+    if x.shape[0] == 0:
+        return np.zeros(x.shape[1:])
+    while x.shape[0] > 1:
+        even = x.shape[0] // 2 * 2
+        pairs = x[0:even:2] + x[1:even:2]
+        x = np.concatenate([pairs, x[even:]]) if even < x.shape[0] else pairs
+    result: Floats = x[0].copy()
+    return result
+
+
+def mean(values: Floats, axis: int = -1) -> Floats:
+    """Return means along ``axis`` (the sum of :func:`total` over the count)."""
+    result: Floats = total(values, axis) / values.shape[axis]
+    return result

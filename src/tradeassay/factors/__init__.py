@@ -1,0 +1,23 @@
+"""The nine style factors as pure array functions: same input, same bits, on any CPU."""
+
+from tradeassay.factors.bars import FactorBars
+from tradeassay.factors.compute import compute, compute_all, latest, latest_all
+from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorDef, definition
+from tradeassay.factors.standardise import standardise, winsorise, zscore
+from tradeassay.factors.stream import FactorStream
+
+__all__ = [
+    "FACTORS",
+    "FACTOR_NAMES",
+    "FactorBars",
+    "FactorDef",
+    "FactorStream",
+    "compute",
+    "compute_all",
+    "definition",
+    "latest",
+    "latest_all",
+    "standardise",
+    "winsorise",
+    "zscore",
+]

@@ -1,0 +1,180 @@
+"""Factor values for every session and name.
+
+The value in row t uses rows up to and including t: it is what is known at the close of session t. Whoever
+needs "strictly before day d" takes the row of the session before d, or the last row of an as-of view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.view import Bools, Floats
+from tradeassay.factors import moments
+from tradeassay.factors.bars import FactorBars
+from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, definition
+from tradeassay.factors.rolling import rolling_max, rolling_sum
+
+_CELLS = 1 << 16
+"""Cells per block: some ten arrays of this size fit into a core's second-level cache."""
+
+SKIPPED = 21
+"""MOM_12_1 leaves out the last month: its nearer end is ``close[-21]``."""
+
+
+def compute(factor: str, bars: FactorBars) -> Floats:
+    """Return one factor, shape (sessions, names); raises :class:`UserError` for an unknown name."""
+    return _compute((definition(factor).name,), bars)[0]
+
+
+def compute_all(bars: FactorBars) -> dict[str, Floats]:
+    """Return all nine factors by name, each of shape (sessions, names)."""
+    values = _compute(FACTOR_NAMES, bars)
+    return {name: values[k] for k, name in enumerate(FACTOR_NAMES)}
+
+
+def latest(factor: str, bars: FactorBars) -> Floats:
+    """Return the last row of :func:`compute`, shape (names,), from the last bars only; NaN without bars."""
+    chosen = definition(factor)
+    if bars.close.shape[0] == 0:
+        return np.full(bars.close.shape[1], np.nan)
+    last: Floats = compute(chosen.name, bars.last(chosen.rows))[-1]
+    return last
+
+
+def latest_all(bars: FactorBars) -> dict[str, Floats]:
+    """Return the last row of every factor by name."""
+    return {factor.name: latest(factor.name, bars) for factor in FACTORS}
+
+
+def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
+    sessions, columns = bars.close.shape
+    values = np.full((len(names), sessions, columns), np.nan)
+    step = max(1, _CELLS // max(1, sessions))
+    with np.errstate(all="ignore"):
+        for first in range(0, columns, step):
+            block = _Block(bars, slice(first, first + step))
+            for k, name in enumerate(names):
+                values[k, :, first : first + step] = block.value(name).T
+    return values
+
+
+class _Block:
+    """Some columns, transposed so that time is contiguous; series shared by several factors are made once."""
+
+    def __init__(self, bars: FactorBars, columns: slice) -> None:
+        self._bars = bars
+        self._columns = columns
+
+    def value(self, name: str) -> Floats:
+        enough = definition(name).enough
+        value: Floats = getattr(self, f"_{name.lower()}")(enough)
+        return value
+
+    def _take(self, array: Floats) -> Floats:
+        taken = np.ascontiguousarray(array[:, self._columns].T, dtype=np.float64)
+        return np.where(taken > 0, taken, np.nan)
+
+    @cached_property
+    def open(self) -> Floats:
+        return self._take(self._bars.open)
+
+    @cached_property
+    def close(self) -> Floats:
+        return self._take(self._bars.close)
+
+    @cached_property
+    def amount(self) -> Floats:
+        return self._take(self._bars.amount)
+
+    @cached_property
+    def returns(self) -> Floats:
+        return self.close / _shift(self.close) - 1.0
+
+    @cached_property
+    def _moments_60(self) -> tuple[Floats, Floats, Floats, Floats]:
+        x, n = _counted(self.returns, 60)
+        square = x * x
+        return n, rolling_sum(x, 60), rolling_sum(square, 60), rolling_sum(square * x, 60)
+
+    def _mom_12_1(self, enough: int) -> Floats:
+        rows = np.arange(self.close.shape[1])
+        present = ~np.isnan(self.close)
+        last = np.maximum.accumulate(np.where(present, rows, -1), axis=1)
+        after = np.where(present, rows, rows.size)
+        first = np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
+        near = last[:, np.maximum(rows - (SKIPPED - 1), 0)]
+        far = first[:, np.maximum(rows - 251, 0)]
+        known = (rolling_sum(present.view(np.uint8), 252) >= enough) & (far <= near) & (near >= rows - 251)
+        value = np.take_along_axis(self.close, np.maximum(near, 0), axis=1) / np.take_along_axis(
+            self.close, np.minimum(far, rows.size - 1), axis=1
+        )
+        return np.where(known & (rows >= SKIPPED - 1), value - 1.0, np.nan)
+
+    def _rv_60(self, enough: int) -> Floats:
+        n, x, xx, _ = self._moments_60
+        return moments.spread(n, x, xx, enough) * moments.YEAR
+
+    def _skew(self, enough: int) -> Floats:
+        n, x, xx, xxx = self._moments_60
+        return -moments.skewness(n, x, xx, xxx, enough)
+
+    def _illiq(self, enough: int) -> Floats:
+        x, n = _counted(np.abs(self.returns) / self.amount, 20)
+        return moments.log_average(n, rolling_sum(x, 20), enough)
+
+    def _rev_on(self, enough: int) -> Floats:
+        x, n = _counted(self.open / _shift(self.close) - 1.0, 20)
+        return moments.average(n, rolling_sum(x, 20), enough)
+
+    def _mom_id(self, enough: int) -> Floats:
+        x, n = _counted(self.close / self.open - 1.0, 20)
+        return moments.average(n, rolling_sum(x, 20), enough)
+
+    def _corr_pv(self, enough: int) -> Floats:
+        volume = self._take(self._bars.volume)
+        change = moments.exact.log(volume / _shift(volume))
+        x, y, n = _counted_pair(self.returns, change, 20)
+        sums = (rolling_sum(z, 20) for z in (x, y, x * x, y * y, x * y))
+        return moments.correlation(n, *sums, enough)
+
+    def _high_52w(self, enough: int) -> Floats:
+        high = self._take(self._bars.high)
+        present = ~np.isnan(high)
+        top = rolling_max(np.where(present, high, -np.inf), 252)
+        known = rolling_sum(present.view(np.uint8), 252) >= enough
+        rows = np.arange(high.shape[1])
+        row = np.maximum.accumulate(np.where(np.isnan(self.close), -1, rows), axis=1)
+        close = np.take_along_axis(self.close, np.maximum(row, 0), axis=1)
+        return np.where(known & (row >= rows - 251), close / top, np.nan)
+
+    def _cv_vol(self, enough: int) -> Floats:
+        x, n = _counted(self.amount, 20)
+        return moments.relative_spread(n, rolling_sum(x, 20), rolling_sum(x * x, 20), enough)
+
+
+def _shift(values: Floats) -> Floats:
+    """Return the previous value; NaN before the first."""
+    shifted = np.empty_like(values)
+    shifted[:, :1] = np.nan
+    shifted[:, 1:] = values[:, :-1]
+    return shifted
+
+
+def _count(present: Bools, window: int) -> Floats:
+    counted: NDArray[np.uint8] = rolling_sum(present.view(np.uint8), window)
+    return counted.astype(np.float64)
+
+
+def _counted(values: Floats, window: int) -> tuple[Floats, Floats]:
+    """Return the values with 0 for missing ones, and how many of a window are present."""
+    present = np.isfinite(values)
+    return np.where(present, values, 0.0), _count(present, window)
+
+
+def _counted_pair(x: Floats, y: Floats, window: int) -> tuple[Floats, Floats, Floats]:
+    present = np.isfinite(x) & np.isfinite(y)
+    return np.where(present, x, 0.0), np.where(present, y, 0.0), _count(present, window)
