@@ -1,0 +1,55 @@
+"""The door: names, parameters, and what a wrong one is told."""
+
+import pytest
+
+from tradeassay.agents import agents, make_agent, parameters
+from tradeassay.agents.momentum import MomentumConfig
+from tradeassay.core.errors import UserError
+
+NAMES = (
+    "cash", "equal-weight", "index-hold", "min-variance", "momentum-12-1", "momentum-weighted", "random",
+    "reversal", "sector-equal", "vol-target",
+)  # fmt: skip
+
+
+def test_the_ten_rules_are_there() -> None:
+    assert set(NAMES) <= set(agents.names())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_documented_and_has_a_default(name: str) -> None:
+    cls = agents.get(name)
+    assert cls.summary and cls.summary[0].islower()
+    for parameter in parameters(name):
+        assert parameter.description, f"{name}.{parameter.name} says nothing about itself"
+    assert make_agent(name) is not make_agent(name)
+
+
+def test_text_from_a_command_line_is_read() -> None:
+    agent = make_agent("momentum-12-1", {"k": "7", "buffer": "0.1"})
+    assert agent.config.k == 7
+    assert agent.config.buffer == 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("momentum", {}, "did you mean momentum-12-1"),
+        ("momentum-12-1", {"kep": 3}, "has no parameter 'kep' (did you mean keep"),
+        ("momentum-12-1", {"k": 0}, "cannot take k=0 (it wants int >= 1)"),
+        ("momentum-12-1", {"k": 2.5}, "cannot take k=2.5"),
+        ("momentum-12-1", {"buffer": "much"}, "cannot take buffer='much'"),
+        ("momentum-12-1", {"lookback": 20, "skip": 20}, "make skip < lookback"),
+        ("min-variance", {"shrinkage": 2}, "cannot take shrinkage=2"),
+        ("cash", {"k": 1}, "it has none"),
+    ],
+)
+def test_a_wrong_name_or_value_is_named(name: str, params: dict[str, float | str], said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        make_agent(name, params)
+    assert said in str(caught.value)
+
+
+def test_a_config_made_in_code_is_checked_too() -> None:
+    with pytest.raises(UserError, match="k"):
+        agents.get("momentum-12-1")(MomentumConfig(k=-1))
