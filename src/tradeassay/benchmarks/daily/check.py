@@ -65,7 +65,7 @@ def _order(order: object) -> Failure | None:
         return Failure(kind="schema", detail=f"an order is a {type(order).__name__}, not an Order")
     if type(order.symbol) is not str or not order.symbol:
         return Failure(kind="schema", detail="an order has no symbol")
-    if order.unit not in _UNITS or order.side not in _SIDES or order.kind not in _KINDS or order.tif not in _TIFS:
+    if not _is_one_of_ours(order):
         return Failure(
             kind="schema",
             detail=f"{order.symbol}: unknown unit, side, kind or tif "
@@ -87,6 +87,13 @@ def _order(order: object) -> Failure | None:
     return None if type(order.reason) is str else Failure(
         kind="schema", detail=f"{order.symbol}: reason must be a text"
     )  # fmt: skip
+
+
+def _is_one_of_ours(order: Order) -> bool:
+    try:
+        return order.unit in _UNITS and order.side in _SIDES and order.kind in _KINDS and order.tif in _TIFS
+    except TypeError:  # a list or a dict where a word should be
+        return False
 
 
 def _prices(order: Order) -> Failure | None:

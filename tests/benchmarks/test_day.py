@@ -1,0 +1,166 @@
+"""A trading day as a conversation: asked, answered, asked again, given up."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.benchmarks.daily import DayConfig, day, drive
+from tradeassay.core.account import AccountState
+from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation, Rules
+from tradeassay.core.events import ENCODER
+from tradeassay.core.orders import Decision, Failure, Order
+
+RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)
+
+
+@dataclass
+class View:
+    symbols: tuple[str, ...] = ("A", "B", "FUND")
+    clock: int = 0
+
+
+OBSERVATION = Observation(
+    step=0, session="2024-01-02", time=0, universe=("A", "B"), columns=np.array([0, 1]), view=View(),
+    account=AccountState(cash=1.0, nav=1.0, initial=1.0, positions={}), rules=RULES, since_last=(),
+    sessions_left=1,
+)  # fmt: skip
+GOOD = Decision(orders=(Order(symbol="A", amount=0.5, unit="target_weight"),), reason="because")
+BAD = Decision(orders=(Order(symbol="A", amount=math.nan, unit="target_weight"),))
+
+
+def play(answers: list[Any], config: DayConfig | None = None) -> tuple[Decision, list[AskDecision]]:
+    protocol = day(OBSERVATION, config or DayConfig())
+    asked = [next(protocol)]
+    for answer in answers:
+        try:
+            asked.append(protocol.send(answer))
+        except StopIteration as done:
+            return done.value, asked
+    raise AssertionError("the day wants more answers than there are")
+
+
+def test_a_good_answer_ends_the_day_unchanged() -> None:
+    decision, asked = play([GOOD])
+    assert decision is GOOD
+    assert [(a.attempt, a.feedback) for a in asked] == [(1, None)]
+
+
+def test_a_bad_answer_comes_back_with_the_reason_and_is_counted() -> None:
+    decision, asked = play([BAD, GOOD])
+    assert asked[1].attempt == 2
+    assert asked[1].feedback == "A: amount nan is no finite plain number (attempt 1 of 3)"
+    assert decision.status == "ok" and decision.orders == GOOD.orders
+    assert [failure.kind for failure in decision.failures] == ["amount"]
+
+
+def test_after_the_last_attempt_the_day_has_failed_and_nothing_is_traded() -> None:
+    decision, asked = play([BAD] * 2, DayConfig(attempts=2))
+    assert decision.status == "failed" and decision.orders == ()
+    assert len(decision.failures) == 2 and len(asked) == 2
+
+
+def test_an_agent_that_says_it_failed_is_believed_at_once() -> None:
+    failed = Decision(status="failed", failures=(Failure(kind="unsupported", detail="no fund"),))
+    assert play([failed])[0] is failed
+
+
+def order(**changes: Any) -> Decision:
+    plain = {"symbol": "A", "amount": 1.0, "side": "BUY"}
+    return Decision(orders=(Order(**{**plain, **changes}),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (None, "schema", "NoneType, not a Decision"),
+        ({"orders": []}, "schema", "dict, not a Decision"),
+        (Decision(orders=[]), "schema", "orders must be a tuple"),
+        (Decision(orders=("A",)), "schema", "an order is a str"),
+        (Decision(status="maybe"), "schema", "status 'maybe'"),
+        (Decision(reason=3), "schema", "reason must be a text"),
+        (Decision(failures=("x",)), "schema", "tuple of Failure"),
+        (order(symbol=""), "schema", "no symbol"),
+        (order(symbol="ZZZ"), "symbol", "ZZZ: no such symbol"),
+        (order(amount=math.inf), "amount", "no finite plain number"),
+        (order(amount=np.float64(1.0)), "amount", "no finite plain number"),
+        (order(amount=True), "amount", "no finite plain number"),
+        (order(amount="1"), "amount", "no finite plain number"),
+        (order(amount=10**400), "amount", "no finite plain number"),
+        (order(amount=-1.0), "amount", "must be positive"),
+        (order(side=None), "schema", "needs a side"),
+        (order(side="HOLD"), "schema", "unknown unit, side, kind or tif"),
+        (order(unit=["shares"]), "schema", "unknown unit, side, kind or tif"),
+        (order(unit="lots"), "schema", "unknown unit, side, kind or tif"),
+        (order(kind="limit"), "schema", "needs a limit_price"),
+        (order(kind="stop", stop_price=-1.0), "amount", "stop_price -1.0"),
+        (order(limit_price=3.0), "schema", "takes no limit_price"),
+        (order(confidence=1.5), "amount", "confidence 1.5"),
+        (order(reason=None), "schema", "reason must be a text"),
+        (Decision(orders=order().orders * 2), "duplicate", "more than one order"),
+    ],
+)
+def test_each_mistake_has_its_kind_and_sentence(answer: Any, kind: str, said: str) -> None:
+    decision, _ = play([answer], DayConfig(attempts=1))
+    assert decision.status == "failed"
+    assert decision.failures[0].kind == kind
+    assert said in decision.failures[0].detail
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Decision(),
+        order(symbol="FUND"),
+        order(unit="target_weight", side=None, amount=0.0),
+        order(unit="target_shares", side=None, amount=-3),
+        order(kind="limit", limit_price=3.0, tif="gtc"),
+        order(kind="stop", stop_price=3.0, confidence=0),
+    ],
+)
+def test_what_is_well_formed_passes_and_survives_the_journal(answer: Decision) -> None:
+    assert play([answer])[0] is answer
+    assert msgspec.json.decode(ENCODER.encode(answer), type=Decision) == answer
+
+
+def test_a_flood_of_orders_is_refused() -> None:
+    decision, _ = play([Decision(orders=order().orders * 5)], DayConfig(attempts=1, max_orders=4))
+    assert "at most 4" in decision.failures[0].detail
+
+
+class Scripted:
+    """Answers from a list; raises what is an exception."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None: ...
+
+    def answer(self, request: AskDecision) -> Any:
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def test_drive_plays_a_day() -> None:
+    assert drive(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
+
+
+def test_an_agent_that_raises_has_failed_its_day() -> None:
+    decision = drive(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
+    assert decision.status == "failed"
+    assert decision.failures == (Failure(kind="agent", detail="ZeroDivisionError: division by zero"),)
+
+
+def test_what_differs_between_runs_is_kept_out_of_the_journal() -> None:
+    decision = drive(day(OBSERVATION), Scripted(ValueError(f"bad {object()!r}" + "x" * 900)))
+    assert "0x..." in decision.failures[0].detail and len(decision.failures[0].detail) == 500
+
+
+def test_ctrl_c_is_nobody_s_failure() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        drive(day(OBSERVATION), Scripted(KeyboardInterrupt()))
