@@ -55,6 +55,17 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     licence: str = ""
     retrieved_at: str | None = None
 
+    @property
+    def live_actions(self) -> tuple[Literal["split", "dividend"], ...]:
+        """The kinds of corporate action that the prices do not contain yet.
+
+        Only these adjust a series on reading, and only these may change an account: applying a split
+        or paying a dividend that a vendor has already worked into its prices would count it twice.
+        """
+        if self.adjusted == "none":
+            return ("split", "dividend")
+        return ("dividend",) if self.adjusted == "split" else ()
+
 
 @dataclass(frozen=True, slots=True)
 class MinutePanel:

@@ -1,0 +1,120 @@
+"""Exchange sessions: the days a market is open and the instants at which it opens and closes.
+
+The only place that knows ``exchange_calendars`` (and with it pandas); both are imported on use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.time import DAY, parse_day
+from tradeassay.core.view import Bools, Days, Ints
+from tradeassay.data.panel import CalendarName
+
+CALENDARS: tuple[CalendarName, ...] = ("XNYS", "XSHG", "24/7")
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions of one market, oldest first. ``early`` marks days that close earlier than usual."""
+
+    calendar: CalendarName
+    days: Days
+    open_time: Ints
+    close_time: Ints
+    early: Bools
+
+
+def sessions_between(calendar: CalendarName, first: str | date, last: str | date) -> Sessions:
+    """Return the sessions from ``first`` to ``last``, both included.
+
+    ``24/7`` has a session per UTC day that closes at the instant the next one opens. Raises :class:`UserError`
+    for an unknown calendar or reversed days, and :class:`DataError` where the exchange's holidays are not known.
+    """
+    start, end = _day(first), _day(last)
+    if end < start:
+        raise UserError(f"the last day {end} lies before the first day {start}", mend="exchange the two")
+    if calendar == "24/7":
+        return _around_the_clock(start, end)
+    if calendar not in CALENDARS:
+        raise UserError(f"no calendar '{calendar}'", mend=f"one of {', '.join(CALENDARS)}")
+    years = _exchange_years(calendar, start.year, end.year)
+    low = np.searchsorted(years.days, np.datetime64(start, "D"))
+    high = np.searchsorted(years.days, np.datetime64(end, "D"), side="right")
+    return Sessions(
+        calendar,
+        years.days[low:high],
+        years.open_time[low:high],
+        years.close_time[low:high],
+        years.early[low:high],
+    )
+
+
+def sessions_of(calendar: CalendarName, days: Days) -> Sessions:
+    """Return open and close instants of given days; raises :class:`DataError` naming a day without a session."""
+    if days.size == 0:
+        raise UserError("no days were given")
+    ordered = np.unique(days.astype("datetime64[D]"))
+    found = sessions_between(calendar, str(ordered[0]), str(ordered[-1]))
+    extra = np.setdiff1d(ordered, found.days)
+    if extra.size:
+        raise DataError(f"{extra[0]} is no session of {calendar}", mend="check the calendar, or drop the day")
+    keep = np.isin(found.days, ordered)
+    return Sessions(calendar, found.days[keep], found.open_time[keep], found.close_time[keep], found.early[keep])
+
+
+def _day(value: str | date) -> date:
+    return parse_day(value) if isinstance(value, str) else value
+
+
+def _around_the_clock(start: date, end: date) -> Sessions:
+    days = np.arange(np.datetime64(start, "D"), np.datetime64(end, "D") + 1)
+    opens = days.astype(np.int64) * DAY
+    return Sessions("24/7", days, opens, opens + DAY, np.zeros(days.size, dtype=np.bool_))
+
+
+@lru_cache(maxsize=16)
+def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> Sessions:
+    # Whole years with explicit bounds: the library's default range ends a year after today and starts twenty
+    # years before, so that the same question would get different answers as time goes by.
+    import exchange_calendars
+
+    factory: Any = exchange_calendars
+    low, high = f"{first_year}-01-01", f"{last_year}-12-31"
+    kind = type(factory.get_calendar(calendar))
+    earliest, latest = kind.bound_min(), kind.bound_max()
+    too_early = earliest is not None and earliest.year > last_year
+    too_late = latest is not None and latest.year < first_year
+    if too_early or too_late:
+        raise DataError(f"the holidays of {calendar} are known from {earliest} to {latest} only")
+    if earliest is not None and low < str(earliest.date()):
+        low = str(earliest.date())
+    if latest is not None and high > str(latest.date()):
+        high = str(latest.date())
+    found = factory.get_calendar(calendar, start=low, end=high)
+    days = found.sessions.values.astype("datetime64[D]")
+    opens = found.opens.dt.tz_localize(None).values.astype("datetime64[ns]").astype(np.int64)
+    closes = found.closes.dt.tz_localize(None).values.astype("datetime64[ns]").astype(np.int64)
+    early = np.isin(days, found.early_closes.values.astype("datetime64[D]"))
+    return Sessions(calendar, days, opens, closes, early)
+
+
+def known_range(calendar: CalendarName) -> tuple[str | None, str | None]:
+    """Return the first and last ISO day for which a calendar's holidays are known (None = no bound)."""
+    if calendar == "24/7":
+        return None, None
+    import exchange_calendars
+
+    factory: Any = exchange_calendars
+    kind = type(factory.get_calendar(calendar))
+    earliest, latest = kind.bound_min(), kind.bound_max()
+    return (
+        None if earliest is None else str(earliest.date()),
+        None if latest is None else str(latest.date()),
+    )

@@ -1,0 +1,119 @@
+"""Datasets by name: a stored snapshot, a folder, or a synthetic world made on demand."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay import __version__
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.data.home import snapshot_folder, store_folder
+from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
+from tradeassay.data.store.write import write_snapshot
+
+_SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d+)")
+
+
+class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One stored dataset, for listings. ``problem`` says why it cannot be opened, None when it can."""
+
+    name: str
+    kind: Literal["real", "synthetic", "unknown"]
+    source: str = ""
+    first_session: str = ""
+    last_session: str = ""
+    instruments: int = 0
+    sessions: int = 0
+    minutes: int = 0
+    news: int = 0
+    sha256: str = ""
+    biases: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def load_dataset(name: str, home: Path | None = None) -> Snapshot:
+    """Open a dataset by name; raises :class:`UserError` with near names when there is none.
+
+    ``synthetic/<preset>:<seed>`` is made on first use and kept; a path (with a separator at its start, or of an
+    existing folder with a manifest) is opened where it lies; anything else is looked up in the store.
+    """
+    if match := _SYNTHETIC.fullmatch(name):
+        return _synthetic(name, match["preset"], int(match["seed"]), home)
+    if name.startswith("synthetic/"):
+        raise UserError(f"'{name}' is no synthetic world", mend="write e.g. synthetic/us:7 (preset:seed)")
+    if name.startswith(("/", "./", "../", "~")):
+        return open_snapshot(Path(name).expanduser())
+    try:
+        folder = snapshot_folder(name, home)
+    except UserError:
+        if (Path(name) / MANIFEST_FILE).exists():
+            return open_snapshot(Path(name))
+        raise
+    if (folder / MANIFEST_FILE).exists():
+        return open_snapshot(folder)
+    if (Path(name) / MANIFEST_FILE).exists():
+        return open_snapshot(Path(name))
+    raise _no_dataset(name, home)
+
+
+def list_datasets(home: Path | None = None) -> tuple[DatasetInfo, ...]:
+    """Return the stored datasets, sorted by name; a damaged one is listed with its problem, not hidden."""
+    return tuple(sorted((_info(folder) for folder in _stored(store_folder(home))), key=lambda info: info.name))
+
+
+def _stored(store: Path) -> Iterator[Path]:
+    if not store.is_dir():
+        return
+    for folder in store.iterdir():
+        if folder.name.startswith(".") or not folder.is_dir():
+            continue
+        if (folder / MANIFEST_FILE).exists():
+            yield folder
+        else:
+            yield from (sub for sub in folder.iterdir() if not sub.name.startswith(".") and sub.is_dir())
+
+
+def _info(folder: Path) -> DatasetInfo:
+    try:
+        manifest = read_manifest(folder)
+    except DataError as error:
+        return DatasetInfo(name=folder.name, kind="unknown", problem=error.message)
+    return DatasetInfo(
+        name=manifest.name,
+        kind=manifest.facts.kind,
+        source=manifest.facts.source,
+        first_session=manifest.first_session,
+        last_session=manifest.last_session,
+        instruments=manifest.shapes.instruments,
+        sessions=manifest.shapes.sessions,
+        minutes=manifest.shapes.minutes,
+        news=manifest.shapes.news,
+        sha256=manifest.sha256,
+        biases=manifest.facts.biases,
+    )
+
+
+def _no_dataset(name: str, home: Path | None) -> UserError:
+    stored = [info.name for info in list_datasets(home)]
+    near = difflib.get_close_matches(name, stored, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"stored: {', '.join(stored) or 'none'}"
+    return UserError(f"no dataset '{name}' in {store_folder(home)}", mend=f"{hint}; see 'tradeassay data list'")
+
+
+def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
+    from tradeassay.data import synthetic
+
+    config = synthetic.preset(preset, seed=seed)
+    key = sha256_of({"config": config, "package": __version__})[:16]
+    folder = store_folder(home) / "synthetic" / f"{preset}-{seed}-{key}"
+    if not (folder / MANIFEST_FILE).exists():
+        write_snapshot(replace(synthetic.generate(config).panel, name=name), folder)
+    return open_snapshot(folder)

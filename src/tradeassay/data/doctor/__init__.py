@@ -1,0 +1,1 @@
+"""The data doctor: names file, row and reason of everything that looks wrong."""

@@ -1,0 +1,62 @@
+"""One thing that is wrong with data, said so that a person can go and look."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+"""``error`` = loading refuses unless told otherwise; ``warning`` = recorded, loading goes on."""
+
+LISTED_FAULTS = 1000
+"""How many faults a manifest lists one by one; the counts are always complete."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fault. ``check`` is its counted category.
+
+    ``file`` names the file (or the array of a panel), ``row`` the line in it: for CSV the line of the file,
+    the header being line 1; for Parquet the data row counted from 1; None when the fault is not on one line.
+    """
+
+    check: str
+    file: str
+    row: int | None
+    reason: str
+    severity: Severity = "error"
+    symbol: str = ""
+    session: str = ""
+
+    def __str__(self) -> str:
+        where = self.file if self.row is None else f"{self.file}:{self.row}"
+        return f"{where}: {self.reason}"
+
+
+class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Faults that somebody chose to live with: counts by check, and the first of them one by one."""
+
+    counts: dict[str, int]
+    listed: tuple[Fault, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+
+def accept(faults: Iterable[Fault]) -> AcceptedFaults:
+    """Summarise faults for a manifest."""
+    every = tuple(faults)
+    counts = Counter(fault.check for fault in every)
+    return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
+
+
+def describe(faults: Iterable[Fault], *, limit: int = 3) -> str:
+    """Return one line: how many faults of which kind, and the first few in full."""
+    every = tuple(faults)
+    counts = Counter(fault.check for fault in every)
+    kinds = ", ".join(f"{count} {check}" for check, count in counts.most_common())
+    shown = "; ".join(str(fault) for fault in every[:limit])
+    more = f"; and {len(every) - limit} more" if len(every) > limit else ""
+    return f"{kinds}: {shown}{more}"

@@ -1,0 +1,31 @@
+"""Where data lies on this machine: an argument, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tradeassay.core.errors import UserError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+
+
+def home_folder(home: Path | None = None) -> Path:
+    """Return the root of everything tradeassay keeps; it need not exist yet."""
+    if home is not None:
+        return home
+    configured = os.environ.get("TRADEASSAY_HOME")
+    return Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+
+
+def store_folder(home: Path | None = None) -> Path:
+    """Return the folder that holds the snapshots."""
+    return home_folder(home) / "store"
+
+
+def snapshot_folder(name: str, home: Path | None = None) -> Path:
+    """Return a stored dataset's folder; raises :class:`UserError` for a name that is no plain name."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"'{name}' is no dataset name", mend="use letters, digits, '.', '-' and '_'")
+    return store_folder(home) / name

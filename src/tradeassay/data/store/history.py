@@ -1,0 +1,232 @@
+"""Everything a snapshot holds, the future included. Private to ``data``: others get it through as-of views.
+
+Whatever a view needs often is worked out once here: symbols and instruments per number of visible columns,
+members per index and stretch without a change, actions per session.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints
+from tradeassay.data.store import tables
+from tradeassay.data.store.adjustment import ex_rows
+from tradeassay.data.store.manifest import Manifest
+from tradeassay.data.store.read import integers, one_chunk, open_table
+from tradeassay.data.store.timed import TimedTable
+
+NOT_DELISTED = 1 << 40
+
+
+class History:
+    """The arrays and tables of one snapshot."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
+        bars = open_table(folder / "bars.arrow")
+        shapes = manifest.shapes
+        if bars.num_rows != shapes.sessions:
+            raise DataError(f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, not {shapes.sessions}")
+        self.sessions: Days = one_chunk(bars, "session").to_numpy(zero_copy_only=False).astype("datetime64[D]")
+        self.sessions.setflags(write=False)
+        self.open_times: list[int] = integers(bars, "open_time").tolist()
+        self.close_times: list[int] = integers(bars, "close_time").tolist()
+        self.fields: dict[Field, Floats] = {name: self._matrix(bars, name) for name in FIELDS}
+        self.prev_close: Floats = self._matrix(bars, "prev_close")
+        self.suspended: Bools = self._matrix(bars, "suspended").view(np.bool_)
+        self.trading: Bools = self._matrix(bars, "trading").view(np.bool_)
+        self._load_listings()
+        self._load_adjustment(bars)
+        self._load_indices()
+        self._minutes: pa.Table | None = None
+        self.news: TimedTable[NewsItem] = TimedTable(
+            folder / "news.arrow", "published_at", tables.read_news_item, "symbols"
+        )
+        self.fundamentals: TimedTable[Fundamental] = TimedTable(
+            folder / "fundamentals.arrow", "known_at", tables.read_fundamental, "symbol"
+        )
+        self.known_figures = lru_cache(maxsize=4096)(self._known_figures)
+        self.members = lru_cache(maxsize=1024)(self._members)
+        self.symbols = lru_cache(maxsize=None)(self._symbols)
+        self.instruments = lru_cache(maxsize=None)(self._instruments)
+        self.gone = lru_cache(maxsize=None)(self._gone)
+        self.minute_bars = lru_cache(maxsize=256)(self._minute_bars)
+
+    def _matrix(self, table: pa.Table, name: str) -> np.ndarray[Any, Any]:
+        result = tables.matrix(one_chunk(table, name), table.num_rows)
+        if result.shape[1] != self.manifest.shapes.instruments:
+            raise DataError(f"{self.folder / 'bars.arrow'}: {name} has {result.shape[1]} columns")
+        return result
+
+    # -- instruments ---------------------------------------------------------------------------------------------
+
+    def _load_listings(self) -> None:
+        listings = tables.read_listings(open_table(self.folder / "listings.arrow"))
+        self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
+        self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
+        listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
+        self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
+        self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
+        last = [entry.delisted for entry in listings]
+        self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
+        for column, day in enumerate(last):
+            if day is not None:
+                after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
+                self.last_rows[column] = after - 1 if after < self.sessions.size else NOT_DELISTED
+        self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
+        self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
+
+    def _symbols(self, visible: int) -> tuple[str, ...]:
+        return tuple(item.symbol for item in self.every_instrument[:visible])
+
+    def _instruments(self, visible: int) -> tuple[Instrument, ...]:
+        return self.every_instrument[:visible]
+
+    def gone_by(self, row: int) -> tuple[str, ...]:
+        """Return the symbols whose last session lies before ``row``, in column order."""
+        return self.gone(bisect_right(self._gone_order, row - 1)) if self._gone_order else ()
+
+    def _gone(self, count: int) -> tuple[str, ...]:
+        if not count:
+            return ()
+        latest = self._gone_order[count - 1]
+        columns = self._gone_columns[self.last_rows[self._gone_columns] <= latest]
+        return tuple(self.every_instrument[column].symbol for column in columns.tolist())
+
+    # -- adjustment ----------------------------------------------------------------------------------------------
+
+    def _load_adjustment(self, bars: pa.Table) -> None:
+        self.actions: tuple[CorporateAction, ...] = tuple(
+            map(tables.read_action, open_table(self.folder / "actions.arrow").to_pylist())
+        )
+        self.action_times: list[int] = [action.known_at for action in self.actions]
+        names = bars.column_names
+        self._split = self._matrix(bars, "split_factor") if "split_factor" in names else None
+        self._total = self._matrix(bars, "total_factor") if "total_factor" in names else None
+        live = self.manifest.facts.live_actions
+        events = []
+        self._by_row: dict[int, tuple[CorporateAction, ...]] = {}
+        for row, action in zip(ex_rows(self.actions, self.sessions).tolist(), self.actions, strict=True):
+            if action.kind in live and 0 <= row < self.sessions.size:
+                events.append((row, self.column_of[action.symbol], action.kind, action))
+        events.sort(key=lambda event: event[:3])
+        for row, _, _, action in events:
+            self._by_row[row] = (*self._by_row.get(row, ()), action)
+        self._total_rows = [event[0] for event in events]
+        self._total_columns = np.array([event[1] for event in events], dtype=np.int64)
+        splits = [event for event in events if event[2] == "split"]
+        self._split_rows = [event[0] for event in splits]
+        self._split_columns = np.array([event[1] for event in splits], dtype=np.int64)
+
+    def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
+        """Return the actions that take effect in a session, by column, a dividend before a split."""
+        return self._by_row.get(row, ())
+
+    def adjusted(self, window: Floats, field: Field, adjust: Adjustment, start: int, row: int) -> Floats:
+        """Return ``window`` (sessions from ``start`` on) in the terms of session ``row``.
+
+        The window itself comes back, uncopied, when no action lies between.
+        """
+        if adjust == "total" and field != "volume":
+            rows, columns, factor = self._total_rows, self._total_columns, self._total
+        elif adjust in ("split", "total"):
+            rows, columns, factor = self._split_rows, self._split_columns, self._split
+        else:
+            raise UserError(f"no adjustment '{adjust}'", mend="one of none, split, total")
+        if factor is None or field == "amount":
+            return window
+        low, high = bisect_right(rows, start), bisect_right(rows, row)
+        if low >= high:
+            return window
+        touched = np.unique(columns[low:high])
+        touched = touched[: np.searchsorted(touched, window.shape[1])]
+        if not touched.size or not window.shape[0]:
+            return window
+        then, now = factor[start : start + window.shape[0], touched], factor[row, touched]
+        result = window.copy()
+        result[:, touched] *= (now / then) if field == "volume" else (then / now)
+        result.setflags(write=False)
+        return result
+
+    # -- indices -------------------------------------------------------------------------------------------------
+
+    def _load_indices(self) -> None:
+        table = open_table(self.folder / "indices.arrow")
+        self.levels: dict[str, Floats] = {
+            name: one_chunk(table, name).to_numpy(zero_copy_only=True)
+            for name in table.column_names
+            if name != "session"
+        }
+        memberships = tables.read_memberships(open_table(self.folder / "memberships.arrow"))
+        self._spells: dict[str, list[tuple[int, int, int]]] = {}
+        for entry in memberships:
+            first = int(np.searchsorted(self.sessions, np.datetime64(entry.start, "D"), side="left"))
+            after = (
+                self.sessions.size
+                if entry.end is None
+                else int(np.searchsorted(self.sessions, np.datetime64(entry.end, "D"), side="right"))
+            )
+            column = self.column_of[entry.symbol]
+            first = max(first, int(self.listed_rows[column]))
+            if first < after:
+                self._spells.setdefault(entry.index, []).append((first, after, column))
+        self._changes = {
+            index: sorted({edge for first, after, _ in spells for edge in (first, after)})
+            for index, spells in self._spells.items()
+        }
+
+    def members_at(self, index: str, row: int) -> tuple[str, ...]:
+        """Return an index's members in a session; raises :class:`DataError` for an index unknown by then."""
+        stretch = bisect_right(self._changes.get(index, _NOTHING), row)
+        if stretch == 0:
+            if index in self.levels:
+                return ()
+            raise self.no_index(index, row)
+        return self.members(index, stretch)
+
+    def _members(self, index: str, stretch: int) -> tuple[str, ...]:
+        row = self._changes[index][stretch - 1]
+        columns = sorted({column for first, after, column in self._spells[index] if first <= row < after})
+        return tuple(self.every_instrument[column].symbol for column in columns)
+
+    def no_index(self, index: str, row: int) -> DataError:
+        """Return the error for an index that nobody knew by a session."""
+        known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
+        return DataError(f"no index '{index}' is known", mend=f"known: {', '.join(known) or 'none'}")
+
+    # -- figures and minutes -------------------------------------------------------------------------------------
+
+    def _known_figures(self, symbol: str, count: int) -> tuple[Fundamental, ...]:
+        rows = self.fundamentals.of_symbol(symbol, range(len(self.fundamentals)))[:count]
+        return tuple(self.fundamentals.record(row) for row in rows)
+
+    def _minute_table(self) -> pa.Table | None:
+        if self._minutes is None and "minutes.arrow" in self.manifest.files:
+            self._minutes = open_table(self.folder / "minutes.arrow")
+        return self._minutes
+
+    def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
+        table = self._minute_table()
+        if table is None or f"{symbol}/close" not in table.column_names:
+            return None
+        times = integers(table, "close_time")
+        columns: dict[Field, Floats] = {
+            name: one_chunk(table, f"{symbol}/{name}").to_numpy(zero_copy_only=True) for name in FIELDS
+        }
+        present = ~np.isnan(columns["close"])
+        if not present.all():
+            times, columns = times[present], {name: values[present] for name, values in columns.items()}
+        for values in (times, *columns.values()):
+            values.setflags(write=False)
+        return times, columns
+
+
+_NOTHING: list[int] = []

@@ -1,0 +1,127 @@
+"""Records of a panel as Arrow tables, and back. Every dated table is sorted by the time its rows became known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.view import Days, Floats
+from tradeassay.data.panel import Listing, Membership
+
+_INSTRUMENT_FIELDS = (
+    "symbol", "name", "kind", "board", "sector", "currency", "lot", "step", "tick", "multiplier", "expiry", "root",
+)  # fmt: skip
+
+LISTINGS = pa.schema(
+    [(name, pa.float64() if name in ("lot", "step", "tick", "multiplier") else pa.string())
+     for name in _INSTRUMENT_FIELDS]
+    + [("listed", pa.string()), ("delisted", pa.string())]
+)  # fmt: skip
+ACTIONS = pa.schema(
+    [("known_at", pa.int64()), ("ex_date", pa.string()), ("symbol", pa.string()), ("kind", pa.string()),
+     ("value", pa.float64())]
+)  # fmt: skip
+MEMBERSHIPS = pa.schema(
+    [("start", pa.string()), ("index", pa.string()), ("symbol", pa.string()), ("end", pa.string())]
+)
+FUNDAMENTALS = pa.schema(
+    [("known_at", pa.int64()), ("symbol", pa.string()), ("field", pa.string()), ("period_end", pa.string()),
+     ("value", pa.float64())]
+)  # fmt: skip
+NEWS = pa.schema(
+    [("published_at", pa.int64()), ("id", pa.string()), ("symbols", pa.list_(pa.string())), ("title", pa.string()),
+     ("body", pa.string()), ("source", pa.string()), ("url", pa.string())]
+)  # fmt: skip
+
+
+def sort_actions(actions: Sequence[CorporateAction]) -> tuple[CorporateAction, ...]:
+    """Return actions in the store's order: by ``known_at``, ties by content."""
+    return tuple(sorted(actions, key=lambda a: (a.known_at, a.ex_date, a.symbol, a.kind, a.value)))
+
+
+def sort_memberships(memberships: Sequence[Membership]) -> tuple[Membership, ...]:
+    """Return memberships in the store's order: by ``start``, ties by content."""
+    return tuple(sorted(memberships, key=lambda m: (m.start, m.index, m.symbol, m.end or "")))
+
+
+def sort_fundamentals(fundamentals: Sequence[Fundamental]) -> tuple[Fundamental, ...]:
+    """Return figures in the store's order: by ``known_at``, ties by content."""
+    return tuple(sorted(fundamentals, key=lambda f: (f.known_at, f.symbol, f.field, f.period_end, f.value)))
+
+
+def sort_news(news: Sequence[NewsItem]) -> tuple[NewsItem, ...]:
+    """Return news in the store's order: by ``published_at``, ties by id."""
+    return tuple(sorted(news, key=lambda n: (n.published_at, n.id)))
+
+
+def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    """Return structs as a table with the columns of ``schema``."""
+    columns = [
+        pa.array([getattr(r, name) for r in records], type=schema.field(name).type) for name in schema.names
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def listings_table(listings: Sequence[Listing]) -> pa.Table:
+    """Return listings as a table."""
+    columns = {name: [getattr(entry.instrument, name) for entry in listings] for name in _INSTRUMENT_FIELDS}
+    columns["board"] = [str(board) for board in columns["board"]]
+    columns["listed"] = [entry.listed for entry in listings]
+    columns["delisted"] = [entry.delisted for entry in listings]
+    return pa.table(columns, schema=LISTINGS)
+
+
+def read_listings(table: pa.Table) -> tuple[Listing, ...]:
+    """Return the listings of a table."""
+    result = []
+    for row in table.to_pylist():
+        facts = {name: row[name] for name in _INSTRUMENT_FIELDS}
+        facts["board"] = Board(facts["board"])
+        result.append(Listing(instrument=Instrument(**facts), listed=row["listed"], delisted=row["delisted"]))
+    return tuple(result)
+
+
+def read_action(row: Mapping[str, Any]) -> CorporateAction:
+    """Return one action of a table row."""
+    return CorporateAction(**row)
+
+
+def read_memberships(table: pa.Table) -> tuple[Membership, ...]:
+    """Return the memberships of a table."""
+    return tuple(Membership(**row) for row in table.to_pylist())
+
+
+def read_fundamental(row: Mapping[str, Any]) -> Fundamental:
+    """Return one figure of a table row."""
+    return Fundamental(**row)
+
+
+def read_news_item(row: Mapping[str, Any]) -> NewsItem:
+    """Return one news item of a table row."""
+    return NewsItem(**{**row, "symbols": tuple(row["symbols"])})
+
+
+def indices_table(sessions: Days, indices: Mapping[str, Floats]) -> pa.Table:
+    """Return index levels as a table: the session, then one column per index, sorted by name."""
+    columns = {"session": pa.array(sessions.astype("datetime64[D]"), type=pa.date32())}
+    columns |= {name: pa.array(np.ascontiguousarray(indices[name])) for name in sorted(indices)}
+    return pa.table(columns)
+
+
+def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:
+    """Return a (sessions, columns) array as one Arrow column whose values lie contiguous in memory."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    if flat.dtype == np.bool_:
+        flat = flat.view(np.uint8)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), values.shape[1])
+
+
+def matrix(column: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
+    """Return such a column as a read-only array of shape (rows, columns) without copying."""
+    width = column.type.list_size
+    values: np.ndarray[Any, Any] = column.values.to_numpy(zero_copy_only=True)
+    return values[column.offset * width : (column.offset + rows) * width].reshape(rows, width)

@@ -1,0 +1,283 @@
+"""The as-of view: everything that could be known at one instant, and nothing later.
+
+A view is a few integers over a memory-mapped snapshot, so that making one costs about a microsecond and reading
+a window is an array slice. Python has no walls inside a process: a view protects against mistakes, and code that
+is not trusted runs in the sandbox, which is handed copies.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from tradeassay.core.errors import DataError, FutureDataError, UserError
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import Instant, iso
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints, SessionBars
+from tradeassay.data.panel import action_known_at
+from tradeassay.data.store.history import History
+
+Phase = Literal["pre_open", "open", "close"]
+"""Of the current session: ``pre_open`` = its corporate actions are known; ``open`` = its opening prices too;
+``close`` = its whole bar."""
+
+
+class AsOfView:
+    """Implements :class:`~tradeassay.core.view.MarketView`, plus what an exchange needs of the current session.
+
+    Made by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
+    """
+
+    __slots__ = ("_clock", "_completed", "_history", "_phase", "_row", "_visible")
+
+    def __init__(self, history: History, row: int, phase: Phase, clock: Instant) -> None:
+        self._history = history
+        self._row = row
+        self._phase = phase
+        self._clock = clock
+        self._completed = row + 1 if phase == "close" else row
+        self._visible = history.visible[row] if row >= 0 else 0
+
+    def __repr__(self) -> str:
+        return f"<AsOfView {iso(self._clock)} row={self._row} phase={self._phase} columns={self._visible}>"
+
+    # -- where we are --------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> Instant:
+        """The present of this view."""
+        return self._clock
+
+    @property
+    def row(self) -> int:
+        """The row of the current session; -1 before the first one."""
+        return self._row
+
+    @property
+    def phase(self) -> Phase:
+        """How far the current session has come."""
+        return self._phase
+
+    @property
+    def session(self) -> str:
+        """The ISO day of the current session; raises :class:`DataError` before the first one."""
+        if self._row < 0:
+            raise DataError(f"at {iso(self._clock)} no session has begun")
+        return str(self._history.sessions[self._row])
+
+    def earlier(self, clock: Instant) -> AsOfView:
+        """Return the view of an earlier instant; raises :class:`FutureDataError` for a later one."""
+        self._not_later(clock)
+        row, phase = locate(self._history, clock)
+        return AsOfView(self._history, row, phase, clock)
+
+    # -- instruments ---------------------------------------------------------------------------------------------
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Instruments listed so far (delisted ones keep their column), in column order."""
+        return self._history.symbols(self._visible)
+
+    @property
+    def instruments(self) -> tuple[Instrument, ...]:
+        """The facts about them, in column order."""
+        return self._history.instruments(self._visible)
+
+    def column(self, symbol: str) -> int:
+        """Return a symbol's column; raises :class:`DataError` if unknown by now."""
+        column = self._history.column_of.get(symbol, self._visible)
+        if column >= self._visible:
+            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
+        return column
+
+    def instrument(self, symbol: str) -> Instrument:
+        """Return the facts about one instrument; raises :class:`DataError` if unknown by now."""
+        return self._history.every_instrument[self.column(symbol)]
+
+    def tradable(self) -> Bools:
+        """Return which columns are listed and were not suspended in the last known state.
+
+        Before the open that is the state of the previous session (a name listed today counts as tradable), from
+        the open on it is today's.
+        """
+        history, row, visible = self._history, self._row, self._visible
+        if row < 0:
+            return np.zeros(0, dtype=np.bool_)
+        if self._phase == "close":
+            return history.trading[row, :visible]
+        listed = history.last_rows[:visible] >= row
+        if self._phase == "open":
+            # A name halted after it opened was tradable, as far as anybody could know at the open.
+            halted = history.suspended[row, :visible] & np.isnan(history.fields["open"][row, :visible])
+        elif row == 0:
+            halted = np.zeros(visible, dtype=np.bool_)
+        else:
+            halted = history.suspended[row - 1, :visible] & (history.listed_rows[:visible] < row)
+        result: Bools = listed & ~halted
+        result.setflags(write=False)
+        return result
+
+    def delisted_now(self) -> tuple[str, ...]:
+        """Return the symbols whose last session was the previous one or earlier, in column order."""
+        return self._history.gone_by(self._row)
+
+    # -- bars ----------------------------------------------------------------------------------------------------
+
+    def sessions(self, lookback: int | None = None) -> Days:
+        """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
+        return self._history.sessions[self._start(lookback) : self._completed]
+
+    def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none.
+
+        Adjustment is as of the current session, whose ex-date actions count from its pre-open on. Volume follows
+        splits inversely, ``amount`` is never adjusted, and what the vendor has already adjusted stays as it is
+        (``Snapshot.facts.adjusted``). Raises :class:`UserError` for an unknown field or a negative lookback.
+        """
+        values = self._history.fields.get(field)
+        if values is None:
+            raise UserError(f"no field '{field}'", mend=f"one of {', '.join(FIELDS)}")
+        start = self._start(lookback)
+        window = values[start : self._completed, : self._visible]
+        if adjust == "none":
+            return window
+        return self._history.adjusted(window, field, adjust, start, self._row)
+
+    def opens(self) -> Floats | None:
+        """Return today's opening prices as traded when the session has opened by now, else None."""
+        if self._phase == "pre_open" or self._row < 0:
+            return None
+        return self._history.fields["open"][self._row, : self._visible]
+
+    def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
+        """Return the last completed minute bars of one symbol, as traded: closing instants and fields.
+
+        Minutes in which the symbol has no bar are left out. Raises :class:`DataError` when the snapshot has no
+        minute bars of it.
+        """
+        if lookback < 0:
+            raise UserError(f"lookback {lookback} is negative")
+        self.column(symbol)
+        bars = self._history.minute_bars(symbol)
+        if bars is None:
+            raise DataError(f"no minute bars of '{symbol}'", mend="use bars() for daily ones")
+        times, columns = bars
+        stop = int(np.searchsorted(times, self._clock, side="right"))
+        start = max(0, stop - lookback)
+        return times[start:stop], {name: values[start:stop] for name, values in columns.items()}
+
+    def session_bars(self) -> SessionBars:
+        """Return the current session whole, for an exchange; raises :class:`FutureDataError` before its close."""
+        history, row, visible = self._history, self._row, self._visible
+        if self._phase != "close" or row < 0:
+            raise FutureDataError(
+                f"the session's bars are not known at {iso(self._clock)}", mend="ask after the session has closed"
+            )
+        fields = history.fields
+        return SessionBars(
+            session=str(history.sessions[row]),
+            row=row,
+            symbols=history.symbols(visible),
+            instruments=history.instruments(visible),
+            open=fields["open"][row, :visible],
+            high=fields["high"][row, :visible],
+            low=fields["low"][row, :visible],
+            close=fields["close"][row, :visible],
+            volume=fields["volume"][row, :visible],
+            amount=fields["amount"][row, :visible],
+            prev_close=history.prev_close[row, :visible],
+            trading=history.trading[row, :visible],
+        )
+
+    # -- indices -------------------------------------------------------------------------------------------------
+
+    def members(self, index: str) -> tuple[str, ...]:
+        """Return an index's members in the current session, in column order; raises :class:`DataError`."""
+        return self._history.members_at(index, self._row)
+
+    def index_levels(self, index: str, lookback: int | None = None) -> Floats:
+        """Return the completed closing levels of an index, oldest first; raises :class:`DataError`."""
+        levels = self._history.levels.get(index)
+        if levels is None:
+            raise self._history.no_index(index, self._row)
+        return levels[self._start(lookback) : self._completed]
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
+        """Return the figures known by now, oldest first; raises :class:`DataError` for an unknown symbol."""
+        self.column(symbol)
+        table = self._history.fundamentals
+        return self._history.known_figures(symbol, table.count_of_symbol(symbol, table.up_to(self._clock)))
+
+    def news(
+        self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
+    ) -> tuple[NewsItem, ...]:
+        """Return items published in (since, clock], newest first, at most ``limit`` of them.
+
+        With ``symbols`` only items about one of them. Raises :class:`FutureDataError` for a later ``since``.
+        """
+        self._not_later(since)
+        table = self._history.news
+        published = table.between(since, self._clock)
+        rows: Sequence[int] = published if symbols is None else table.of_symbols(symbols, published)
+        newest = rows[::-1] if limit is None else rows[::-1][:limit]
+        return tuple(table.record(row) for row in newest)
+
+    def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
+        """Return corporate actions that became known in (since, clock], oldest first.
+
+        These are announcements, including those a vendor has already worked into its prices; what really happens
+        to an account is :meth:`todays_actions`. Raises :class:`FutureDataError` for a later ``since``.
+        """
+        self._not_later(since)
+        history = self._history
+        return history.actions[
+            bisect_right(history.action_times, since) : bisect_right(history.action_times, self._clock)
+        ]
+
+    def todays_actions(self) -> tuple[CorporateAction, ...]:
+        """Return the actions that take effect in the current session and that prices do not contain already.
+
+        They come by column, a dividend before a split: a dividend is per share held before the split.
+        """
+        return self._history.actions_of(self._row)
+
+    # -- the guard -----------------------------------------------------------------------------------------------
+
+    def _start(self, lookback: int | None) -> int:
+        if lookback is None:
+            return 0
+        if lookback < 0:
+            raise UserError(f"lookback {lookback} is negative", mend="count sessions back from now")
+        return max(0, self._completed - lookback)
+
+    def _not_later(self, at: Instant) -> None:
+        if at > self._clock:
+            raise FutureDataError(
+                f"{iso(at)} lies after the view's clock {iso(self._clock)}", mend="ask for what is known by then"
+            )
+
+
+def locate(history: History, clock: Instant) -> tuple[int, Phase]:
+    """Return the current session of an instant and its phase.
+
+    Between two sessions the earlier one is current ("close") until an hour before the next opens, from where on
+    the next one is ("pre_open"). Before the first pre-open there is none: row -1.
+    """
+    row = bisect_right(history.open_times, clock) - 1
+    closed = row < 0 or history.close_times[row] <= clock
+    if not closed:
+        return row, "open"
+    following = row + 1
+    if following < len(history.open_times) and clock >= _pre_open_starts(history, following):
+        return following, "pre_open"
+    return row, "close"
+
+
+def _pre_open_starts(history: History, row: int) -> Instant:
+    starts = action_known_at(history.open_times[row])
+    return starts if row == 0 else max(starts, history.close_times[row - 1] + 1)
