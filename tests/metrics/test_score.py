@@ -1,0 +1,241 @@
+"""The panel: reasons instead of numbers, the same bytes twice, repetitions, and the baseline."""
+
+import dataclasses
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import canonical_json
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics import (
+    MEASURES,
+    BootstrapConfig,
+    across_seeds,
+    compare_to_baseline,
+    growth,
+    holm,
+    score,
+    series_from_nav,
+    summarise,
+)
+
+QUICK = BootstrapConfig(draws=200)
+
+
+def path(n: int = 120, drift: float = 0.0005, seed: int = 0, scale: float = 0.01) -> np.ndarray:
+    return 1e5 * growth(drift + scale * np.random.default_rng(seed).standard_normal(n))
+
+
+def test_every_measure_is_there_in_order_with_an_interval() -> None:
+    scores = score(series_from_nav(path(), index=path(seed=1)), bootstrap=QUICK)
+    assert list(scores) == [info.id for info in MEASURES]
+    for name in ("cumulative_return", "annualised_return", "excess_return", "volatility", "sharpe", "sortino",
+                 "sortino_stockbench", "max_drawdown", "calmar", "information_ratio", "hit_rate"):  # fmt: skip
+        measure = scores[name]
+        assert measure.value is not None, name
+        assert measure.low is not None, name
+        assert measure.high is not None, name
+        assert measure.low < measure.high, name
+        assert measure.n == 120
+    assert scores["hhi"].reason == "nothing was ever held"
+    assert scores["rejection_rate"].reason == "no order was given"
+
+
+def test_equal_input_equal_bytes() -> None:
+    one, two = (canonical_json(score(series_from_nav(path(), index=path(seed=1)))) for _ in range(2))
+    assert one == two
+    other = canonical_json(score(series_from_nav(path(), index=path(seed=1)), bootstrap=BootstrapConfig(salt=1)))
+    assert other != one
+
+
+def test_numbers_survive_json_and_have_twelve_digits() -> None:
+    scores = score(series_from_nav(path()), bootstrap=QUICK)
+    assert msgspec.json.decode(msgspec.json.encode(scores), type=dict[str, Measure]) == scores
+    for measure in scores.values():
+        for value in (measure.value, measure.low, measure.high):
+            assert value is None or value == float(f"{value:.11e}")
+
+
+def test_cash_has_a_return_of_zero_and_no_ratios() -> None:
+    scores = score(series_from_nav(np.full(60, 1e5), index=path(59)), bootstrap=QUICK)
+    assert scores["cumulative_return"].value == 0.0
+    assert scores["volatility"].value == 0.0
+    assert scores["max_drawdown"].value == 0.0
+    assert scores["sharpe"].reason == "the returns do not vary"
+    assert scores["sortino"].reason == "no session lost money"
+    assert scores["calmar"].reason == "the account never fell below a former peak"
+    assert scores["hit_rate"].reason == "no session gained or lost money"
+    assert scores["information_ratio"].value is not None
+
+
+def test_a_ruined_account_shows_its_loss() -> None:
+    nav = np.concatenate([path(30), [-5000.0, -4000.0]])
+    scores = score(series_from_nav(nav), bootstrap=QUICK)
+    assert scores["cumulative_return"].value == pytest.approx(-1.04)
+    assert scores["max_drawdown"].value is not None
+    assert scores["max_drawdown"].value < -1.0
+    assert scores["sharpe"].reason == "the account was worth nothing or less on 30"
+    assert scores["annualised_return"].value is None
+
+
+def test_no_sessions_and_no_money() -> None:
+    assert score(series_from_nav(np.array([1e5])))["sharpe"].reason == "there are no sessions"
+    assert score(series_from_nav(np.array([0.0, 1.0])))["sharpe"].reason == "the account started with nothing"
+
+
+def test_a_benchmark_of_another_length_is_refused() -> None:
+    with pytest.raises(UserError, match="benchmark levels"):
+        score(series_from_nav(path()), benchmark_nav=path(10))
+
+
+def test_a_benchmark_replaces_the_index() -> None:
+    series = series_from_nav(path(), index=path(seed=1))
+    other = score(series, benchmark_nav=path(seed=2), bootstrap=QUICK)
+    assert other["excess_return"].value == pytest.approx(
+        float(path()[-1] / path()[0] - path(seed=2)[-1] / path(seed=2)[0])
+    )
+
+
+def test_few_sessions_get_values_without_intervals() -> None:
+    scores = score(series_from_nav(path(12)), bootstrap=QUICK)
+    assert scores["sharpe"].value is not None
+    assert scores["sharpe"].low is None
+    assert scores["sharpe"].note == "no interval: 12 sessions, at least 20 are needed"
+
+
+def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
+    rising = 1e5 * growth(np.concatenate([np.full(59, 0.01), [-0.02], np.full(59, 0.01), [-0.03]]))
+    measure = score(series_from_nav(rising), bootstrap=QUICK)["sortino_stockbench"]
+    assert measure.value is not None
+    assert measure.low is None
+    assert "of the resamples have no value" in str(measure.note)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(-0.2, 0.2), min_size=1, max_size=40))
+def test_whatever_happened_there_is_a_number_or_a_reason(returns: list[float]) -> None:
+    for measure in score(series_from_nav(1e5 * growth(np.array(returns))), bootstrap=QUICK).values():
+        assert (measure.value is None) != (measure.reason is None)
+        assert measure.value is None or math.isfinite(measure.value)
+
+
+def test_repetitions_by_hand() -> None:
+    summary = summarise([Measure(value=value) for value in (1.0, 2.0, 4.0, 8.0)])
+    assert summary.median.value == 3.0
+    assert (summary.q1, summary.q3, summary.iqr) == (1.75, 5.0, 3.25)
+    assert (summary.n, summary.missing, summary.lowest, summary.highest, summary.mean) == (4, 0, 1.0, 8.0, 3.75)
+    assert summary.std == pytest.approx(math.sqrt((2.75**2 + 1.75**2 + 0.25**2 + 4.25**2) / 3))
+    assert summary.cv == pytest.approx(summary.std / 3.75)
+
+
+def test_repetitions_without_values() -> None:
+    nothing = summarise([not_scored("it failed"), not_scored("it failed")])
+    assert nothing.median.reason == "it failed"
+    assert (nothing.n, nothing.missing, nothing.cv) == (0, 2, None)
+    one = summarise([Measure(value=1.0), not_scored("it failed")])
+    assert (one.n, one.missing, one.std, one.cv) == (1, 1, None, None)
+    assert summarise([Measure(value=-1.0), Measure(value=1.0)]).cv is None
+
+
+def test_across_seeds() -> None:
+    episodes = [series_from_nav(path(seed=seed)) for seed in range(3)]
+    scores = [score(episode, bootstrap=QUICK) for episode in episodes]
+    summary = across_seeds(episodes, scores, bootstrap=QUICK)["sharpe"]
+    values = sorted(score["sharpe"].value or 0.0 for score in scores)
+    assert summary.median.value == pytest.approx(values[1])
+    assert summary.median.low is not None
+    assert summary.median.high is not None
+    assert summary.median.low < values[1] < summary.median.high
+    assert summary.n == 3
+    again = across_seeds(episodes, scores, bootstrap=QUICK)
+    assert canonical_json(again["sharpe"]) == canonical_json(summary)
+
+
+def test_one_seed_keeps_its_own_interval() -> None:
+    episode = series_from_nav(path())
+    scores = score(episode, bootstrap=QUICK)
+    summary = across_seeds([episode], [scores], bootstrap=QUICK)
+    assert summary["sharpe"].median == scores["sharpe"]
+    assert summary["hhi"].median.reason == "nothing was ever held"
+
+
+def test_a_failed_repetition_is_counted_and_takes_the_interval() -> None:
+    good = series_from_nav(path())
+    bad = dataclasses.replace(series_from_nav(np.full(121, 1e5)), failure="it raised")
+    scores = [score(good, bootstrap=QUICK), score(bad, bootstrap=QUICK)]
+    summary = across_seeds([good, bad], scores, bootstrap=QUICK)["cumulative_return"]
+    assert (summary.n, summary.missing) == (1, 1)
+    assert summary.median.low is None
+    assert summary.median.note == "no interval: 1 of 2 repetitions have no value"
+
+
+def test_the_same_path_cannot_be_told_apart() -> None:
+    same = compare_to_baseline(path() * 2, path())
+    assert same.distinguishable is False
+    assert same.p_value == 1.0
+    assert same.sentence == "is the same as buy and hold, session by session"
+
+
+def test_luck_cannot_be_told_apart_and_skill_can() -> None:
+    base = path(250, seed=3)
+    lucky = base * growth(0.002 * np.random.default_rng(5).standard_normal(250))
+    verdict = compare_to_baseline(lucky, base, bootstrap=QUICK)
+    assert verdict.distinguishable is False
+    assert verdict.sentence == "cannot be told apart from buy and hold"
+    assert verdict.p_value is not None
+    assert verdict.p_value > 0.05
+    skilled = base * growth(0.001 + 0.002 * np.random.default_rng(5).standard_normal(250))
+    verdict = compare_to_baseline(skilled, base, bootstrap=QUICK)
+    assert verdict.distinguishable is True
+    assert verdict.sentence == "beats buy and hold by more than luck explains"
+    assert verdict.p_value is not None
+    assert verdict.p_value < 0.05
+    verdict = compare_to_baseline(base, skilled, bootstrap=QUICK, baseline="the index")
+    assert verdict.sentence == "falls behind the index by more than luck explains"
+
+
+def test_pairing_cancels_the_market() -> None:
+    """The same edge is invisible beside another market's noise and plain beside its own."""
+    base = path(250, seed=3, scale=0.02)
+    better = base * growth(np.full(250, 0.0004) + 0.001 * np.random.default_rng(1).standard_normal(250))
+    assert compare_to_baseline(better, base, bootstrap=QUICK).distinguishable is True
+    assert compare_to_baseline(better, path(250, seed=8, scale=0.02), bootstrap=QUICK).distinguishable is False
+
+
+def test_repetitions_are_compared_together() -> None:
+    base = path(250, seed=3)
+    rng = np.random.default_rng(9)
+    several = np.stack([base * growth(0.001 + 0.002 * rng.standard_normal(250)) for _ in range(3)])
+    verdict = compare_to_baseline(several, base, bootstrap=QUICK)
+    assert verdict.distinguishable is True
+    centre = np.diff(np.log(several), axis=1).mean() - np.diff(np.log(base)).mean()
+    assert verdict.difference.value == pytest.approx(math.expm1(centre * 252))
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    alarms = 0
+    for trial in range(150):
+        base, other = path(120, 0.0, 2 * trial), path(120, 0.0, 2 * trial + 1)
+        alarms += bool(compare_to_baseline(other, base, bootstrap=QUICK).distinguishable)
+    assert alarms / 150 < 0.12
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(UserError, match="same sessions"):
+        compare_to_baseline(path(30), path(31))
+    short = compare_to_baseline(path(10), path(10, seed=1))
+    assert short.distinguishable is None
+    assert short.sentence == "was not compared with buy and hold: 10 sessions, at least 20 are needed"
+    ruined = compare_to_baseline(np.concatenate([path(29), [0.0]]), path(30))
+    assert ruined.difference.reason == "an account was worth nothing or less"
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, None, 0.04, 0.03]) == [0.03, None, 0.06, 0.06]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
