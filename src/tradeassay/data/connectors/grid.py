@@ -1,0 +1,181 @@
+"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeassay.core.errors import SourceError
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
+from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors.sessions import first_day, last_day
+from tradeassay.data.panel import Listing
+
+PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One symbol as a vendor gave it: days in order, one array per field (``amount`` may be missing).
+
+    ``listed``/``delisted`` are the vendor's own ISO dates, None when it does not say. ``halted`` are days on
+    which the vendor itself says that nothing traded.
+    """
+
+    instrument: Instrument
+    days: Days
+    fields: Mapping[Field, Floats]
+    listed: str | None = None
+    delisted: str | None = None
+    halted: Days | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Columns laid on sessions, sorted by (listed, symbol), with what a reader must know about them."""
+
+    listings: tuple[Listing, ...]
+    bars: dict[Field, Floats]
+    suspended: Bools
+    notes: tuple[str, ...]
+
+
+def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool) -> Grid:
+    """Lay vendor series on a calendar.
+
+    A session without a bar between listing and delisting becomes a suspension; it is counted in the notes
+    unless the vendor itself marked it. Raises :class:`SourceError` for a bar on a day without a session, for
+    days out of order, and for a series that covers only part of the range (unless ``allow_partial``).
+    """
+    placed = sorted(
+        (_place(column, sessions, vendor, allow_partial) for column in columns),
+        key=lambda one: (one.listing.listed, one.listing.instrument.symbol),
+    )
+    shape = (sessions.days.size, len(placed))
+    bars: dict[Field, Floats] = {name: np.full(shape, np.nan) for name in FIELDS}
+    suspended = np.zeros(shape, dtype=np.bool_)
+    for index, one in enumerate(placed):
+        for name, values in one.fields.items():
+            bars[name][one.rows, index] = values
+        suspended[:, index] = one.suspended
+    return Grid(tuple(one.listing for one in placed), bars, suspended, _notes(placed, vendor))
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    listing: Listing
+    rows: Ints
+    fields: Mapping[Field, Floats]
+    suspended: Bools
+    gaps: int
+    broken: tuple[str, ...]
+    cut: tuple[str, ...]
+
+
+def _place(column: Column, sessions: Sessions, vendor: str, allow_partial: bool) -> _Placed:
+    symbol = column.instrument.symbol
+    rows = _rows(symbol, column.days, sessions, vendor)
+    whole = np.all([np.isfinite(column.fields[name]) for name in PRICES], axis=0)
+    some = np.any([np.isfinite(column.fields[name]) for name in PRICES], axis=0)
+    broken = tuple(str(day) for day in column.days[some & ~whole])
+    rows = rows[whole]
+    fields = {name: values[whole] for name, values in column.fields.items()}
+    halted = _rows(symbol, column.halted, sessions, vendor) if column.halted is not None else rows[:0]
+    told = np.union1d(rows, halted)
+    if told.size == 0:
+        raise SourceError(
+            f"{vendor} sent no bar of {symbol} on a session from {first_day(sessions)} to {last_day(sessions)}",
+            mend="check the symbol and the days, or leave it out",
+        )
+    listing, cut = _listing(column, told, sessions, vendor, allow_partial)
+    alive = (sessions.days >= np.datetime64(listing.listed, "D")) & (
+        sessions.days <= np.datetime64(listing.delisted or last_day(sessions), "D")
+    )
+    suspended = alive.copy()
+    suspended[rows] = False
+    silent = suspended.copy()
+    silent[halted] = False
+    return _Placed(listing, rows, fields, suspended, int(silent.sum()), broken, cut)
+
+
+def _rows(symbol: str, days: Days, sessions: Sessions, vendor: str) -> Ints:
+    if days.size > 1 and bool(np.any(days[1:] <= days[:-1])):
+        at = int(np.argmax(days[1:] <= days[:-1])) + 1
+        raise SourceError(
+            f"{vendor}'s days of {symbol} are doubled or out of order at {days[at]}",
+            mend="fetch again; if it stays so, leave the symbol out",
+        )
+    rows = np.searchsorted(sessions.days, days).astype(np.int64)
+    inside = rows < sessions.days.size
+    strange = ~inside | (sessions.days[np.where(inside, rows, 0)] != days)
+    if bool(strange.any()):
+        raise SourceError(
+            f"{vendor} sent a bar of {symbol} for {days[strange][0]}, when {sessions.calendar} has no session",
+            mend="leave the symbol out, or fetch it from another source",
+        )
+    return rows
+
+
+def _listing(
+    column: Column,
+    told: Ints,
+    sessions: Sessions,
+    vendor: str,
+    partial: bool,
+) -> tuple[Listing, tuple[str, ...]]:
+    symbol = column.instrument.symbol
+    listed = column.listed or first_day(sessions)
+    delisted = column.delisted if column.delisted is not None and column.delisted <= last_day(sessions) else None
+    begin = int(np.searchsorted(sessions.days, np.datetime64(listed, "D")))
+    end = int(np.searchsorted(sessions.days, np.datetime64(delisted or last_day(sessions), "D"), side="right")) - 1
+    first_bar, last_bar = int(told[0]), int(told[-1])
+    cut: list[str] = []
+    if first_bar > begin:
+        _refuse_part(symbol, "begin", str(sessions.days[first_bar]), sessions, vendor, partial)
+        cut.append(f"{symbol} from {sessions.days[first_bar]}")
+    if first_bar != begin:
+        listed = str(sessions.days[first_bar])
+    if last_bar < end:
+        _refuse_part(symbol, "end", str(sessions.days[last_bar]), sessions, vendor, partial)
+        delisted = str(sessions.days[last_bar])
+        cut.append(f"{symbol} to {delisted}")
+    elif last_bar > end:
+        delisted = str(sessions.days[last_bar]) if last_bar < sessions.days.size - 1 else None
+    return Listing(instrument=column.instrument, listed=listed, delisted=delisted), tuple(cut)
+
+
+def _refuse_part(symbol: str, side: str, day: str, sessions: Sessions, vendor: str, partial: bool) -> None:
+    if partial:
+        return
+    wanted = f"first={day}" if side == "begin" else f"last={day}"
+    asked = f"{first_day(sessions)} to {last_day(sessions)}"
+    raise SourceError(
+        f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
+        mend=f"ask with {wanted}, or with allow_partial=true to take that day as its "
+        + ("listing" if side == "begin" else "delisting"),
+    )
+
+
+def _notes(placed: Sequence[_Placed], vendor: str) -> tuple[str, ...]:
+    notes: list[str] = []
+    cut = [text for one in placed for text in one.cut]
+    if cut:
+        notes.append(
+            f"{vendor} has only part of the range, taken as listing or delisting: {shorten(cut)}",
+        )
+    gaps = [f"{one.listing.instrument.symbol} {one.gaps}" for one in placed if one.gaps]
+    if gaps:
+        notes.append(f"sessions without a bar, taken as suspensions: {shorten(gaps)}")
+    broken = [f"{one.listing.instrument.symbol} {day}" for one in placed for day in one.broken]
+    if broken:
+        notes.append(f"incomplete bars, left out: {shorten(broken)}")
+    return tuple(notes)
+
+
+def shorten(items: Sequence[str], limit: int = 10) -> str:
+    """Join a list for a sentence, saying how many were left unnamed."""
+    named = ", ".join(items[:limit])
+    return f"{named} and {len(items) - limit} more" if len(items) > limit else named

@@ -1,0 +1,90 @@
+"""No test here reaches anything but this machine's loopback."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tradeassay.core.time import FixedClock, parse_iso
+from tradeassay.data.connectors.patience import Patience, Runtime
+
+from .standins.certificates import Authority, make_authority
+from .standins.http import StandIn
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+class LeftTheMachine(AssertionError):
+    """A test tried to reach the network."""
+
+
+def _loopback_only(name: str):
+    original = getattr(socket.socket, name)
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            try:
+                ok = ipaddress.ip_address(address[0]).is_loopback
+            except ValueError:
+                ok = address[0] == "localhost"
+            if not ok:
+                raise LeftTheMachine(f"a test connects to {address}")
+        return original(self, address)
+
+    return guarded
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every other address. libcurl does not use Python's sockets: its way out is a proxy to nowhere."""
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only("connect"))
+    monkeypatch.setattr(socket.socket, "connect_ex", _loopback_only("connect_ex"))
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, NOWHERE)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., StandIn]]:
+    """Start stand-ins that are closed when the test ends."""
+    running: list[StandIn] = []
+
+    def start(*args, **kwargs) -> StandIn:
+        running.append(StandIn(*args, **kwargs))
+        return running[-1]
+
+    yield start
+    for stand_in in running:
+        stand_in.close()
+
+
+class Sleeps(list[float]):
+    """Collects the pauses instead of making them."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def sleeps() -> Sleeps:
+    return Sleeps()
+
+
+@pytest.fixture
+def runtime(sleeps: Sleeps) -> Callable[..., Runtime]:
+    """Make a runtime whose clock stands still and that never really sleeps."""
+
+    def make(now: str, **patience) -> Runtime:
+        bounds = {"attempts": 3, "timeout": 5.0, "first_wait": 2.0, "longest_wait": 60.0, **patience}
+        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps, patience=Patience(**bounds))
+
+    return make

@@ -1,0 +1,121 @@
+"""A small HTTP(S) server on an ephemeral loopback port. It can also be late, break off, or stand in as a proxy."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request as it arrived."""
+
+    host: str
+    path: str
+    query: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to send. ``cut`` promises the whole body and sends half; ``stall`` sends nothing at all."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+    stall: bool = False
+
+    @classmethod
+    def of(cls, value: object, status: int = 200, **headers: str) -> Reply:
+        return cls(json.dumps(value).encode(), status, {"Content-Type": "application/json", **headers})
+
+
+class StandIn:
+    """A server that answers with ``answer(ask)``; ``asked`` holds everything it was asked."""
+
+    def __init__(self, answer: Callable[[Ask], Reply], tls: ssl.SSLContext | None = None, *, proxy: bool = False):
+        self.answer = answer
+        self.asked: list[Ask] = []
+        self.released = threading.Event()
+        self.tls = tls
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.stand_in = self
+        self._server.wrap = tls if not proxy else None
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        return self._server.server_address[1]
+
+    def close(self) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    stand_in: StandIn
+    wrap: ssl.SSLContext | None = None
+
+    def finish_request(self, request, client_address):
+        if self.wrap is not None:
+            request = self.wrap.wrap_socket(request, server_side=True)
+        self.RequestHandlerClass(request, client_address, self)
+
+    def handle_error(self, request, client_address):
+        """Clients hang up on purpose here; a traceback would only be noise."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format, *args):
+        pass
+
+    def do_CONNECT(self):
+        self.send_response(200)
+        self.end_headers()
+        stand_in = self.server.stand_in
+        assert stand_in.tls is not None
+        self.connection = stand_in.tls.wrap_socket(self.connection, server_side=True)
+        self.rfile = self.connection.makefile("rb", -1)
+        self.wfile = self.connection.makefile("wb", 0)
+        self.close_connection = False
+
+    def do_GET(self):
+        stand_in = self.server.stand_in
+        url = urlsplit(self.path)
+        ask = Ask(self.headers.get("Host", ""), unquote(url.path), dict(parse_qsl(url.query)))
+        length = int(self.headers.get("Content-Length") or 0)
+        if length:
+            self.rfile.read(length)
+        stand_in.asked.append(ask)
+        reply = stand_in.answer(ask)
+        if reply.stall:
+            stand_in.released.wait(20)
+            self.close_connection = True
+            return
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        if reply.cut:
+            self.wfile.write(reply.body[: len(reply.body) // 2])
+            self.wfile.flush()
+            if isinstance(self.connection, ssl.SSLSocket):
+                self.connection.unwrap()  # an orderly goodbye: the body is short, not the connection torn
+            self.close_connection = True
+            return
+        self.wfile.write(reply.body)
+
+    do_POST = do_GET

@@ -1,0 +1,333 @@
+"""The real yfinance library against a stand-in of Yahoo on the loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.time import MINUTE, SECOND, parse_iso
+from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
+from tradeassay.data.connectors.yfinance_wire import browser_session
+from tradeassay.data.panel import Panel
+
+from .standins.http import Ask, Reply
+from .standins.yahoo import Stock, Yahoo, opening
+
+yfinance = pytest.importorskip("yfinance", reason="the extra 'us' is not installed")
+
+NOW = "2024-02-01T12:00:00Z"
+WEEK = ("2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08")
+
+
+def plain(start: float = 100.0, days: tuple[str, ...] = WEEK, **facts) -> Stock:
+    bars = {
+        day: (start + i, start + i + 1.5, start + i - 1.25, start + i + 0.75, 1000.0 * (i + 1))
+        for i, day in enumerate(days)
+    }
+    return Stock(bars, **facts)
+
+
+def split_stock() -> Stock:
+    """4:1 on 8 January, a dividend before and after it, and a 1:10 later than anything asked for."""
+    stock = plain(100.0, WEEK[:4], dividends={"2024-01-03": 0.24, "2024-01-09": 0.07})
+    stock.days["2024-01-08"] = (25.5, 26.0, 25.0, 25.75, 9000.0)
+    stock.days["2024-01-09"] = (25.7, 25.9, 25.1, 25.2, 8000.0)
+    stock.days["2024-01-30"] = (252.0, 256.0, 250.0, 251.0, 700.0)
+    stock.splits = {"2024-01-08": (4, 1), "2024-01-30": (1, 10)}
+    return stock
+
+
+@pytest.fixture
+def load(serve, authority, runtime, tmp_path, monkeypatch) -> Callable[..., Panel]:
+    """Load through the unpatched library; only the proxy and the certificate bundle are ours."""
+    yfinance.set_tz_cache_location(str(tmp_path / "yahoo"))
+    yfinance.data.YfData._instances.clear()  # one conversation must not inherit another's cookies
+
+    def run(yahoo: Yahoo, patience: dict | None = None, now: str = NOW, **config) -> Panel:
+        run.stand_in = serve(yahoo, authority.server, proxy=True)
+        proxy = {"https": f"http://127.0.0.1:{run.stand_in.port}"}
+        source = YFinanceSource(
+            YFinanceConfig(**{"first": "2024-01-02", "last": "2024-01-08", **config}),
+            runtime=runtime(now, **(patience or {})),
+            session=lambda: browser_session(proxies=proxy, verify=str(authority.bundle)),
+        )
+        return source.load()
+
+    return run
+
+
+def test_bars_facts_and_listing(load):
+    panel = load(Yahoo({"AAPL": plain(), "MSFT": plain(300.0)}), symbols=("MSFT", "AAPL"))
+    assert panel.symbols == ("AAPL", "MSFT")
+    assert [str(day) for day in panel.sessions] == list(WEEK)
+    assert panel.bars["open"][:, 0].tolist() == [100.0, 101.0, 102.0, 103.0, 104.0]
+    assert panel.bars["close"][:, 1].tolist() == [300.75, 301.75, 302.75, 303.75, 304.75]
+    assert panel.bars["volume"][:, 1].tolist() == [1000.0, 2000.0, 3000.0, 4000.0, 5000.0]
+    assert np.isnan(panel.bars["amount"]).all()
+    assert not panel.suspended.any()
+    assert panel.open_time[0] == parse_iso("2024-01-02T14:30:00Z")
+    assert panel.listings[0].listed == "1999-01-04"
+    assert panel.listings[0].instrument.name == "A Company, Inc."
+    facts = panel.facts
+    assert (facts.source, facts.currency, facts.calendar, facts.adjusted) == ("yfinance", "USD", "XNYS", "none")
+    assert facts.retrieved_at == NOW
+    assert '"symbols":["MSFT","AAPL"]' in facts.query
+    assert "survivorship" in facts.biases[0]
+    assert "Yahoo" in facts.licence
+
+
+def test_splits_are_undone_to_the_traded_prices(load):
+    panel = load(Yahoo({"NVDA": split_stock()}), symbols=("NVDA",), last="2024-01-09")
+    assert panel.bars["open"][:, 0].tolist() == [100.0, 101.0, 102.0, 103.0, 25.5, 25.7]
+    assert panel.bars["low"][:, 0].tolist() == [98.75, 99.75, 100.75, 101.75, 25.0, 25.1]
+    assert panel.bars["volume"][:, 0].tolist() == [1000.0, 2000.0, 3000.0, 4000.0, 9000.0, 8000.0]
+    assert [(a.kind, a.ex_date, a.value) for a in panel.actions] == [
+        ("dividend", "2024-01-03", 0.24),
+        ("split", "2024-01-08", 4.0),
+        ("dividend", "2024-01-09", 0.07),
+    ]
+    split = panel.actions[1]
+    assert split.known_at == parse_iso("2024-01-08T13:30:00Z")
+
+
+def test_the_wire_really_carried_adjusted_numbers(load):
+    seen: list[float] = []
+
+    def look(chart: dict) -> dict:
+        seen.append(chart["indicators"]["quote"][0]["open"][0])
+        return chart
+
+    load(Yahoo({"NVDA": split_stock()}, edit=look), symbols=("NVDA",), last="2024-01-09")
+    assert seen[-1] == pytest.approx(100.0 / 4 * 10)
+
+
+def test_a_split_that_yahoo_forgot_to_work_in_is_refused(load):
+    stock = split_stock()
+    stock.unadjusted = True
+    with pytest.raises(SourceError, match=r"lists a split 4:1 of NVDA on 2024-01-08.*not adjusted"):
+        load(Yahoo({"NVDA": stock}), symbols=("NVDA",), last="2024-01-09")
+
+
+def test_index_levels_and_funds(load):
+    stocks = {"SPY": plain(kind="ETF", capital_gains={"2024-01-04": 0.5}), "^GSPC": plain(4700.0, kind="INDEX")}
+    panel = load(Yahoo(stocks), symbols=("SPY",), indices=("^GSPC",))
+    assert panel.listings[0].instrument.kind == "index"
+    assert panel.indices["^GSPC"].tolist() == [4700.75, 4701.75, 4702.75, 4703.75, 4704.75]
+    assert "capital-gain distributions are not stored: SPY" in panel.facts.biases
+
+
+def test_minutes_are_stamped_with_their_close_and_unsplit(load):
+    stock = plain(100.0, WEEK[:4], splits={"2024-01-08": (4, 1)})
+    stock.days["2024-01-08"] = (25.0, 26.0, 24.0, 25.5, 9000.0)
+    for day, price in (("2024-01-05", 103.0), ("2024-01-08", 25.0)):
+        for minute in range(3):
+            bar = (price, price + 1, price - 1, price + 0.5, 40.0)
+            stock.minutes[opening(day) + 60 * minute] = bar
+    other = plain()
+    other.minutes = {opening("2024-01-05") + 60: (9.0, 9.5, 8.5, 9.25, 4.0)}
+    panel = load(
+        Yahoo({"NVDA": stock, "AAPL": other}), symbols=("NVDA", "AAPL"), minutes=True, now="2024-01-09T00:00:00Z"
+    )
+    minutes = panel.minutes
+    assert minutes is not None and minutes.symbols == ("NVDA", "AAPL")
+    assert minutes.close_time[0] == opening("2024-01-05") * SECOND + MINUTE
+    assert minutes.close_time.size == 6
+    assert minutes.bars["open"][:, 0].tolist() == [103.0] * 3 + [25.0] * 3
+    assert minutes.bars["volume"][:, 0].tolist() == [40.0] * 6
+    assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [False, True, False, False, False, False]
+
+
+def test_old_minutes_are_refused_before_asking(load):
+    with pytest.raises(UserError, match="30 days"):
+        load(Yahoo({"AAPL": plain()}), symbols=("AAPL",), minutes=True, now="2024-03-01T00:00:00Z")
+    assert load.stand_in.asked == []
+
+
+def test_a_later_listing_is_a_listing(load):
+    late = plain(50.0, WEEK[2:], first_trade="2024-01-04")
+    panel = load(Yahoo({"AAPL": plain(), "NEWB": late}), symbols=("NEWB", "AAPL"))
+    assert panel.symbols == ("AAPL", "NEWB")
+    assert panel.listings[1].listed == "2024-01-04"
+    assert np.isnan(panel.bars["close"][:2, 1]).all()
+    assert not panel.suspended.any()
+
+
+def test_a_missing_session_is_a_suspension_and_said(load):
+    gap = plain()
+    del gap.days["2024-01-04"]
+    panel = load(Yahoo({"HALT": gap}), symbols=("HALT",))
+    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
+    assert "sessions without a bar, taken as suspensions: HALT 1" in panel.facts.biases
+
+
+def test_an_incomplete_bar_is_left_out_and_said(load):
+    holed = plain()
+    holed.days["2024-01-04"] = (float("nan"), 103.5, 100.75, 102.75, 3000.0)
+    panel = load(Yahoo({"HOLE": holed}), symbols=("HOLE",))
+    assert np.isnan(panel.bars["high"][2, 0])
+    assert "incomplete bars, left out: HOLE 2024-01-04" in panel.facts.biases
+
+
+@pytest.mark.parametrize(("days", "side"), [(WEEK[2:], "begin on 2024-01-04"), (WEEK[:3], "end on 2024-01-04")])
+def test_a_partial_range_is_refused_by_name(load, days, side):
+    with pytest.raises(SourceError, match=f"bars of PART {side}"):
+        load(Yahoo({"PART": plain(50.0, days)}), symbols=("PART",))
+
+
+def test_a_partial_range_can_be_accepted_and_is_said(load):
+    panel = load(Yahoo({"PART": plain(50.0, WEEK[:3])}), symbols=("PART",), allow_partial=True)
+    assert panel.listings[0].delisted == "2024-01-04"
+    assert any("PART to 2024-01-04" in bias for bias in panel.facts.biases)
+
+
+def test_an_unknown_symbol_is_named(load, sleeps):
+    with pytest.raises(SourceError, match="no bars of NOPE"):
+        load(Yahoo({"AAPL": plain()}), symbols=("AAPL", "NOPE"))
+    assert sleeps == []
+
+
+def test_a_symbol_without_bars_in_the_range_is_named(load):
+    old = plain(10.0, ("2023-12-01",))
+    with pytest.raises(SourceError, match="no bars of OLD"):
+        load(Yahoo({"OLD": old}), symbols=("OLD",))
+
+
+def test_a_bar_on_a_holiday_is_refused(load):
+    stock = plain()
+    stock.days["2024-01-01"] = (99.0, 99.5, 98.5, 99.0, 10.0)
+    with pytest.raises(SourceError, match="HOLI for 2024-01-01, when XNYS has no session"):
+        load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True)
+
+
+def test_two_currencies_are_two_panels(load):
+    stocks = {"AAPL": plain(), "SHOP": plain(currency="CAD")}
+    with pytest.raises(UserError, match="SHOP in CAD"):
+        load(Yahoo(stocks), symbols=("AAPL", "SHOP"))
+
+
+def test_a_session_that_is_not_over_is_refused(load):
+    with pytest.raises(UserError, match="2024-01-08 of XNYS is not over"):
+        load(Yahoo({"AAPL": plain()}), symbols=("AAPL",), now="2024-01-08T20:59:00Z")
+
+
+def test_last_defaults_to_the_last_finished_session(load):
+    panel = load(Yahoo({"AAPL": plain()}), symbols=("AAPL",), last=None, now="2024-01-08T20:59:00Z")
+    assert str(panel.sessions[-1]) == "2024-01-05"
+
+
+class Refusing:
+    """Answers 429 to chart requests, the first ``times`` of them."""
+
+    def __init__(self, times: int, retry_after: str | None = "7") -> None:
+        self.left = times
+        self.headers = {} if retry_after is None else {"Retry-After": retry_after}
+
+    def __call__(self, ask: Ask) -> Reply | None:
+        if "/chart/" in ask.path and self.left > 0:
+            self.left -= 1
+            return Reply(b"Too Many Requests", 429, self.headers)
+        return None
+
+
+def test_429_waits_as_asked_and_goes_on(load, sleeps):
+    # The library itself repeats a refused request once with another cookie: two refusals are one attempt.
+    panel = load(Yahoo({"AAPL": plain()}, before=Refusing(2)), symbols=("AAPL",))
+    assert sleeps == [7.0]
+    assert panel.bars["open"][0, 0] == 100.0
+
+
+def test_429_without_a_wish_backs_off_and_gives_up_in_one_line(load, sleeps):
+    with pytest.raises(SourceError) as caught:
+        load(Yahoo({"AAPL": plain()}, before=Refusing(99, None)), symbols=("AAPL",))
+    assert sleeps == [2.0, 4.0]
+    text = str(caught.value)
+    assert "Yahoo refused the daily bars of AAPL" in text and "429" in text and "3 attempts" in text
+    assert "fewer symbols" in text and "\n" not in text
+
+
+def test_429_with_a_date_and_a_rest_that_is_too_long(load, sleeps):
+    wish = "Thu, 01 Feb 2024 13:00:00 GMT"
+    with pytest.raises(SourceError, match="3600 s of rest"):
+        load(Yahoo({"AAPL": plain()}, before=Refusing(99, wish)), symbols=("AAPL",))
+    assert sleeps == []
+
+
+def chart_only(reply: Reply) -> Callable[[Ask], Reply | None]:
+    return lambda ask: reply if "period1" in ask.query else None
+
+
+def test_a_time_out_is_tried_again_and_then_said(load, sleeps):
+    with pytest.raises(SourceError, match=r"AAPL: nothing came within 0\.2 s \(2 attempts"):
+        load(
+            Yahoo({"AAPL": plain()}, before=chart_only(Reply(stall=True))),
+            symbols=("AAPL",),
+            patience={"timeout": 0.2, "attempts": 2},
+        )
+    assert sleeps == [2.0]
+
+
+def test_a_body_that_breaks_off(load, sleeps):
+    body = Reply(b'{"chart": {"result": [{"meta": {}, "timestamp": [1, 2, 3' + b" " * 200, cut=True)
+    with pytest.raises(SourceError, match="AAPL: the answer broke off"):
+        load(Yahoo({"AAPL": plain()}, before=chart_only(body)), symbols=("AAPL",))
+    assert sleeps == [2.0, 4.0]
+
+
+def test_a_body_that_is_half_a_json(load):
+    body = Reply(b'{"chart": {"result": [{"meta": {}, "timestamp": [1, 2, 3')
+    with pytest.raises(SourceError, match="AAPL: the answer is not complete JSON"):
+        load(Yahoo({"AAPL": plain()}, before=chart_only(body)), symbols=("AAPL",))
+
+
+def test_a_broken_answer_is_not_remembered(load, sleeps):
+    left = [1]
+
+    def once(ask: Ask) -> Reply | None:
+        if "period1" in ask.query and left:
+            left.pop()
+            return Reply(b'{"chart"', headers={"Content-Type": "application/json"})
+        return None
+
+    panel = load(Yahoo({"AAPL": plain()}, before=once), symbols=("AAPL",))
+    assert sleeps == [2.0]
+    assert panel.bars["open"][0, 0] == 100.0
+
+
+def test_a_server_error_is_said_with_its_status(load):
+    with pytest.raises(SourceError, match="AAPL: HTTP 503"):
+        load(Yahoo({"AAPL": plain()}, before=chart_only(Reply(b"<html>", 503))), symbols=("AAPL",))
+
+
+@pytest.mark.parametrize("missing", ["open", "volume"])
+def test_a_changed_schema_names_what_is_missing(load, sleeps, missing):
+    def edit(chart: dict) -> dict:
+        chart["indicators"]["quote"][0].pop(missing, None)
+        return chart
+
+    with pytest.raises(SourceError, match=f"AAPL in another format.*KeyError.'{missing}'.*pip install"):
+        load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
+    assert sleeps == []
+
+
+def test_a_changed_meta_names_what_is_missing(load):
+    def edit(chart: dict) -> dict:
+        del chart["meta"]["firstTradeDate"]
+        return chart
+
+    with pytest.raises(SourceError, match=r"another format than expected: KeyError.'firstTradeDate'"):
+        load(Yahoo({"AAPL": plain()}, edit=edit), symbols=("AAPL",))
+
+
+def test_the_library_is_left_as_it_was(load):
+    before = yfinance.config.debug.hide_exceptions
+    load(Yahoo({"AAPL": plain()}), symbols=("AAPL",))
+    assert yfinance.config.debug.hide_exceptions == before
+
+
+def test_nothing_is_printed(load, capfd):
+    load(Yahoo({"NVDA": split_stock()}), symbols=("NVDA",), last="2024-01-09")
+    captured = capfd.readouterr()
+    assert captured.out == "" and captured.err == ""
