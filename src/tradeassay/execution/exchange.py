@@ -1,0 +1,351 @@
+"""The exchange: orders in, events out. Every event is applied to the account as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from tradeassay.core.account import Account
+from tradeassay.core.errors import ExchangeError
+from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
+from tradeassay.core.instruments import CorporateAction
+from tradeassay.core.orders import Order
+from tradeassay.core.view import SessionBars
+from tradeassay.execution import sizing
+from tradeassay.execution.admission import malformed, untradable
+from tradeassay.execution.closing import close_positions
+from tradeassay.execution.corporate_actions import apply_actions
+from tradeassay.execution.emitting import emit, settle
+from tradeassay.execution.order_kinds import AT_CLOSE, AT_OPEN, DURING, satisfied, touched, trigger_price
+from tradeassay.execution.refusal import WAITS, Refusal
+from tradeassay.execution.resting import Book, Waiting
+from tradeassay.execution.session import Moment, Session
+from tradeassay.execution.ticket import Ticket
+from tradeassay.execution.venue import Venue
+
+Gate = Callable[[Ticket, Session], Refusal | None]
+"""A policy's question to one order. It may trim the ticket; a refusal ends the order."""
+
+
+class Exchange:
+    """Carries out orders at one venue, session by session.
+
+    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. Between
+    sessions it remembers nothing but the book of waiting orders.
+    """
+
+    def __init__(self, venue: Venue) -> None:
+        self.venue = venue
+        self.book = Book()
+        self._gates = _gates(venue)
+        self._margin = venue.margin is not None
+        self._symbols: tuple[str, ...] = ()
+        self._columns: dict[str, int] = {}
+        self._opened: str | None = None
+        self._worked_book = False
+        self._used: dict[str, float] = {}
+        self._delisted: Collection[str] = ()
+
+    def open_session(
+        self,
+        bars: SessionBars,
+        actions: Sequence[CorporateAction],
+        account: Account,
+        *,
+        delisted: Collection[str] = (),
+    ) -> list[Event]:
+        """Apply what happens before the market opens: dividends, splits, delistings.
+
+        ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
+        """
+        self._start(bars)
+        self._delisted = delisted
+        events: list[Event] = []
+        if actions or delisted:
+            session = Session(self.venue.fees, bars, account, self._columns)
+            apply_actions(actions, delisted, self.venue.lots, session, events)
+        if self.book:
+            # A split changes what the waiting order's price and quantity mean; a new order must say so.
+            gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
+            self._drop_waiting(gone, account, events)
+        return events
+
+    def execute(
+        self,
+        orders: Sequence[tuple[str, Order]],
+        bars: SessionBars,
+        account: Account,
+        *,
+        fill: Moment = "open",
+        universe: Collection[str] | None = None,
+    ) -> list[Event]:
+        """Work off the waiting orders and a batch of new (id, order) pairs; call it even for an empty batch.
+
+        ``universe`` names what may be bought (None = everything); anything held may be sold. Raises
+        :class:`ExchangeError` for an id that is already waiting.
+        """
+        if bars.session != self._opened:
+            self._start(bars)
+        session = Session(self.venue.fees, bars, account, self._columns, fill)
+        session.universe = universe
+        session.delisted = self._delisted
+        session.used = self._used
+        events: list[Event] = []
+        for ticket in self._line_up(orders, session, events):
+            self._carry_out(ticket, session, events)
+        return events
+
+    def close_session(self, bars: SessionBars, account: Account, *, mark: Moment = "close") -> list[Event]:
+        """End the session: settlement, rolls, borrow fees, interest, margin calls, and the mark last."""
+        events: list[Event] = []
+        close_positions(self.venue, Session(self.venue.fees, bars, account, self._column_map(bars), mark), events)
+        return events
+
+    def cancel(self, order_id: str, account: Account) -> list[Event]:
+        """Take a waiting order off the book; raises :class:`ExchangeError` when there is none."""
+        for waiting in self.book:
+            if waiting.id == order_id:
+                events: list[Event] = []
+                emit(Expired(order_id, waiting.order.symbol), account, events)
+                self.book.drop(order_id)
+                return events
+        raise ExchangeError(f"no order '{order_id}' is waiting", mend="it may have been filled or have run out")
+
+    def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
+        """Rebuild the book of waiting orders from all orders ever placed and all journalled events."""
+        self.book.rebuild(placed, events)
+        self._opened = None
+
+    def _start(self, bars: SessionBars) -> None:
+        self._opened = bars.session
+        self._worked_book = False
+        self._used = {}
+        self._delisted = ()
+        self._column_map(bars)
+
+    def _column_map(self, bars: SessionBars) -> dict[str, int]:
+        # Views hand out the same tuple while no name is added, so that identity settles most sessions.
+        if bars.symbols is not self._symbols:
+            if bars.symbols != self._symbols:
+                self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
+            self._symbols = bars.symbols
+        return self._columns
+
+    def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
+        """Turn waiting and new orders into tickets with a reference price, in the order they trade."""
+        tickets: list[Ticket] = []
+        if self.book and not self._worked_book:
+            self._supersede(orders, session, events)
+            for waiting in self.book:
+                self._admit_waiting(waiting, session, events, tickets)
+        self._worked_book = True
+        for order_id, order in orders:
+            if order_id in self.book:
+                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", mend="use a new id")
+            self._admit(order_id, order, session, events, tickets)
+        if self.venue.priority == "sells_first":
+            tickets.sort(key=_stage_then_sells)
+        else:
+            tickets.sort(key=_stage)
+        return tickets
+
+    def _drop_waiting(self, symbols: Collection[str], account: Account, events: list[Event]) -> None:
+        for waiting in self.book:
+            if waiting.order.symbol in symbols:
+                emit(Expired(waiting.id, waiting.order.symbol), account, events)
+                self.book.drop(waiting.id)
+
+    def _supersede(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> None:
+        if self.venue.resting.supersede:
+            self._drop_waiting({order.symbol for _, order in orders}, session.account, events)
+
+    def _admit(
+        self, order_id: str, order: Order, session: Session, events: list[Event], tickets: list[Ticket]
+    ) -> None:
+        """Check a new order and find out when and at what price it would trade."""
+        refusal = malformed(order)
+        column = session.columns.get(order.symbol)
+        if column is None:
+            refusal = Refusal("unknown_symbol", f"no instrument '{order.symbol}' is listed here")
+        if refusal is not None or column is None:
+            assert refusal is not None
+            emit(Rejected(order_id, order.symbol, *refusal), session.account, events)
+            return
+        ticket = self._ticket(order_id, order, column, session)
+        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        if refusal is not None:
+            quantity = sizing.explicit_quantity(order, session.account)
+            ticket.quantity = ticket.asked = abs(quantity or 0.0)
+            ticket.buying = quantity is not None and quantity > 0.0
+            self._refuse(ticket, refusal, session, events)
+            return
+        ticket.buying = _direction(ticket, session)
+        if ticket.buying and session.universe is not None and order.symbol not in session.universe:
+            if session.account.quantity(order.symbol) >= 0.0:
+                refusal = Refusal("not_in_universe", f"{order.symbol} may not be bought now")
+                self._refuse(ticket, refusal, session, events)
+                return
+        ticket.reference = session.reference_at(column)
+        ticket.stage = AT_CLOSE if session.fill == "close" else AT_OPEN
+        if order.kind == "market" or satisfied(order, ticket.buying, ticket.reference):
+            tickets.append(ticket)
+        elif session.fill == "open" and self._touched_later(ticket, session):
+            tickets.append(ticket)
+        else:
+            self._not_reached(ticket, session, events)
+
+    def _admit_waiting(
+        self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket]
+    ) -> None:
+        """Look whether an order of an earlier session trades in this one; it sees the whole bar."""
+        order = waiting.order
+        column = session.columns[order.symbol]
+        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        ticket = self._ticket(waiting.id, order, column, session)
+        ticket.resting = True
+        ticket.buying = waiting.quantity > 0.0
+        ticket.quantity = ticket.asked = abs(waiting.quantity)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+            return
+        ticket.reference = session.open_at(column)
+        if waiting.triggered or satisfied(order, ticket.buying, ticket.reference):
+            tickets.append(ticket)
+        elif self._touched_later(ticket, session):
+            tickets.append(ticket)
+
+    def _ticket(self, order_id: str, order: Order, column: int, session: Session) -> Ticket:
+        instrument = session.bars.instruments[column]
+        return Ticket(order_id, order, column, instrument, self.venue.lots.lot_of(instrument))
+
+    @staticmethod
+    def _touched_later(ticket: Ticket, session: Session) -> bool:
+        bars = session.bars
+        price = touched(ticket.order, ticket.buying, bars.high.item(ticket.column), bars.low.item(ticket.column))
+        if price is None:
+            return False
+        ticket.reference = price
+        ticket.stage = DURING
+        return True
+
+    def _not_reached(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        """End a day order whose price was not reached; size and keep a good-till-cancelled one."""
+        if ticket.order.tif == "day":
+            emit(Expired(ticket.id, ticket.symbol), session.account, events)
+            return
+        own = trigger_price(ticket.order)
+        assert own is not None
+        ticket.reference = own
+        refusal = sizing.size(ticket, session) or self.venue.lots.gate(ticket, session)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+        else:
+            self._rest(ticket, ticket.quantity, session, events)
+
+    def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        """Ask every policy, then trade."""
+        if not ticket.resting:
+            refusal = sizing.size(ticket, session)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        limit = ticket.order.limit_price
+        ticket.price = self.venue.slippage.price(ticket.reference, ticket.buying, limit)
+        for gate in self._gates:
+            refusal = gate(ticket, session)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        self._fill(ticket, session, events)
+
+    def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        account, symbol = session.account, ticket.symbol
+        future = ticket.instrument.kind == "future"
+        if future:
+            settle(symbol, ticket.price, ticket.multiplier, account, events)
+        quantity = ticket.quantity
+        filled = Filled(
+            ticket.id,
+            symbol,
+            quantity if ticket.buying else -quantity,
+            ticket.price,
+            ticket.reference,
+            ticket.fee,
+            ticket.tax,
+            ticket.cash,
+            False,
+            ticket.multiplier,
+            future,
+        )
+        events.append(filled)
+        account.apply(filled)
+        used = session.used
+        used[symbol] = used.get(symbol, 0.0) + quantity
+        if ticket.resting:
+            self.book.drop(ticket.id)
+        if ticket.trims is not None:
+            self._report_trims(ticket, session, events)
+
+    def _report_trims(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        assert ticket.trims is not None
+        rest = 0.0
+        for reason, asked, filled in ticket.trims:
+            if reason in WAITS and ticket.order.tif == "gtc":
+                rest += asked - filled
+            else:
+                trimmed = Trimmed(ticket.id, ticket.symbol, ticket.signed(asked), ticket.signed(filled), reason)
+                emit(trimmed, session.account, events)
+        if rest > 0.0:
+            self._rest(ticket, rest, session, events, traded=True)
+
+    def _refuse(self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]) -> None:
+        """Reject an order, or let it wait when it may and another day can help."""
+        if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
+            if not ticket.resting:
+                self._rest(ticket, ticket.asked, session, events)
+            return
+        self.book.drop(ticket.id)
+        quantity = ticket.signed(ticket.asked) if ticket.asked > 0.0 else None
+        emit(Rejected(ticket.id, ticket.symbol, *refusal, quantity), session.account, events)
+
+    def _rest(
+        self, ticket: Ticket, quantity: float, session: Session, events: list[Event], *, traded: bool = False
+    ) -> None:
+        """Put an order on the book. A stop that traded has become a market order; any other keeps its stop."""
+        signed = ticket.signed(quantity)
+        self.book.rest(Waiting(ticket.id, ticket.order, signed, traded))
+        emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
+
+
+def _gates(venue: Venue) -> tuple[Gate, ...]:
+    """Return the questions of a venue in the order they are asked, without those that never bind."""
+    gates: list[Gate] = []
+    if venue.price_limits is not None:
+        gates.append(venue.price_limits.gate)
+    gates.append(venue.lots.gate)
+    if venue.settlement.t_plus:
+        gates.append(venue.settlement.gate)
+    gates.append(venue.shorting.gate)
+    if venue.participation.max_share is not None:
+        gates.append(venue.participation.gate)
+    if venue.concentration.binds:
+        gates.append(venue.concentration.gate)
+    gates.append(venue.cash.gate if venue.margin is None else venue.margin.gate)
+    return tuple(gates)
+
+
+def _direction(ticket: Ticket, session: Session) -> bool:
+    """Say whether an order buys: by its side, or by where its target lies from the holding."""
+    order = ticket.order
+    if order.side is not None:
+        return order.side == "BUY"
+    price = trigger_price(order) if order.kind != "market" else None
+    price = session.reference_at(ticket.column) if price is None else price
+    return sizing.wanted(order, price, ticket.multiplier, session) > 0.0
+
+
+def _stage(ticket: Ticket) -> int:
+    return ticket.stage
+
+
+def _stage_then_sells(ticket: Ticket) -> int:
+    return 2 * ticket.stage + ticket.buying

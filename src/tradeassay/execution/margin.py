@@ -1,0 +1,85 @@
+"""Does equity cover the position, and what does borrowed cash cost?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.execution.lots import floor_to
+from tradeassay.execution.refusal import Refusal
+from tradeassay.execution.session import Session
+from tradeassay.execution.ticket import Ticket
+
+
+class Margin(msgspec.Struct, frozen=True, kw_only=True):
+    """A margin account.
+
+    An order that makes a position larger is filled only if afterwards equity >= ``initial`` x gross
+    exposure, at reference prices and after costs; one that makes it smaller always may. At the close
+    equity must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts, or the venue
+    closes positions. Negative cash costs ``interest_per_year``; positive cash earns nothing.
+    """
+
+    initial: float = 0.5
+    maintenance_long: float = 0.25
+    maintenance_short: float = 0.30
+    interest_per_year: float = 0.06
+    on_short: Literal["reject", "trim"] = "trim"
+
+    def required(self, value: float) -> float:
+        """Return the maintenance requirement of one position of signed ``value``."""
+        return value * self.maintenance_long if value > 0.0 else -value * self.maintenance_short
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Work out costs and the change of cash; refuse or trim what the margin does not carry."""
+        self._charge(ticket, session)
+        held = session.account.quantity(ticket.symbol)
+        after = held + ticket.signed(ticket.quantity)
+        if abs(after) <= abs(held) and after * held >= 0.0:
+            return None
+        equity, gross = session.exposure()
+        if self._carries(ticket, held, equity, gross):
+            return None
+        if self.on_short == "trim" and self._trim(ticket, session, held, equity, gross):
+            return None
+        needed = self.initial * (gross + (abs(after) - abs(held)) * ticket.reference * ticket.multiplier)
+        return Refusal("margin", f"needs {needed:.2f} of initial margin, equity is {equity:.2f}")
+
+    def _charge(self, ticket: Ticket, session: Session) -> None:
+        value = ticket.quantity * ticket.price * ticket.multiplier
+        ticket.fee, ticket.tax = session.fees.charge(value, ticket.quantity, ticket.buying)
+        costs = ticket.fee + ticket.tax
+        if ticket.instrument.kind == "future":
+            ticket.cash = -costs
+        else:
+            ticket.cash = (-value if ticket.buying else value) - costs
+
+    def _carries(self, ticket: Ticket, held: float, equity: float, gross: float) -> bool:
+        unit = ticket.reference * ticket.multiplier
+        after = abs(held + ticket.signed(ticket.quantity)) * unit
+        slip = ticket.quantity * abs(ticket.price - ticket.reference) * ticket.multiplier
+        left = equity - ticket.fee - ticket.tax - slip
+        return left >= self.initial * (gross - abs(held) * unit + after)
+
+    def _trim(self, ticket: Ticket, session: Session, held: float, equity: float, gross: float) -> bool:
+        """Cut the order to what the margin carries; say whether anything is left of it."""
+        unit = ticket.reference * ticket.multiplier
+        lot = ticket.lot
+        closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
+        free = equity - self.initial * (gross - closes * unit)
+        # Costs are proportional up to the minimum fee; the loop below takes off the lot that it may cost.
+        cost = session.fees.rate(ticket.buying) + abs(ticket.price / ticket.reference - 1.0)
+        opens = max(free / (unit * (self.initial + cost)), 0.0)
+        asked = ticket.quantity
+        count = round(floor_to(min(closes + opens, asked), lot) / lot)
+        while count > 0:
+            ticket.quantity = floor_to(count * lot, lot)
+            self._charge(ticket, session)
+            if ticket.quantity <= closes or self._carries(ticket, held, equity, gross):
+                fits, ticket.quantity = ticket.quantity, asked
+                ticket.trim(fits, "margin")
+                return True
+            count -= 1
+        ticket.quantity = asked
+        return False

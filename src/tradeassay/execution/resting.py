@@ -1,0 +1,74 @@
+"""Orders that wait: the book of good-till-cancelled orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested
+from tradeassay.core.orders import Order
+
+
+class Resting(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of orders left over from earlier sessions.
+
+    ``supersede``: a new order for a symbol ends (``Expired``) whatever still rests for it from earlier
+    sessions; that is how an agent takes an order back. Orders of one batch never supersede each other.
+    """
+
+    supersede: bool = True
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """One order on the book: its signed rest, and whether its stop price was reached already."""
+
+    id: str
+    order: Order
+    quantity: float
+    triggered: bool = False
+
+
+class Book:
+    """The waiting orders, oldest first."""
+
+    __slots__ = ("_orders",)
+
+    def __init__(self) -> None:
+        self._orders: dict[str, Waiting] = {}
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def __iter__(self) -> Iterator[Waiting]:
+        return iter(tuple(self._orders.values()))
+
+    def __contains__(self, order_id: object) -> bool:
+        return order_id in self._orders
+
+    def rest(self, waiting: Waiting) -> None:
+        """Put an order at the end of the queue; one that was partly filled has lost its old place."""
+        self._orders.pop(waiting.id, None)
+        self._orders[waiting.id] = waiting
+
+    def drop(self, order_id: str) -> None:
+        """Take an order off the book, if it is there."""
+        self._orders.pop(order_id, None)
+
+    def rebuild(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
+        """Restore the book from everything that was ever placed and a journal's events."""
+        orders = dict(placed)
+        self._orders.clear()
+        filled: set[str] = set()
+        for event in events:
+            match event:
+                case Rested(order_id=order_id, quantity=quantity):
+                    self.rest(Waiting(order_id, orders[order_id], quantity, order_id in filled))
+                case Filled(order_id=order_id):
+                    # A Rested event follows if anything is left of the order.
+                    filled.add(order_id)
+                    self.drop(order_id)
+                case Rejected(order_id=order_id) | Expired(order_id=order_id):
+                    self.drop(order_id)
+                case _:
+                    pass

@@ -1,0 +1,39 @@
+"""When may what was bought be sold again?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.execution.refusal import Refusal
+from tradeassay.execution.session import Session
+from tradeassay.execution.ticket import Ticket
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """``t_plus`` 1: shares bought in a session are locked until the next one. 0: no lock.
+
+    ``on_locked`` says whether a sale that needs locked shares is refused or cut to the free ones.
+    """
+
+    t_plus: Literal[0, 1] = 0
+    on_locked: Literal["reject", "trim"] = "reject"
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Refuse or trim a sale of locked shares."""
+        if ticket.buying:
+            return None
+        account, symbol = session.account, ticket.symbol
+        free = account.sellable(symbol)
+        if ticket.quantity <= free:
+            return None
+        held = account.quantity(symbol)
+        if ticket.quantity > held or free == held:
+            return None  # more than is held at all: the question of shorting, not of locks
+        if self.on_locked == "trim" and free > 0.0:
+            ticket.trim(free, "t_plus_1")
+            return None
+        return Refusal(
+            "t_plus_1", f"{held - free:g} of {held:g} shares were bought today and are locked until tomorrow"
+        )

@@ -1,0 +1,65 @@
+"""How many shares does an order mean?
+
+Money and weights are turned into shares at the *sizing price*: the reference price at which the order
+trades, before slippage. Weights are shares of NAV at the reference prices of the whole batch.
+"""
+
+from __future__ import annotations
+
+from tradeassay.core.account import Account
+from tradeassay.core.orders import Order
+from tradeassay.execution.refusal import Refusal
+from tradeassay.execution.session import Session
+from tradeassay.execution.ticket import Ticket
+
+TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
+
+
+def wanted(order: Order, price: float, multiplier: float, session: Session) -> float:
+    """Return the signed change in shares that an order asks for at ``price``, before any rounding."""
+    amount, unit = order.amount, order.unit
+    if unit == "shares":
+        return amount if order.side == "BUY" else -amount
+    if unit == "dollars":
+        quantity = amount / (price * multiplier)
+        return quantity if order.side == "BUY" else -quantity
+    held = session.account.quantity(order.symbol)
+    if unit == "target_shares" or amount == 0.0:
+        return amount - held
+    value = amount * session.nav if unit == "target_weight" else amount
+    return value / (price * multiplier) - held
+
+
+def explicit_quantity(order: Order, account: Account) -> float | None:
+    """Return the signed change of an order in shares, which needs no price; None for other orders."""
+    if order.unit == "shares":
+        return order.amount if order.side == "BUY" else -order.amount
+    if order.unit == "target_shares" or (order.unit in TARGETS and order.amount == 0.0):
+        return order.amount - account.quantity(order.symbol)
+    return None
+
+
+def is_explicit(order: Order) -> bool:
+    """Say whether an order names its number of shares itself (a target of zero does: all of them)."""
+    return (
+        order.unit == "shares"
+        or order.unit == "target_shares"
+        or (order.amount == 0.0 and order.unit != "dollars")
+    )
+
+
+def size(ticket: Ticket, session: Session) -> Refusal | None:
+    """Set a ticket's quantity, or say why the order means nothing."""
+    order = ticket.order
+    change = wanted(order, ticket.reference, ticket.multiplier, session)
+    if change == 0.0:
+        return Refusal("no_change", f"{order.symbol} is already where the order wants it")
+    if (change > 0.0) != ticket.buying:
+        verb = "buy" if change > 0.0 else "sell"
+        return Refusal(
+            "side_contradicts_target",
+            f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
+        )
+    ticket.quantity = ticket.asked = abs(change)
+    ticket.explicit = is_explicit(order)
+    return None
