@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -96,4 +96,17 @@ class Agent(Protocol):
 
     def answer(self, request: Request) -> Reply:
         """Answer one request."""
+        ...
+
+
+@runtime_checkable
+class CostlyAgent(Agent, Protocol):
+    """An agent whose answers cost money or time.
+
+    Each of its decisions is made durable at once, and when a run is resumed it is told what it had
+    decided instead of being asked again. (Any other agent is asked again and must answer the same.)
+    """
+
+    def recall(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a decision of one's own that a journal holds."""
         ...

@@ -1,0 +1,98 @@
+"""Runs: a frozen spec becomes episodes, episodes become journals, journals become scores. All of it on disk.
+
+``run`` starts or continues, ``resume`` continues, ``verify`` checks, ``compare`` puts two side by side, ``plan``
+says what a run would take. The names are imported on first use, because some of them are heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradeassay.runs.comparison import RunComparison, compare
+    from tradeassay.runs.episode import Episode, expand
+    from tradeassay.runs.frames import Frames
+    from tradeassay.runs.manifest import RunManifest
+    from tradeassay.runs.outcome import Outcome
+    from tradeassay.runs.planning import Plan, plan
+    from tradeassay.runs.progress import Advanced, Finished, Listener, PhaseStarted, ProgressEvent, RunEnded
+    from tradeassay.runs.recorded import Run
+    from tradeassay.runs.runner import RunStopped, resume, run
+    from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
+    from tradeassay.runs.spec import AgentSpec, RunSpec, Window
+    from tradeassay.runs.spec_file import load_spec
+    from tradeassay.runs.verification import VerifyReport, Violation, verify
+
+_HOMES = {
+    "Advanced": "progress",
+    "AgentScores": "scores",
+    "AgentSpec": "spec",
+    "Episode": "episode",
+    "EpisodeScores": "scores",
+    "Finished": "progress",
+    "Frames": "frames",
+    "Listener": "progress",
+    "Outcome": "outcome",
+    "PhaseStarted": "progress",
+    "Plan": "planning",
+    "ProgressEvent": "progress",
+    "Run": "recorded",
+    "RunComparison": "comparison",
+    "RunEnded": "progress",
+    "RunManifest": "manifest",
+    "RunSpec": "spec",
+    "RunStopped": "runner",
+    "Scores": "scores",
+    "VerifyReport": "verification",
+    "Violation": "verification",
+    "Window": "spec",
+    "compare": "comparison",
+    "expand": "episode",
+    "load_spec": "spec_file",
+    "plan": "planning",
+    "resume": "runner",
+    "run": "runner",
+    "verify": "verification",
+}
+
+__all__ = [
+    "Advanced",
+    "AgentScores",
+    "AgentSpec",
+    "Episode",
+    "EpisodeScores",
+    "Finished",
+    "Frames",
+    "Listener",
+    "Outcome",
+    "PhaseStarted",
+    "Plan",
+    "ProgressEvent",
+    "Run",
+    "RunComparison",
+    "RunEnded",
+    "RunManifest",
+    "RunSpec",
+    "RunStopped",
+    "Scores",
+    "VerifyReport",
+    "Violation",
+    "Window",
+    "compare",
+    "expand",
+    "load_spec",
+    "plan",
+    "resume",
+    "run",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from the module that holds it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,94 @@
+"""From a spec to its episodes: one agent, one data set, one benchmark, one seed each, with a readable key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.errors import UserError
+from tradeassay.runs.spec import AgentSpec, RunSpec, safe_name
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to play.
+
+    ``cell`` names the benchmark and data set: agents of one cell are compared with each other. In every cell
+    one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent itself.
+    """
+
+    key: str
+    cell: str
+    benchmark: str
+    dataset: str
+    agent: AgentSpec
+    seed: int
+    baseline: bool = False
+    added: bool = False
+
+    @property
+    def label(self) -> str:
+        """What the agent is called."""
+        return self.agent.title
+
+
+def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -> tuple[Episode, ...]:
+    """Return the episodes of a spec, in a fixed order with stable keys.
+
+    A key depends only on the episode itself: other agents, seeds or benchmarks in the spec do not move it.
+    Raises :class:`UserError` for an unknown benchmark, one of another convention, or clashing keys.
+    """
+    episodes: list[Episode] = []
+    for name in spec.benchmarks:
+        benchmark = lookup(name)
+        if benchmark.convention != spec.convention:
+            raise UserError(
+                f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
+                mend="run it on its own: a report never mixes conventions",
+            )
+        for dataset in spec.datasets.get(name, (benchmark.dataset,)):
+            episodes += _cell(spec, benchmark, dataset)
+    _refuse_clashes(episodes)
+    return tuple(episodes)
+
+
+def _cell(spec: RunSpec, benchmark: Benchmark, dataset: str) -> list[Episode]:
+    cell = f"{safe_name(benchmark.id)}__{dataset_name(dataset)}"
+    plain = AgentSpec(name=benchmark.baseline)
+    own = next((agent for agent in spec.agents if agent.name == plain.name and not agent.params), None)
+    agents = spec.agents if own is not None else (plain, *spec.agents)
+    baseline = own or plain
+    return [
+        Episode(
+            key=f"{cell}__{agent.title}__s{seed}",
+            cell=cell,
+            benchmark=benchmark.id,
+            dataset=dataset,
+            agent=agent,
+            seed=seed,
+            baseline=agent is baseline and seed == spec.seeds[0],
+            added=own is None and agent is plain,
+        )
+        for agent in agents
+        for seed in (spec.seeds[:1] if own is None and agent is plain else spec.seeds)
+    ]
+
+
+def dataset_name(dataset: str) -> str:
+    """Return a data set's name as part of a key: ``synthetic/us:7`` becomes ``synthetic+us=7``."""
+    if dataset.startswith("synthetic/"):
+        return safe_name(dataset.replace("/", "+").replace(":", "="))
+    return safe_name(dataset)
+
+
+def _refuse_clashes(episodes: list[Episode]) -> None:
+    seen: set[str] = set()
+    for episode in episodes:
+        folded = episode.key.casefold()
+        if folded in seen:
+            raise UserError(
+                f"two episodes would be called '{episode.key}'",
+                mend="give the agents different labels; the baseline's name is taken",
+            )
+        seen.add(folded)

@@ -1,0 +1,93 @@
+"""Many machines through Ray (extra ``ray``).
+
+Every node must see the run's folder and the data store under the same paths (shared storage), because the
+journals are written where the episodes are played.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from tradeassay.core.errors import UserError, require
+from tradeassay.runs.executors.base import Done, Lost, Task
+from tradeassay.runs.executors.one_thread import ENVIRONMENT
+
+
+class RayExecutor:
+    """Ray tasks, at most ``workers`` at a time. A cluster that is already connected is used and left running.
+
+    Otherwise ``RAY_ADDRESS`` names one to join, and without it a small one is started on this machine. Raises
+    :class:`~tradeassay.core.errors.MissingExtra` when Ray is not installed.
+    """
+
+    def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
+        if workers < 1:
+            raise UserError(f"{workers} workers cannot do anything", mend="ask for 1 or more")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._ray: Any = require("ray", "ray")
+        self._entry = entry
+        self._workers = workers
+        self._modules = tuple(modules)
+        self._started = False
+
+    def __enter__(self) -> Self:
+        if not self._ray.is_initialized():
+            address = os.environ.get("RAY_ADDRESS")
+            local = {} if address else {"num_cpus": self._workers, "include_dashboard": False}
+            self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+            self._started = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._started:
+            self._ray.shutdown()
+            self._started = False
+
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+        """Yield a result per task, in the order in which they end. Sessions are counted when an episode ends."""
+        ray = self._ray
+        remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
+        waiting = deque(tasks)
+        flying: dict[Any, str] = {}
+        while waiting or flying:
+            while waiting and len(flying) < self._workers:
+                task = waiting.popleft()
+                flying[remote.remote(self._entry, self._modules, task.payload)] = task.key
+            ready, _ = ray.wait(list(flying), num_returns=1)
+            for reference in ready:
+                key = flying.pop(reference)
+                try:
+                    payload, sessions = ray.get(reference)
+                except ray.exceptions.RayTaskError as error:
+                    raise (error.cause or error) from None
+                except ray.exceptions.RayError as error:
+                    yield Lost(key, f"the Ray task playing it was lost ({type(error).__name__})")
+                    continue
+                tick(key, sessions)
+                yield Done(key, payload)
+
+
+def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:
+    """Run on a node: import, perform, count the sessions."""
+    import importlib
+
+    from tradeassay.runs.executors.base import load_entry
+    from tradeassay.runs.executors.one_thread import one_thread
+
+    for module in modules:
+        importlib.import_module(module)
+    played = 0
+
+    def tick(sessions: int) -> None:
+        nonlocal played
+        played += sessions
+
+    with one_thread():
+        result = load_entry(entry)(payload, tick, lambda: False)
+    return result, played

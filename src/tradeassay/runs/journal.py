@@ -1,0 +1,135 @@
+"""An episode's journal: one line per decision, appended and made durable; a torn end is cut, nothing else is.
+
+A process killed while it writes leaves whole lines and at most one torn one at the end. A damaged line with
+whole lines behind it is something else (a broken disk, an edit) and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import msgspec
+
+from tradeassay.core.errors import RunError
+from tradeassay.core.events import ENCODER, STEP_DECODER, StepRecord
+from tradeassay.runs.lock import take_lock
+
+
+class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How many lines may wait in memory before they are written and made durable.
+
+    One for agents whose answers cost money or time. Instant agents are asked again when lines are
+    lost, and give the same lines, so they may batch.
+    """
+
+    lines: int = 1
+
+
+EVERY_LINE = FsyncPolicy()
+BATCHED = FsyncPolicy(lines=512)
+
+
+class Line(NamedTuple):
+    """A step and its exact bytes, without the line end."""
+
+    record: StepRecord
+    raw: bytes
+
+
+def encode_line(record: StepRecord) -> bytes:
+    """Return a step's line, without the line end."""
+    return ENCODER.encode(record)
+
+
+def read_lines(path: Path) -> tuple[tuple[Line, ...], int]:
+    """Return the whole lines of a journal and the number of bytes they take; a torn last line is left out.
+
+    Raises :class:`RunError` naming the line when a damaged one is not the last.
+    """
+    if not path.exists():
+        return (), 0
+    content = path.read_bytes()
+    lines: list[Line] = []
+    start = 0
+    while (end := content.find(b"\n", start)) >= 0:
+        raw = content[start:end]
+        try:
+            lines.append(Line(STEP_DECODER.decode(raw), raw))
+        except msgspec.DecodeError as error:
+            if content.find(b"\n", end + 1) >= 0:
+                raise RunError(
+                    f"{path}, line {len(lines) + 1} is damaged: {error}",
+                    mend="delete the episode's folder and resume: it is played again",
+                ) from error
+            break
+        start = end + 1
+    return tuple(lines), start
+
+
+def read_records(path: Path) -> Iterator[StepRecord]:
+    """Yield the steps of a journal; raises :class:`RunError` when it is missing, torn or damaged."""
+    if not path.exists():
+        raise RunError(f"there is no journal {path}", mend="resume the run")
+    lines, length = read_lines(path)
+    if length != path.stat().st_size:
+        raise RunError(f"{path} ends in a torn line", mend="resume the run: the line is cut and played again")
+    for line in lines:
+        yield line.record
+
+
+class Journal:
+    """Continues ``events.jsonl``: ``lines`` are those it holds, a torn end is cut when it is opened.
+
+    A context manager; what waits in memory is written on leaving, errors included: a line that was decided is
+    never dropped. Raises :class:`RunError` on entering when another process still writes the file after
+    ``patience`` seconds (a worker whose parent was killed needs a moment to notice), or when a line is damaged.
+    """
+
+    def __init__(self, path: Path, *, patience: float = 15.0) -> None:
+        self.lines: tuple[Line, ...] = ()
+        self.policy = EVERY_LINE
+        self._path = path
+        self._patience = patience
+        self._waiting: list[bytes] = []
+        self._descriptor = -1
+
+    def __enter__(self) -> Journal:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            take_lock(self._descriptor, str(self._path), patience=self._patience)
+            self.lines, length = read_lines(self._path)
+            if length != os.fstat(self._descriptor).st_size:
+                os.ftruncate(self._descriptor, length)
+            os.lseek(self._descriptor, length, os.SEEK_SET)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        return self
+
+    def append(self, raw: bytes) -> None:
+        """Add one line; it is durable on return when the policy says every line."""
+        self._waiting.append(raw)
+        if len(self._waiting) >= self.policy.lines:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits and make it durable."""
+        if not self._waiting:
+            return
+        left = memoryview(b"\n".join(self._waiting) + b"\n")
+        self._waiting.clear()
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        os.fsync(self._descriptor)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.flush()
+        finally:
+            os.close(self._descriptor)

@@ -1,0 +1,72 @@
+"""One writer per file. The kernel drops a lock when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tradeassay.core.errors import RunError
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a run's lock, for the message that a second process gets."""
+
+    pid: int
+    host: str
+
+
+def take_lock(descriptor: int, what: str, *, patience: float = 0.0, holder: str = "another process") -> None:
+    """Lock an open file; raises :class:`RunError` when another process holds it for ``patience`` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise RunError(
+                    f"{what} is being written by {holder}", mend="wait until it ends, stop it, or use another slug"
+                ) from None
+        time.sleep(0.02)
+
+
+class RunLock:
+    """The lock of a run, held while a ``with`` block runs.
+
+    The file stays behind with the name of its last holder. Only the kernel's lock counts, so that what a dead
+    process left is no obstacle. Raises :class:`RunError` when a living process holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> RunLock:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            take_lock(self._descriptor, str(self._path.parent), holder=_name(os.pread(self._descriptor, 4096, 0)))
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, msgspec.json.encode(Holder(pid=os.getpid(), host=socket.gethostname())), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+
+def _name(content: bytes) -> str:
+    try:
+        holder = msgspec.json.decode(content, type=Holder)
+    except msgspec.DecodeError:
+        return "another process"
+    return f"process {holder.pid} on {holder.host}"

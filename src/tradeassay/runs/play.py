@@ -1,0 +1,153 @@
+"""Playing one episode: market + agent + day protocol, one journal line per decision.
+
+An episode is always played from its first session. What the journal already holds is not written again but must
+come out the same, to the byte; so a resumed episode continues from a state that was checked, not believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tradeassay.agents import make_agent
+from tradeassay.benchmarks import Benchmark, day, drive
+from tradeassay.core.agent import Agent, CostlyAgent, EpisodeInfo
+from tradeassay.core.errors import LedgerError, RunError
+from tradeassay.core.events import StepRecord
+from tradeassay.core.hashing import sha256_of
+from tradeassay.data import Snapshot
+from tradeassay.market import Market
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.executors.base import Stopping, Tick
+from tradeassay.runs.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
+from tradeassay.runs.layout import RunFolder
+from tradeassay.runs.outcome import Outcome, one_line, write_outcome
+from tradeassay.runs.snapshots import snapshot_for
+from tradeassay.runs.tasks import Played, PlayTask
+
+
+def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
+    """Play an episode to its end and record how it ended.
+
+    An episode that fails is recorded as failed. What is raised stops the whole run: :class:`LedgerError` (wrong
+    money is worse than no result) and :class:`RunError` (the journal cannot be continued).
+    """
+    began = time.perf_counter()
+    folder = RunFolder(Path(task.folder))
+    key = task.episode.key
+    folder.episode(key).mkdir(parents=True, exist_ok=True)
+    with Journal(folder.events(key)) as journal:
+        tally = Tally()
+        try:
+            whole = _play(task, journal, tally, tick, stopping)
+        except (LedgerError, RunError):
+            raise
+        except Exception as error:
+            journal.flush()
+            outcome = tally.failed(one_line(error), "".join(traceback.format_exception(error)))
+        else:
+            journal.flush()
+            if not whole:
+                return Played(outcome=None, seconds=time.perf_counter() - began)
+            outcome = tally.ended()
+        write_outcome(folder.outcome(key), outcome)
+    return Played(outcome=outcome, seconds=time.perf_counter() - began)
+
+
+class Tally:
+    """Counts steps and hashes lines while an episode is played."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self._unusable = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, record: StepRecord, raw: bytes) -> None:
+        """Take one step."""
+        self.steps += 1
+        self._unusable += record.decision.status == "failed"
+        self._digest.update(raw + b"\n")
+
+    def ended(self) -> Outcome:
+        """Return the outcome of an episode that was played to its end.
+
+        An agent that never gave a usable answer has failed: its flat account is not a return of zero.
+        """
+        if self.steps == self._unusable:
+            return self.failed(f"no usable answer in any of {self.steps} sessions", None)
+        return Outcome(status="done", steps=self.steps, events_sha256=self._digest.hexdigest())
+
+    def failed(self, error: str, trace: str | None) -> Outcome:
+        """Return the outcome of an episode that failed."""
+        return Outcome(
+            status="failed", steps=self.steps, events_sha256=self._digest.hexdigest(), error=error, traceback=trace
+        )
+
+
+def _play(task: PlayTask, journal: Journal, tally: Tally, tick: Tick, stopping: Stopping) -> bool:
+    """Play until the end (True) or until told to stop (False)."""
+    snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+    agent = make_agent(task.episode.agent.name, task.episode.agent.params)
+    journal.policy = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
+    known = journal.lines
+    for record in steps(snapshot, task.benchmark, task.episode, agent, known):
+        raw = encode_line(record)
+        if tally.steps < len(known):
+            _must_match(task.episode.key, known[tally.steps], raw)
+        else:
+            journal.append(raw)
+        tally.add(record, raw)
+        tick(1)
+        if stopping():
+            return False
+    if tally.steps < len(known):
+        raise RunError(
+            f"the journal of {task.episode.key} has {len(known)} steps, its window only {tally.steps}",
+            mend="delete the episode's folder and resume: it is played again",
+        )
+    return True
+
+
+def steps(
+    snapshot: Snapshot, benchmark: Benchmark, episode: Episode, agent: Agent, known: Sequence[Line] = ()
+) -> Iterator[StepRecord]:
+    """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
+    market = Market(snapshot, benchmark.market)
+    observation = market.reset()
+    agent.begin(
+        EpisodeInfo(episode=episode.key, seed=episode.seed, rules=observation.rules),
+        episode_rng(episode, snapshot.name),
+    )
+    count = 0
+    while observation is not None:
+        if count < len(known) and isinstance(agent, CostlyAgent):
+            decision = known[count].record.decision
+            agent.recall(observation, decision)
+        else:
+            decision = drive(day(observation, benchmark.day), agent)
+        step = market.step(decision)
+        yield step.record
+        observation = step.observation
+        count += 1
+
+
+def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:
+    """Return the generator an agent may use: its own for every benchmark, data set, agent and seed.
+
+    ``dataset`` is the data's name, not its content: a change of tomorrow's prices must not change today's dice.
+    """
+    words = sha256_of((episode.benchmark, dataset, episode.agent.name, episode.agent.params, episode.seed))
+    return np.random.Generator(np.random.PCG64(int(words, 16)))
+
+
+def _must_match(key: str, line: Line, raw: bytes) -> None:
+    if line.raw != raw:
+        raise RunError(
+            f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",
+            mend="the agent is not deterministic, or the journal was edited: delete the episode's folder and resume",
+        )

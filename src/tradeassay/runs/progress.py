@@ -1,0 +1,182 @@
+"""What happens during a run, told to whoever listens: a bar, plain lines, or a caller's own function."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TextIO
+
+import msgspec
+
+from tradeassay.runs.outcome import Status
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import ProgressColumn, Task
+
+Phase = Literal["data", "play", "score"]
+_PHASES: dict[Phase, str] = {"data": "preparing data", "play": "playing", "score": "scoring"}
+
+
+class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
+    """A part of the run begins: ``total`` things to do, ``sessions`` to play in all of them."""
+
+    phase: Phase
+    total: int
+    sessions: int = 0
+
+
+class Advanced(msgspec.Struct, frozen=True, kw_only=True, tag="advanced"):
+    """So many more sessions of an episode were played."""
+
+    key: str
+    sessions: int
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
+    """One thing of the present phase is done (or an episode failed)."""
+
+    key: str
+    status: Status = "done"
+    error: str | None = None
+
+
+class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+    """Nothing follows; ``complete`` is False when the run was stopped, and ``hint`` says how to go on."""
+
+    complete: bool
+    hint: str | None = None
+
+
+ProgressEvent = PhaseStarted | Advanced | Finished | RunEnded
+Listener = Callable[[ProgressEvent], None]
+ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
+
+
+def silent(event: ProgressEvent) -> None:
+    """Listen to nothing."""
+
+
+def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
+    """Return who listens: ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
+    if callable(choice):
+        return choice
+    stream = stream or sys.stderr
+    if choice == "none":
+        return silent
+    if choice == "bar" or (choice == "auto" and stream.isatty()):
+        return BarListener(stream)
+    return LineListener(stream)
+
+
+class LineListener:
+    """One line per phase, per failure, and every ``interval`` seconds in between."""
+
+    def __init__(
+        self, stream: TextIO, *, interval: float = 10.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._interval = interval
+        self._clock = clock
+        self._phase = PhaseStarted(phase="data", total=0)
+        self._began = self._spoke = clock()
+        self._done = 0
+        self._sessions = 0
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """Take note of one event and perhaps say something."""
+        if isinstance(event, PhaseStarted):
+            self._phase = event
+            self._began = self._spoke = self._clock()
+            self._done = self._sessions = 0
+            if event.total:
+                self._say(
+                    f"{_PHASES[event.phase]}: {event.total} {'data sets' if event.phase == 'data' else 'episodes'}"
+                )
+        elif isinstance(event, Advanced):
+            self._sessions += event.sessions
+        elif isinstance(event, Finished):
+            self._done += 1
+            if event.status == "failed":
+                self._say(f"failed: {event.key}: {event.error}")
+        elif event.hint:
+            self._say(event.hint)
+        if self._clock() - self._spoke >= self._interval and not isinstance(event, RunEnded):
+            self._spoke = self._clock()
+            self._say(self._state())
+
+    def _state(self) -> str:
+        text = f"{_PHASES[self._phase.phase]}: {self._done} of {self._phase.total}"
+        elapsed = self._clock() - self._began
+        if self._phase.sessions and self._sessions and elapsed > 0:
+            rate = self._sessions / elapsed
+            left = max(0, self._phase.sessions - self._sessions) / rate
+            text += f", {rate:,.0f} days/s, {left:,.0f} s left"
+        return text
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+class BarListener:
+    """A live bar: episodes, days per second and the time left."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._failed = 0
+        self._done = 0
+        self._bar: RichProgress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[episodes]}"),
+            _days_per_second(),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            console=Console(file=stream),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None, episodes="", counts=False)
+        self._phase = PhaseStarted(phase="data", total=0)
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """Move the bar."""
+        if isinstance(event, PhaseStarted):
+            self._phase = event
+            self._done = 0
+            self._bar.start()
+            self._bar.reset(
+                self._task, total=event.sessions or event.total, description=_PHASES[event.phase],
+                counts=bool(event.sessions), episodes=self._episodes(),
+            )  # fmt: skip
+        elif isinstance(event, Advanced):
+            if self._phase.sessions:
+                self._bar.advance(self._task, event.sessions)
+        elif isinstance(event, Finished):
+            self._done += 1
+            if event.status == "failed":
+                self._failed += 1
+                self._bar.console.print(f"failed: {event.key}: {event.error}", markup=False, highlight=False)
+            self._bar.update(self._task, advance=0 if self._phase.sessions else 1, episodes=self._episodes())
+        else:
+            self._bar.stop()
+            if event.hint:
+                self._bar.console.print(event.hint, markup=False, highlight=False, soft_wrap=True)
+
+    def _episodes(self) -> str:
+        failed = f", {self._failed} failed" if self._failed else ""
+        return f"{self._done}/{self._phase.total}{failed}"
+
+
+def _days_per_second() -> ProgressColumn:
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class DaysPerSecond(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            if not task.fields.get("counts") or not task.speed:
+                return Text("")
+            return Text(f"{task.speed:,.0f} days/s")
+
+    return DaysPerSecond()

@@ -1,0 +1,161 @@
+"""Starting and continuing runs: prepare the data, play what has not ended, score, write.
+
+Starting a spec whose folder already holds that very run continues it, so a run that was killed at any point is
+continued by giving the same command again, or by :func:`resume`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.agents import agents, make_agent
+from tradeassay.core.errors import RunError
+from tradeassay.runs.atomic import sync_folder, write_atomic
+from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.executors import ExecutorName, make_executor
+from tradeassay.runs.layout import DEFAULT_PARENT, RunFolder
+from tradeassay.runs.lock import RunLock
+from tradeassay.runs.manifest import build_manifest, encode_manifest, read_manifest, refuse_changes
+from tradeassay.runs.phases import Phases
+from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
+from tradeassay.runs.recorded import Run
+from tradeassay.runs.scores import encode_scores
+from tradeassay.runs.spec import RunSpec
+from tradeassay.runs.tasks import ENTRY
+from tradeassay.runs.timing import add_timing
+from tradeassay.runs.versions import present_versions
+
+
+class RunStopped(KeyboardInterrupt):
+    """A run was stopped by Ctrl-C. What was decided is on disk; ``folder`` says where."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(f"stopped; continue with: {resume_command(folder)}")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is carried out. Nothing here changes a byte of its result."""
+
+    executor: ExecutorName
+    workers: int | None
+    home: str | None
+    retry_failed: bool = False
+
+
+def run(
+    spec: RunSpec,
+    folder: Path | str | None = None,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+) -> Run:
+    """Run a spec in ``folder`` (default ``runs/<slug>``), or continue it there.
+
+    ``executor`` is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores
+    of this machine; one local worker is the calling process itself. ``home`` is the data store's root.
+
+    Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
+    :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
+    :class:`RunError` when the folder holds another run or something else, and :class:`RunStopped` on Ctrl-C.
+    """
+    place = RunFolder(Path(folder) if folder is not None else DEFAULT_PARENT / spec.slug)
+    return _run(spec, place, progress, Options(executor=executor, workers=workers, home=_text(home)))
+
+
+def resume(
+    folder: Path | str,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+    retry_failed: bool = False,
+) -> Run:
+    """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
+
+    With ``retry_failed`` the episodes that failed are played again from their start. Raises :class:`RunError` when
+    there is no run, or when data, benchmark, agent code or versions are no longer what its manifest says.
+    """
+    place = RunFolder(Path(folder))
+    options = Options(executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed)
+    return _run(read_manifest(place.manifest).spec, place, progress, options)
+
+
+def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Options) -> Run:
+    episodes = expand(spec)
+    for episode in episodes:
+        make_agent(episode.agent.name, episode.agent.params)
+    _refuse_other_content(place)
+    place.path.mkdir(parents=True, exist_ok=True)
+    listen = listener(progress)
+    try:
+        with RunLock(place.lock):
+            _carry_out(spec, episodes, place, Phases(place, options.home, listen), options)
+    except KeyboardInterrupt:
+        listen(RunEnded(complete=False, hint=f"stopped; continue with: {resume_command(place.path)}"))
+        raise RunStopped(place.path) from None
+    except BaseException:
+        listen(RunEnded(complete=False))
+        raise
+    listen(RunEnded(complete=True))
+    return Run.load(place.path, home=options.home)
+
+
+def _text(home: Path | str | None) -> str | None:
+    return None if home is None else str(Path(home).absolute())
+
+
+def resume_command(folder: Path) -> str:
+    """Return the command that continues a run."""
+    return f"tradeassay resume {folder}"
+
+
+def _carry_out(
+    spec: RunSpec, episodes: tuple[Episode, ...], place: RunFolder, phases: Phases, options: Options
+) -> None:
+    names, here = _modules(episodes)
+    name: ExecutorName = "inline" if here and options.executor == "local" else options.executor
+    with make_executor(name, entry=ENTRY, workers=options.workers, modules=names) as executor:
+        datasets = phases.prepare(executor, episodes)
+        manifest = build_manifest(spec, episodes, datasets, present_versions())
+        if place.manifest.exists():
+            known = read_manifest(place.manifest)
+            refuse_changes(known, manifest, place.path)
+            manifest = known
+        else:
+            write_atomic(place.manifest, encode_manifest(manifest))
+            (place.path / "episodes").mkdir(exist_ok=True)
+            sync_folder(place.path)
+        played = phases.play(executor, manifest, datasets, retry_failed=options.retry_failed)
+        if played or not place.scores.exists():
+            scores = phases.score(executor, manifest)
+            write_atomic(place.scores, encode_scores(scores))
+    add_timing(place.timing, phases.episode_seconds, phases.phase_seconds)
+
+
+def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
+    """Return the modules that register the agents, and whether one lives where other processes cannot import it."""
+    found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
+    outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
+    return tuple(name for name in outside if name != "__main__"), "__main__" in outside
+
+
+def _refuse_other_content(place: RunFolder) -> None:
+    """Do not write a run among somebody's other files."""
+    if place.manifest.exists() or not place.path.exists():
+        return
+    if not place.path.is_dir():
+        raise RunError(f"{place.path} is a file", mend="choose another folder or slug")
+    # A run killed before its manifest was written leaves its lock and half-written temporaries.
+    strangers = [item.name for item in place.path.iterdir() if not item.name.startswith(".")]
+    if strangers:
+        raise RunError(
+            f"{place.path} is not empty and holds no run ({sorted(strangers)[0]} ...)",
+            mend="choose another folder or slug",
+        )

@@ -1,0 +1,150 @@
+"""From journals to scores. Reads only what is recorded and the hashed data; asks no agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks import Benchmark
+from tradeassay.core.errors import RunError
+from tradeassay.data import Snapshot
+from tradeassay.metrics import (
+    BootstrapConfig,
+    Comparison,
+    EpisodeSeries,
+    across_seeds,
+    compare_to_baseline,
+    holm,
+    nothing_to_compare,
+    score,
+    series_from_records,
+)
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.journal import read_records
+from tradeassay.runs.layout import RunFolder
+from tradeassay.runs.outcome import Outcome, read_outcome
+from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
+from tradeassay.runs.snapshots import index_levels, snapshot_for
+from tradeassay.runs.tasks import Scored, ScoreTask
+
+
+def score_agent(task: ScoreTask) -> Scored:
+    """Score one agent's repetitions and compare them with the baseline of their cell."""
+    folder = RunFolder(Path(task.folder))
+    snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
+    outcomes = [ended(folder, episode) for episode in task.episodes]
+    series = [
+        series_of(folder, episode, outcome, task.benchmark, snapshot)
+        for episode, outcome in zip(task.episodes, outcomes, strict=True)
+    ]
+    scores = [score(one, bootstrap=task.bootstrap) for one in series]
+    first = task.episodes[0]
+    itself = first.agent == task.baseline.agent
+    agent = AgentScores(
+        cell=first.cell,
+        benchmark=first.benchmark,
+        dataset=first.dataset,
+        agent=first.label,
+        baseline=itself,
+        added=first.added,
+        episodes=tuple(episode.key for episode in task.episodes),
+        failed=sum(one.failure is not None for one in series),
+        measures=across_seeds(series, scores, bootstrap=task.bootstrap),
+        versus_baseline=None if itself else _versus(task, folder, snapshot, series),
+    )
+    return Scored(
+        episodes=tuple(
+            _episode(*parts) for parts in zip(task.episodes, outcomes, series, scores, strict=True)
+        ),
+        agent=agent,
+    )  # fmt: skip
+
+
+def gather(work_sha256: str, episodes: Sequence[Episode], scored: Iterable[Scored]) -> Scores:
+    """Put the parts together in the order of the spec, and correct for the number of agents compared."""
+    by_key: dict[str, EpisodeScores] = {}
+    agents: dict[tuple[str, str], AgentScores] = {}
+    for part in scored:
+        by_key |= {episode.key: episode for episode in part.episodes}
+        agents[part.agent.cell, part.agent.agent] = part.agent
+    rows = dict.fromkeys((episode.cell, episode.label) for episode in episodes)
+    ordered = [agents[row] for row in rows]
+    for cell in dict.fromkeys(agent.cell for agent in ordered):
+        places = [place for place, agent in enumerate(ordered) if agent.cell == cell]
+        raw = [_p_value(ordered[place].versus_baseline) for place in places]
+        for place, adjusted in zip(places, holm(raw), strict=True):
+            ordered[place] = msgspec.structs.replace(ordered[place], p_adjusted=adjusted)
+    return Scores(
+        work_sha256=work_sha256,
+        episodes=tuple(by_key[episode.key] for episode in episodes),
+        agents=tuple(ordered),
+    )
+
+
+def ended(folder: RunFolder, episode: Episode) -> Outcome:
+    """Return how an episode ended; raises :class:`RunError` when it has not."""
+    outcome = read_outcome(folder.outcome(episode.key))
+    if outcome is None:
+        raise RunError(f"episode {episode.key} has not ended", mend=f"tradeassay resume {folder.path}")
+    return outcome
+
+
+def series_of(
+    folder: RunFolder, episode: Episode, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
+) -> EpisodeSeries:
+    """Replay an episode's journal into its series."""
+    records = tuple(read_records(folder.events(episode.key)))
+    return series_from_records(
+        records,
+        periods_per_year=benchmark.periods_per_year,
+        index=index_levels(snapshot, benchmark.index, tuple(record.session for record in records)),
+        failure=outcome.error if outcome.status == "failed" else None,
+    )
+
+
+def _episode(episode: Episode, outcome: Outcome, series: EpisodeSeries, measures: object) -> EpisodeScores:
+    return EpisodeScores(
+        key=episode.key,
+        cell=episode.cell,
+        benchmark=episode.benchmark,
+        dataset=episode.dataset,
+        agent=episode.label,
+        seed=episode.seed,
+        baseline=episode.baseline,
+        status="done" if series.failure is None else "failed",
+        reason=series.failure,
+        steps=outcome.steps,
+        events_sha256=outcome.events_sha256,
+        measures=measures,  # type: ignore[arg-type]  # zip loses the type
+        rejections=dict(series.rejections),
+        failures=dict(series.failures),
+    )
+
+
+def _versus(task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]) -> Comparison:
+    label = task.baseline.label
+    base = series_of(folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot)
+    if base.failure is not None:
+        return nothing_to_compare(label, f"the baseline failed ({base.failure})")
+    sound = [one for one in series if one.failure is None]
+    if not sound:
+        return nothing_to_compare(label, str(series[0].failure))
+    if any(one.sessions != base.sessions for one in sound):
+        return nothing_to_compare(label, "the sessions differ")
+    return compare_to_baseline(
+        np.stack([one.nav for one in sound]),
+        base.nav,
+        periods_per_year=task.benchmark.periods_per_year,
+        baseline=label,
+        bootstrap=task.bootstrap,
+    )
+
+
+def _p_value(comparison: Comparison | None) -> float | None:
+    return None if comparison is None else comparison.p_value
+
+
+__all__ = ["BootstrapConfig", "ended", "gather", "score_agent", "series_of"]

@@ -1,0 +1,54 @@
+"""Open data sets, a few at a time: episodes that follow each other mostly read the same one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.runs.manifest import DatasetEntry
+
+
+@lru_cache(maxsize=2)
+def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
+    """Open a data set; raises :class:`RunError` when its content is not what the run was started with."""
+    snapshot = load_dataset(dataset, Path(home) if home else None)
+    if snapshot.sha256 != sha256:
+        raise RunError(
+            f"data set '{dataset}' has changed (sha256 {sha256[:12]} is now {snapshot.sha256[:12]})",
+            mend="bring it back as it was, or start a new run",
+        )
+    return snapshot
+
+
+def describe(dataset: str, home: str | None) -> DatasetEntry:
+    """Open a data set, making it if it is synthetic and new, and say what it is."""
+    snapshot = load_dataset(dataset, Path(home) if home else None)
+    return DatasetEntry(
+        name=snapshot.name,
+        sha256=snapshot.sha256,
+        facts=snapshot.facts,
+        sessions=tuple(str(day) for day in snapshot.sessions),
+    )
+
+
+def index_levels(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) -> Floats | None:
+    """Return an index's levels at the close before the first of ``sessions`` and at each of them.
+
+    None without an index, without sessions, when the data does not have that index, or when it does not begin
+    before the first session: measures against an index then say that there is none.
+    """
+    if index is None or not sessions:
+        return None
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if rows.start == 0 or len(rows) != len(sessions):
+        return None
+    try:
+        levels = snapshot.at(rows.stop - 1, "close").index_levels(index, len(rows) + 1)
+    except DataError:
+        return None
+    return np.array(levels, dtype=np.float64)

@@ -1,0 +1,138 @@
+"""What is to be run. A grid (benchmarks x data sets x agents x seeds) is one frozen spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tradeassay.core.badges import Convention
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.time import parse_day
+from tradeassay.metrics import BootstrapConfig
+
+ParamValue = bool | int | float | str
+
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
+_NAME_LENGTH = 80
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An agent by its registered name, its parameters, and what it is called in tables.
+
+    Without a ``label`` it is called by its name followed by its parameters.
+    """
+
+    name: str
+    params: dict[str, ParamValue] = {}
+    label: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What the agent is called in keys and tables."""
+        if self.label is not None:
+            return self.label
+        parts = (self.name, *(f"{key}={_shown(value)}" for key, value in sorted(self.params.items())))
+        return safe_name("-".join(parts))
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ISO days between which sessions are traded, both included."""
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", mend="swap them")
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run: every agent on every data set of every benchmark under every seed.
+
+    ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its
+    first and last day. Each benchmark's baseline agent is always run beside the agents named here.
+    Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
+    """
+
+    slug: str
+    benchmarks: tuple[str, ...]
+    agents: tuple[AgentSpec, ...]
+    datasets: dict[str, tuple[str, ...]] = {}
+    seeds: tuple[int, ...] = (0,)
+    window: Window | None = None
+    convention: Convention = "sound"
+    bootstrap: BootstrapConfig = msgspec.field(default_factory=BootstrapConfig)
+
+    def __post_init__(self) -> None:
+        if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
+            raise UserError(
+                f"slug '{self.slug}' cannot name a folder",
+                mend=f"use up to {_NAME_LENGTH} letters, digits, dots, dashes and single underscores",
+            )
+        _some_and_once("benchmarks", self.benchmarks)
+        _some_and_once("agents", (agent.title for agent in self.agents), mend="give the agents different labels")
+        _some_and_once("seeds", self.seeds)
+        for agent in self.agents:
+            if not _LABEL.fullmatch(agent.title) or len(agent.title) > _NAME_LENGTH:
+                raise UserError(
+                    f"agent label '{agent.title}' cannot name a folder",
+                    mend=f"use up to {_NAME_LENGTH} letters, digits, dots, dashes and single underscores",
+                )
+        if min(self.seeds) < 0:
+            raise UserError(f"seed {min(self.seeds)} is negative", mend="use 0, 1, 2 ...")
+        for benchmark, names in self.datasets.items():
+            if benchmark not in self.benchmarks:
+                raise UserError(
+                    f"datasets names the benchmark '{benchmark}', which is not run",
+                    mend=f"benchmarks of this spec: {', '.join(self.benchmarks)}",
+                )
+            _some_and_once(f"datasets for {benchmark}", names)
+
+
+def work_sha256(spec: RunSpec) -> str:
+    """Return the hash of what a spec asks for. The slug is only a name and left out."""
+    return sha256_of(msgspec.structs.replace(spec, slug="-"))
+
+
+def same_work(one: RunSpec, other: RunSpec) -> bool:
+    """Return whether two specs ask for the same run, whatever their slugs."""
+    return work_sha256(one) == work_sha256(other)
+
+
+def safe_name(text: str) -> str:
+    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
+    clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
+    clean = re.sub(r"__+", "_", clean).strip("._-")
+    if clean == text and len(clean) <= _NAME_LENGTH:
+        return clean
+    return f"{clean[: _NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
+
+
+def datasets_for(
+    benchmarks: Iterable[str], names: str | Iterable[str] | Mapping[str, object]
+) -> dict[str, object]:
+    """Spread one data set, or several, over all ``benchmarks``; a mapping is returned as it is."""
+    if isinstance(names, Mapping):
+        return {key: [value] if isinstance(value, str) else value for key, value in names.items()}
+    listed = [names] if isinstance(names, str) else list(names)
+    return dict.fromkeys(benchmarks, listed)
+
+
+def _shown(value: ParamValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some_and_once(what: str, values: Iterable[object], *, mend: str = "remove the second one") -> None:
+    # Case is ignored because keys become folders, and some file systems do not tell case apart.
+    seen: set[object] = set()
+    for value in values:
+        folded = value.casefold() if isinstance(value, str) else value
+        if folded in seen:
+            raise UserError(f"{what}: '{value}' is given twice", mend=mend)
+        seen.add(folded)
+    if not seen:
+        raise UserError(f"{what}: nothing is given", mend="name at least one")

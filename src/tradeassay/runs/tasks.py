@@ -1,0 +1,66 @@
+"""What the runner asks of an executor, as plain records: prepare a data set, play an episode, score an agent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradeassay.benchmarks import Benchmark
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.manifest import DatasetEntry
+from tradeassay.runs.outcome import Outcome
+from tradeassay.runs.scores import AgentScores, EpisodeScores
+
+ENTRY = "tradeassay.runs.perform:perform"
+"""Where the function is that performs these tasks."""
+
+
+class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
+    """Make a data set ready to read (a synthetic world is generated) and describe it."""
+
+    dataset: str
+    home: str | None
+
+
+class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
+    """Play an episode to its end, from wherever its journal stands. ``benchmark`` has the run's window."""
+
+    folder: str
+    home: str | None
+    episode: Episode
+    benchmark: Benchmark
+    data_sha256: str
+
+
+class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
+    """Score all repetitions of one agent in one cell, and compare them with the cell's baseline."""
+
+    folder: str
+    home: str | None
+    episodes: tuple[Episode, ...]
+    baseline: Episode
+    benchmark: Benchmark
+    data_sha256: str
+    bootstrap: BootstrapConfig
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
+    """How an episode ended (None: it was told to stop), and how long it took."""
+
+    outcome: Outcome | None
+    seconds: float
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
+    """The numbers of one agent in one cell."""
+
+    episodes: tuple[EpisodeScores, ...]
+    agent: AgentScores
+
+
+RunTask = PrepareTask | PlayTask | ScoreTask
+TASK_DECODER: msgspec.msgpack.Decoder[RunTask] = msgspec.msgpack.Decoder(RunTask)
+ENCODE = msgspec.msgpack.Encoder().encode
+PREPARED_DECODER = msgspec.msgpack.Decoder(DatasetEntry)
+PLAYED_DECODER = msgspec.msgpack.Decoder(Played)
+SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
