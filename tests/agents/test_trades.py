@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tradeassay.agents import trades_towards
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
 
 
@@ -42,10 +41,9 @@ def test_a_name_inside_the_band_is_left_alone(observe: Any) -> None:
 
 
 def test_less_than_a_lot_is_not_asked_for(observe: Any) -> None:
-    lots = (Instrument(symbol="A", lot=100), Instrument(symbol="B", lot=100))
     # Half of 10,000 buys 100 shares at 49 but not at 51.
-    seen = observe([[49.0, 51.0]], instruments=lots, cash=10_000.0)
-    assert [o.symbol for o in trades_towards(seen, {"A": 0.5, "B": 0.5}, buffer=0.0, band=0.0)] == ["A"]
+    seen = observe([[49.0, 51.0]], lot=100.0, cash=10_000.0)
+    assert [o.symbol for o in trades_towards(seen, {"S0": 0.5, "S1": 0.5}, buffer=0.0, band=0.0)] == ["S0"]
 
 
 def test_a_suspended_holding_is_paid_for_by_the_others(observe: Any) -> None:
@@ -69,9 +67,8 @@ def test_limits_of_the_market_are_kept(observe: Any) -> None:
 
 
 def test_today_s_open_is_the_price_when_it_is_known(observe: Any) -> None:
-    lots = (Instrument(symbol="A", lot=100),)
-    seen = observe([[49.0]], instruments=lots, cash=5_000.0, opens=[51.0])
-    assert trades_towards(seen, {"A": 1.0}, buffer=0.0, band=0.0) == ()
+    seen = observe([[49.0]], lot=100.0, cash=5_000.0, opens=[51.0])
+    assert trades_towards(seen, {"S0": 1.0}, buffer=0.0, band=0.0) == ()
 
 
 def test_an_account_without_money_asks_for_nothing(observe: Any) -> None:

@@ -15,7 +15,7 @@ from tradeassay.core.orders import Decision
 class EqualWeightConfig(AgentConfig, frozen=True, kw_only=True):
     """How much stays in cash on the day of the purchase."""
 
-    buffer: Buffer = 0.02
+    buffer: Buffer = 0.005
 
 
 @agents.register("equal-weight")

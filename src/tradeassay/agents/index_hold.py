@@ -16,7 +16,7 @@ from tradeassay.core.orders import Decision, Failure
 class IndexHoldConfig(AgentConfig, frozen=True, kw_only=True):
     """How much stays in cash on the day of the purchase."""
 
-    buffer: Buffer = 0.02
+    buffer: Buffer = 0.005
 
 
 @agents.register("index-hold")

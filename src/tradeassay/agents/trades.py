@@ -62,7 +62,7 @@ def _orders(
 ) -> tuple[list[Order], list[Order]]:
     """Return target orders, the reductions apart from the rest; changes below one lot are left out."""
     view, account = observation.view, observation.account
-    prices = known_prices(observation)
+    prices, lot = known_prices(observation), observation.rules.lot
     sells: list[Order] = []
     buys: list[Order] = []
     for symbol, wanted in changing.items():
@@ -70,8 +70,8 @@ def _orders(
         target = wanted * scale
         change = target * account.nav - (0.0 if position is None else position.value)
         price = float(prices[view.column(symbol)])
-        instrument = view.instrument(symbol)
-        if not price > 0.0 or abs(change) < instrument.lot * price * instrument.multiplier or target <= 0.0:
+        least = lot * price * view.instrument(symbol).multiplier
+        if not price > 0.0 or abs(change) < least or target <= 0.0:
             continue
         (buys if change > 0.0 else sells).append(Order(symbol=symbol, amount=target, unit="target_weight"))
     return sells, buys

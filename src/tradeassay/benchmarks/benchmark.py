@@ -7,6 +7,7 @@ import msgspec
 from tradeassay.benchmarks.daily import DayConfig
 from tradeassay.core.badges import Convention
 from tradeassay.core.registry import Registry
+from tradeassay.execution import venues
 from tradeassay.market import MarketConfig
 
 
@@ -14,7 +15,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark. Whatever changes a score changes the version at the end of ``id``.
 
     ``dataset`` is the data set played unless a run names another; ``baseline`` the agent results are compared
-    with. The index and the sessions of a year are part of ``market``.
+    with. The index is part of ``market``.
     """
 
     id: str
@@ -33,8 +34,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def periods_per_year(self) -> int:
-        """Sessions in a year, for annualising."""
-        return self.market.periods_per_year
+        """Sessions in a year of the venue, for annualising."""
+        return venues.get(self.market.venue).periods_per_year
 
     def rules_text(self) -> str:
         """Return the rules in plain language, as generated from this very configuration."""

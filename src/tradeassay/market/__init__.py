@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.market.config import MarketConfig
+from tradeassay.market.market import Market, Step, Witness
+from tradeassay.market.universe import Choice, Universe
 
-__all__ = ["MarketConfig"]
+__all__ = ["Choice", "Market", "MarketConfig", "Step", "Universe", "Witness"]

@@ -39,7 +39,6 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_weight: float | None = None
     max_positions: int | None = None
     index: str | None = None
-    periods_per_year: int = 252
 
     def __post_init__(self) -> None:
         if parse_day(self.first) > parse_day(self.last):
@@ -55,8 +54,4 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.max_positions is not None and self.max_positions < 1:
             raise UserError(
                 f"max_positions {self.max_positions} allows no position", mend="give 1 or more, or none"
-            )
-        if self.periods_per_year < 1:
-            raise UserError(
-                f"a year of {self.periods_per_year} sessions", mend="e.g. 252 for stocks, 365 for crypto"
             )

@@ -14,8 +14,8 @@ DAILY_US = Benchmark(
     ),
     dataset="synthetic/us:7",
     market=MarketConfig(
-        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2024-01-02", last="2025-12-31",
-        index="IDX", periods_per_year=252,
+        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-20",
+        index="IDX",
     ),
 )  # fmt: skip
 
@@ -28,8 +28,8 @@ DAILY_ASHARE = Benchmark(
     ),
     dataset="synthetic/ashare:7",
     market=MarketConfig(
-        venue="ashare-v1", universe="IDX", cash=10_000_000.0, first="2024-01-02", last="2025-12-31",
-        index="IDX", periods_per_year=252,
+        venue="ashare-v1", universe="IDX", cash=10_000_000.0, first="2022-02-07", last="2024-01-31",
+        index="IDX",
     ),
 )  # fmt: skip
 
@@ -42,8 +42,8 @@ DAILY_CRYPTO = Benchmark(
     ),
     dataset="synthetic/crypto:7",
     market=MarketConfig(
-        venue="crypto-v1", universe="all", cash=100_000.0, first="2024-01-02", last="2025-12-31",
-        index="IDX", periods_per_year=365,
+        venue="crypto-v1", universe="all", cash=100_000.0, first="2022-01-01", last="2023-01-20",
+        index="IDX",
     ),
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ DAILY_US_REAL = Benchmark(
     ),
     dataset="fakestockdata",
     market=MarketConfig(
-        venue="us-v1", universe="all", cash=100_000.0, first="2007-01-03", last="2009-12-31", periods_per_year=252,
+        venue="us-v1", universe="all", cash=100_000.0, first="2007-01-03", last="2009-12-31",
     ),
 )  # fmt: skip
 
