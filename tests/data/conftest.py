@@ -109,7 +109,7 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
     return Panel(**{**contents, **changes})  # type: ignore[arg-type]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_panel() -> Callable[..., Panel]:
     return small_panel
 

@@ -24,6 +24,10 @@ Phase = Literal["pre_open", "open", "close"]
 """Of the current session: ``pre_open`` = its corporate actions are known; ``open`` = its opening prices too;
 ``close`` = its whole bar."""
 
+_ORDER: dict[Phase, int] = {"pre_open": 0, "open": 1, "close": 2}
+_NO_COLUMNS: Bools = np.zeros(0, dtype=np.bool_)
+_NO_COLUMNS.setflags(write=False)
+
 
 class AsOfView:
     """Implements :class:`~tradeassay.core.view.MarketView`, plus what an exchange needs of the current session.
@@ -72,6 +76,9 @@ class AsOfView:
         """Return the view of an earlier instant; raises :class:`FutureDataError` for a later one."""
         self._not_later(clock)
         row, phase = locate(self._history, clock)
+        if (row, _ORDER[phase]) > (self._row, _ORDER[self._phase]):
+            # Where one session closes as the next opens, one instant has two phases: never move on from ours.
+            row, phase = self._row, self._phase
         return AsOfView(self._history, row, phase, clock)
 
     # -- instruments ---------------------------------------------------------------------------------------------
@@ -105,7 +112,7 @@ class AsOfView:
         """
         history, row, visible = self._history, self._row, self._visible
         if row < 0:
-            return np.zeros(0, dtype=np.bool_)
+            return _NO_COLUMNS
         if self._phase == "close":
             return history.trading[row, :visible]
         listed = history.last_rows[:visible] >= row

@@ -11,6 +11,7 @@ import numpy as np
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.view import FIELDS
 from tradeassay.data.panel import Panel
+from tradeassay.data.store import tables
 
 _SCHEME = "tradeassay-content-1"
 
@@ -22,7 +23,8 @@ def content_sha256(panel: Panel) -> str:
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
-    _add(digest, "head", canonical_json({"scheme": _SCHEME, "facts": facts, "listings": panel.listings}))
+    _add(digest, "head", canonical_json({"scheme": _SCHEME, "facts": facts}))
+    _add(digest, "listings", canonical_json(tables.listings_table(panel.listings).to_pylist()))
     _add_array(digest, "sessions", panel.sessions.astype("datetime64[D]").astype(np.int64))
     _add_array(digest, "open_time", panel.open_time)
     _add_array(digest, "close_time", panel.close_time)
@@ -36,8 +38,9 @@ def content_sha256(panel: Panel) -> str:
         _add_array(digest, "minute close_time", panel.minutes.close_time)
         for name in FIELDS:
             _add_array(digest, f"minute {name}", panel.minutes.bars[name])
-    for table in ("actions", "memberships", "fundamentals", "news"):
-        _add(digest, table, canonical_json(getattr(panel, table)))
+    # Through a typed table, so that a numpy scalar or an int for a float does not change the hash.
+    for table, schema in tables.RECORDS.items():
+        _add(digest, table, canonical_json(tables.records_table(getattr(panel, table), schema).to_pylist()))
     return digest.hexdigest()
 
 

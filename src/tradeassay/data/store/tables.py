@@ -37,6 +37,14 @@ NEWS = pa.schema(
      ("body", pa.string()), ("source", pa.string()), ("url", pa.string())]
 )  # fmt: skip
 
+RECORDS: dict[str, pa.Schema] = {
+    "actions": ACTIONS,
+    "memberships": MEMBERSHIPS,
+    "fundamentals": FUNDAMENTALS,
+    "news": NEWS,
+}
+"""The record tables of a panel, by the attribute that holds them."""
+
 
 def sort_actions(actions: Sequence[CorporateAction]) -> tuple[CorporateAction, ...]:
     """Return actions in the store's order: by ``known_at``, ties by content."""

@@ -80,8 +80,7 @@ def _write_files(panel: Panel, folder: Path, found: tuple[Fault, ...]) -> Manife
     _write_table(folder / "bars.arrow", _bars_table(panel))
     _write_table(folder / "listings.arrow", tables.listings_table(panel.listings))
     _write_table(folder / "indices.arrow", tables.indices_table(panel.sessions, panel.indices))
-    for name, schema in (("actions", tables.ACTIONS), ("memberships", tables.MEMBERSHIPS),
-                         ("fundamentals", tables.FUNDAMENTALS), ("news", tables.NEWS)):  # fmt: skip
+    for name, schema in tables.RECORDS.items():
         _write_table(folder / f"{name}.arrow", tables.records_table(getattr(panel, name), schema))
     if panel.minutes is not None:
         _write_table(folder / "minutes.arrow", _minutes_table(panel))

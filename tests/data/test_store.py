@@ -1,0 +1,245 @@
+"""Writing, opening, altering and racing for snapshots."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import DataError, DataRefused, UserError
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.view import FIELDS
+from tradeassay.data.panel import Listing, Panel
+from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.store.content import content_sha256
+from tradeassay.data.store.manifest import read_manifest
+from tradeassay.data.store.read import read_panel, verify_snapshot
+from tradeassay.data.store.shape import normalised
+from tradeassay.data.store.write import write_snapshot
+
+
+def test_a_panel_comes_back_as_it_was(tmp_path: Path, panel: Panel) -> None:
+    manifest = write_snapshot(panel, tmp_path / "s")
+    back = read_panel(tmp_path / "s")
+    assert back.listings == panel.listings and back.facts == panel.facts and back.name == "small"
+    for field in FIELDS:
+        assert np.array_equal(back.bars[field], panel.bars[field], equal_nan=True)
+        assert back.minutes is not None and panel.minutes is not None
+        assert np.array_equal(back.minutes.bars[field], panel.minutes.bars[field], equal_nan=True)
+    assert np.array_equal(back.sessions, panel.sessions) and np.array_equal(back.suspended, panel.suspended)
+    assert set(back.actions) == set(panel.actions) and set(back.memberships) == set(panel.memberships)
+    assert back.fundamentals == panel.fundamentals and back.news == panel.news
+    assert manifest == read_manifest(tmp_path / "s") == verify_snapshot(tmp_path / "s")
+    assert manifest.shapes.sessions == 16 and manifest.shapes.minutes == 48 and manifest.shapes.news == 16
+
+
+def test_a_field_is_a_memory_map_of_the_file(snapshot: Snapshot) -> None:
+    window = snapshot.at(15, "close").bars("close", adjust="none")
+    assert not window.flags.owndata and not window.flags.writeable
+
+
+def test_the_hash_is_of_the_content(tmp_path: Path, panel: Panel, make_panel: Callable[..., Panel]) -> None:
+    first = write_snapshot(panel, tmp_path / "a")
+    again = make_panel()
+    facts = msgspec.structs.replace(again.facts, query="another way", retrieved_at="2025-01-01T00:00:00Z")
+    shuffled = replace(again, name="b", facts=facts, news=again.news[::-1], actions=again.actions[::-1])
+    assert write_snapshot(shuffled, tmp_path / "b").sha256 == first.sha256
+    assert write_snapshot(make_panel(1), tmp_path / "c").sha256 != first.sha256
+    bars = {**again.bars, "volume": np.where(np.isnan(again.bars["volume"]), -np.nan, again.bars["volume"])}
+    assert content_sha256(normalised(replace(again, bars=bars))) == first.sha256, "one NaN, one byte pattern"
+    one = msgspec.structs.replace(again.fundamentals[0], value=77.0)
+    changed = replace(again, fundamentals=(one, *again.fundamentals[1:]))
+    assert content_sha256(normalised(changed)) != first.sha256
+
+
+def test_numpy_scalars_in_records_do_not_matter(tmp_path: Path, panel: Panel) -> None:
+    first = write_snapshot(panel, tmp_path / "a")
+    action = panel.actions[0]
+    odd = msgspec.structs.replace(action, value=np.float64(action.value), known_at=np.int64(action.known_at))
+    assert content_sha256(normalised(replace(panel, actions=(odd, *panel.actions[1:])))) == first.sha256
+
+
+@pytest.mark.parametrize("name", ["bars.arrow", "news.arrow", "manifest.json"])
+def test_a_missing_file_is_named(tmp_path: Path, panel: Panel, name: str) -> None:
+    write_snapshot(panel, tmp_path / "s")
+    (tmp_path / "s" / name).unlink()
+    with pytest.raises(DataError, match=name):
+        open_snapshot(tmp_path / "s")
+
+
+def test_a_half_written_file_is_named(tmp_path: Path, panel: Panel) -> None:
+    write_snapshot(panel, tmp_path / "s")
+    path = tmp_path / "s" / "bars.arrow"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"bars\.arrow has \d+ bytes"):
+        open_snapshot(tmp_path / "s")
+
+
+def test_an_altered_byte_is_found_by_verify(tmp_path: Path, panel: Panel) -> None:
+    write_snapshot(panel, tmp_path / "s")
+    path = tmp_path / "s" / "bars.arrow"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    open_snapshot(tmp_path / "s")
+    with pytest.raises(DataError, match=r"bars\.arrow was altered"):
+        verify_snapshot(tmp_path / "s")
+
+
+def test_garbage_of_the_right_size_is_refused_at_open(tmp_path: Path, panel: Panel) -> None:
+    write_snapshot(panel, tmp_path / "s")
+    path = tmp_path / "s" / "bars.arrow"
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(DataError, match=r"bars\.arrow is damaged"):
+        open_snapshot(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("{", "is damaged"), ('{"format": "other"}', "not a snapshot manifest"),
+     ('{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99")],
+)  # fmt: skip
+def test_a_wrong_manifest_is_refused(tmp_path: Path, content: str, problem: str) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=problem):
+        open_snapshot(tmp_path)
+
+
+def test_a_crash_while_writing_leaves_nothing_behind(
+    tmp_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("tradeassay.data.store.write.write_manifest", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_snapshot(panel, tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writing_the_same_again_is_harmless_and_another_is_refused(
+    tmp_path: Path, panel: Panel, make_panel: Callable[..., Panel]
+) -> None:
+    first = write_snapshot(panel, tmp_path / "s")
+    inode = (tmp_path / "s" / "bars.arrow").stat().st_ino
+    assert write_snapshot(panel, tmp_path / "s") == first
+    assert (tmp_path / "s" / "bars.arrow").stat().st_ino == inode
+    with pytest.raises(UserError, match="already holds another snapshot"):
+        write_snapshot(make_panel(1), tmp_path / "s")
+    opened = open_snapshot(tmp_path / "s")
+    second = write_snapshot(make_panel(1), tmp_path / "s", replace_existing=True)
+    assert open_snapshot(tmp_path / "s").sha256 == second.sha256 != first.sha256
+    assert opened.at(3, "close").bars("close").shape == (4, 5), "a reader of the old one is not disturbed"
+    assert os.listdir(tmp_path) == ["s"]
+
+
+def test_writers_may_race(tmp_path: Path, make_panel: Callable[..., Panel]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        manifests = list(pool.map(lambda _: write_snapshot(make_panel(), tmp_path / "s"), range(16)))
+    assert len({manifest.sha256 for manifest in manifests}) == 1
+    assert os.listdir(tmp_path) == ["s"] and verify_snapshot(tmp_path / "s") == manifests[0]
+
+
+def test_a_snapshot_can_be_sent_to_another_process(snapshot: Snapshot) -> None:
+    copy = pickle.loads(pickle.dumps(snapshot))
+    assert copy.sha256 == snapshot.sha256
+    assert np.array_equal(copy.at(3, "close").bars("open"), snapshot.at(3, "close").bars("open"), equal_nan=True)
+
+
+def test_rows_of_days(snapshot: Snapshot) -> None:
+    assert snapshot.rows() == range(16)
+    assert snapshot.rows("2024-01-06", "2024-01-09") == range(5, 7)
+    assert snapshot.rows(first="2024-01-20") == range(15, 16)
+    with pytest.raises(UserError, match="it holds 2024-01-01 to 2024-01-22"):
+        snapshot.rows("2025-01-01", "2025-02-01")
+    with pytest.raises(UserError, match="is no date"):
+        snapshot.rows("yesterday")
+
+
+def test_a_snapshot_shows_no_market_data_of_its_own(snapshot: Snapshot) -> None:
+    public = {name for name in dir(snapshot) if not name.startswith("_")}
+    assert public == {
+        "as_of", "at", "calendar", "facts", "folder", "manifest", "name", "rows", "sessions", "sha256",
+    }  # fmt: skip
+
+
+def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = None) -> Listing:
+    return Listing(instrument=Instrument(symbol=symbol), listed=listed, delisted=delisted)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda p: {"sessions": p.sessions[::-1]}, "sessions are not strictly increasing"),
+        (lambda p: {"open_time": p.close_time}, "closes before it opens"),
+        (lambda p: {"open_time": p.open_time[1:]}, "differ in length"),
+        (lambda p: {"listings": p.listings[:-1]}, "open has shape"),
+        (lambda p: {"listings": p.listings[::-1]}, "not sorted by"),
+        (lambda p: {"listings": (p.listings[0], *p.listings[:-1])}, "S0 is listed twice"),
+        (lambda p: {"listings": (_listing("S0", delisted="2023-01-01"), *p.listings[1:])}, "delisted before"),
+        (lambda p: {"bars": {"close": p.bars["close"]}}, "bars have no open"),
+        (lambda p: {"suspended": p.suspended[1:]}, "suspended has shape"),
+        (lambda p: {"indices": {"IDX": np.ones(3)}}, "index IDX has 3 levels"),
+        (lambda p: {"minutes": replace(p.minutes, symbols=("S0", "ZZ"))}, "minute bars of ZZ"),
+        (lambda p: {"minutes": replace(p.minutes, close_time=p.minutes.close_time[::-1])}, "minute closing times"),
+        (lambda p: {"actions": (msgspec.structs.replace(p.actions[0], symbol="ZZ"),)}, "an action of ZZ"),
+        (lambda p: {"actions": (msgspec.structs.replace(p.actions[0], value=0.0),)}, "has value 0.0"),
+        (
+            lambda p: {"actions": (msgspec.structs.replace(p.actions[0], known_at=int(p.open_time[5])),)},
+            "known only after it",
+        ),
+        (
+            lambda p: {"memberships": (msgspec.structs.replace(p.memberships[0], symbol="ZZ"),)},
+            "a membership of ZZ",
+        ),
+        (lambda p: {"news": (p.news[0], p.news[0])}, "the same id"),
+        (
+            lambda p: {"sessions": p.sessions[:0], "open_time": p.open_time[:0], "close_time": p.close_time[:0]},
+            "0 se",
+        ),
+    ],
+)
+def test_a_panel_of_the_wrong_form_is_named(
+    tmp_path: Path, panel: Panel, change: Callable[[Panel], dict[str, object]], problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        write_snapshot(replace(panel, **change(panel)), tmp_path / "s", allow_faults=True)
+
+
+def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Path, panel: Panel) -> None:
+    low = panel.bars["low"].copy()
+    low[3, 0] = panel.bars["high"][3, 0] + 5
+    broken = replace(panel, bars={**panel.bars, "low": low})
+    with pytest.raises(DataRefused, match=r"1 faults: 1 high below low: small/bars:4: S0 on 2024-01-04: high"):
+        write_snapshot(broken, tmp_path / "s")
+    manifest = write_snapshot(broken, tmp_path / "s", allow_faults=True)
+    assert manifest.faults.counts == {"high below low": 1}
+    assert "data faults accepted: 1 high below low" in open_snapshot(tmp_path / "s").facts.biases
+
+
+def test_importing_the_room_is_cheap() -> None:
+    code = (
+        "import sys, tradeassay.data; "
+        "print([m for m in ('pyarrow', 'pandas', 'polars', 'exchange_calendars', 'numba') if m in sys.modules]); "
+        "from tradeassay.data import open_snapshot, write_snapshot; print('pandas' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split("\n")[:2] == ["[]", "False"]
+
+
+def test_every_public_name_can_be_fetched() -> None:
+    import tradeassay.data
+
+    for name in tradeassay.data.__all__:
+        assert getattr(tradeassay.data, name) is not None
+    with pytest.raises(AttributeError):
+        _ = tradeassay.data.nothing

@@ -1,0 +1,280 @@
+"""Rewrite everything after t at random: everything readable at t stays identical to the byte."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import TradeassayError
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import DAY, HOUR
+from tradeassay.core.view import FIELDS, MarketView
+from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, action_known_at
+from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.store.write import write_snapshot
+from tradeassay.data.view import AsOfView
+
+PHASES = ("pre_open", "open", "close")
+
+
+def frozen(value: Any) -> Any:
+    """Turn an answer into something that compares to the byte."""
+    if isinstance(value, np.ndarray):
+        assert not value.flags.writeable, "every array of a view is read-only"
+        return ("array", value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, AsOfView):
+        return ("view", value.clock, value.row, value.phase, value.symbols)
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple((f.name, frozen(getattr(value, f.name))) for f in fields(value))
+    if isinstance(value, dict):
+        return tuple((key, frozen(item)) for key, item in value.items())
+    if isinstance(value, tuple):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, msgspec.Struct):
+        return msgspec.json.encode(value)
+    return value
+
+
+def tried(ask: Callable[[], Any]) -> Any:
+    try:
+        return frozen(ask())
+    except TradeassayError as error:
+        return (type(error).__name__, str(error))
+
+
+NAMES = ("S0", "S1", "S2", "S3", "S4", "S5", "NEW0", "NEW1", "nobody")
+INDICES = ("IDX", "LATER", "nothing")
+LOOKBACKS = (None, 0, 1, 3, 1000)
+
+
+def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
+    """Every public name of a view, with the ways in which it is asked."""
+    clock = view.clock
+    sinces = (0, clock - 3 * DAY, clock, clock + 1, clock + DAY)
+    return {
+        "clock": [lambda: view.clock],
+        "row": [lambda: view.row],
+        "phase": [lambda: view.phase],
+        "session": [lambda: view.session],
+        "symbols": [lambda: view.symbols],
+        "instruments": [lambda: view.instruments],
+        "tradable": [view.tradable],
+        "delisted_now": [view.delisted_now],
+        "opens": [view.opens],
+        "session_bars": [view.session_bars],
+        "todays_actions": [view.todays_actions],
+        "column": [lambda n=n: view.column(n) for n in NAMES],
+        "instrument": [lambda n=n: view.instrument(n) for n in NAMES],
+        "fundamentals": [lambda n=n: view.fundamentals(n) for n in NAMES],
+        "minutes": [lambda n=n, k=k: view.minutes(n, k) for n in NAMES for k in (0, 2, 1000)],
+        "sessions": [lambda k=k: view.sessions(k) for k in LOOKBACKS],
+        "bars": [
+            lambda f=f, k=k, a=a: view.bars(f, k, adjust=a)
+            for f in (*FIELDS, "vwap")
+            for k in LOOKBACKS
+            for a in ("none", "split", "total")
+        ],
+        "members": [lambda i=i: view.members(i) for i in INDICES],
+        "index_levels": [lambda i=i, k=k: view.index_levels(i, k) for i in INDICES for k in LOOKBACKS],
+        "actions": [lambda s=s: view.actions(s) for s in sinces],
+        "earlier": [lambda s=s: view.earlier(s) for s in sinces],
+        "news": [
+            lambda s=s, n=n, k=k: view.news(s, symbols=n, limit=k)
+            for s in sinces
+            for n in (None, ("S0",), ("S1", "S3", "NEW0"), ())
+            for k in (None, 0, 2)
+        ],
+    }
+
+
+def everything(view: AsOfView) -> dict[str, list[Any]]:
+    return {name: [tried(ask) for ask in asks] for name, asks in questions(view).items()}
+
+
+def test_no_public_name_of_a_view_is_forgotten(snapshot: Snapshot) -> None:
+    asked = set(questions(snapshot.at(3, "close")))
+    public = {name for name in dir(AsOfView) if not name.startswith("_")}
+    assert public == asked
+    assert {name for name in vars(MarketView) if not name.startswith("_")} <= public
+
+
+def after(panel: Panel, row: int, phase: str, clock: int, rng: np.random.Generator) -> Panel:
+    """The same past, another future."""
+    done = row + 1 if phase == "close" else row
+    total = int(rng.integers(row + 1, panel.sessions.size + 6))
+    sessions = np.busday_offset(panel.sessions[0], np.arange(total))
+    if panel.facts.calendar == "24/7":
+        sessions = panel.sessions[0] + np.arange(total)
+    opens = sessions.astype(np.int64) * DAY + int(panel.open_time[0] % DAY)
+    closes = opens + int(panel.close_time[0] - panel.open_time[0])
+    today = str(sessions[row])
+
+    later = [str(day) for day in (*sessions[row + 1 :], sessions[-1] + 1, sessions[-1] + 30)]
+    listings = [_other_end(entry, today, later, rng) for entry in panel.listings if entry.listed <= today]
+    known = len(listings)
+    fresh = [Listing(instrument=Instrument(symbol=s), listed=str(rng.choice(later))) for s in ("NEW0", "NEW1")]
+    fresh += [entry for entry in panel.listings if entry.listed > today and rng.random() < 0.5]
+    listings += sorted(fresh[: int(rng.integers(0, 4))], key=lambda e: (e.listed, e.instrument.symbol))
+
+    width = len(listings)
+    bars = {}
+    for name in FIELDS:
+        values = rng.uniform(1, 100, (total, width))
+        values[rng.random(values.shape) < 0.2] = np.nan
+        keep = row + 1 if phase == "open" and name == "open" else done
+        values[:keep, :known] = panel.bars[name][:keep, :known]
+        values[:keep, known:] = np.nan
+        bars[name] = values
+    suspended = rng.random((total, width)) < 0.3
+    suspended[:done, :known] = panel.suspended[:done, :known]
+    if phase == "open":
+        # Whether a name without an opening price is suspended is known at the open.
+        told = np.isnan(bars["open"][row, :known])
+        suspended[row, :known][told] = panel.suspended[row, :known][told]
+    levels = rng.uniform(1, 1000, total)
+    levels[:done] = panel.indices["IDX"][:done]
+    symbols = [entry.instrument.symbol for entry in listings]
+    return replace(
+        panel,
+        listings=tuple(listings),
+        sessions=sessions,
+        open_time=opens,
+        close_time=closes,
+        bars=bars,
+        suspended=suspended,
+        indices={"IDX": levels},
+        minutes=_other_minutes(panel, clock, symbols, rng),
+        **_other_records(panel, clock, today, later, symbols, opens, rng),
+    )
+
+
+def _other_end(entry: Listing, today: str, later: list[str], rng: np.random.Generator) -> Listing:
+    if entry.delisted is not None and entry.delisted < today:
+        return entry
+    end = None if rng.random() < 0.5 else str(rng.choice([today, *later]))
+    return msgspec.structs.replace(entry, delisted=end)
+
+
+def _other_minutes(panel: Panel, clock: int, symbols: list[str], rng: np.random.Generator) -> MinutePanel:
+    assert panel.minutes is not None
+    past = panel.minutes.close_time <= clock
+    extra = int(rng.integers(0, 9))
+    times = np.concatenate([panel.minutes.close_time[past], clock + 1 + np.arange(extra) * HOUR])
+    bars = {
+        name: np.concatenate([values[past], rng.uniform(1, 2, (extra, values.shape[1]))])
+        for name, values in panel.minutes.bars.items()
+    }
+    return MinutePanel(panel.minutes.symbols, times, bars)
+
+
+def _other_records(
+    panel: Panel,
+    clock: int,
+    today: str,
+    later: list[str],
+    symbols: list[str],
+    opens: Any,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    def future() -> int:
+        return clock + 1 + int(rng.integers(0, 20 * DAY))
+
+    actions = [a for a in panel.actions if a.known_at <= clock]
+    rows = np.busday_offset(panel.sessions[0], np.arange(opens.size)) if panel.facts.calendar != "24/7" else None
+    days = panel.sessions[0] + np.arange(opens.size) if rows is None else rows
+    for _ in range(int(rng.integers(0, 6))):
+        candidates = [(str(d), action_known_at(int(o))) for d, o in zip(days, opens, strict=True)]
+        candidates = [(day, known) for day, known in candidates if known > clock]
+        if candidates:
+            day, known = candidates[int(rng.integers(len(candidates)))]
+            kind = str(rng.choice(["split", "dividend"]))
+            symbol = str(rng.choice(symbols))
+            if not any((a.symbol, a.kind, a.ex_date) == (symbol, kind, day) for a in actions):
+                actions.append(CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=known, value=0.3))
+    spells = []
+    for spell in panel.memberships:
+        if spell.start <= today:
+            over = spell.end is not None and spell.end < today
+            end = spell.end if over else (None if rng.random() < 0.5 else str(rng.choice([today, *later])))
+            spells.append(msgspec.structs.replace(spell, end=end))
+    for _ in range(int(rng.integers(0, 4))):
+        index = str(rng.choice(["IDX", "LATER"]))
+        symbol = str(rng.choice([s for s in symbols if s not in ("S0", "S2", "S3")]))
+        if not any((m.index, m.symbol) == (index, symbol) for m in spells):
+            spells.append(Membership(index=index, symbol=symbol, start=str(rng.choice(later))))
+    figures = [f for f in panel.fundamentals if f.known_at <= clock]
+    figures += [
+        Fundamental(
+            symbol=str(rng.choice(symbols)), field="x", period_end="2023-01-01", known_at=future(), value=i
+        )
+        for i in range(int(rng.integers(0, 5)))
+    ]
+    news = [n for n in panel.news if n.published_at <= clock]
+    news += [
+        NewsItem(
+            id=f"later{i}", published_at=future(), symbols=tuple(rng.choice(symbols, 2)), title="what will be"
+        )
+        for i in range(int(rng.integers(0, 9)))
+    ]
+    order = rng.permutation(len(news))
+    return {
+        "actions": tuple(actions),
+        "memberships": tuple(spells),
+        "fundamentals": tuple(figures),
+        "news": tuple(news[i] for i in order),
+    }
+
+
+def stored(panel: Panel, folder: Path) -> Snapshot:
+    write_snapshot(panel, folder, allow_faults=True)
+    return open_snapshot(folder)
+
+
+def compare(panel: Panel, seed: int, row: int, phase: str) -> None:
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        true = stored(panel, Path(temporary) / "true")
+        view = true.at(row, phase)  # type: ignore[arg-type]
+        other = stored(after(panel, row, phase, view.clock, rng), Path(temporary) / "other")
+        told, retold = everything(view), everything(other.at(row, phase))  # type: ignore[arg-type]
+        for name in told:
+            assert told[name] == retold[name], name
+        if true.facts.calendar != "24/7":
+            assert everything(true.as_of(view.clock)) == everything(other.as_of(view.clock)) == told
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), row=st.integers(0, 15), phase=st.sampled_from(PHASES))
+def test_rewriting_the_future_changes_nothing_readable(
+    make_panel: Callable[..., Panel], seed: int, row: int, phase: str
+) -> None:
+    compare(make_panel(seed), seed, row, phase)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_nothing_leaks_where_sessions_touch(make_panel: Callable[..., Panel], phase: str) -> None:
+    panel = make_panel(5)
+    days = panel.sessions[0] + np.arange(panel.sessions.size)
+    opens = days.astype(np.int64) * DAY
+    facts = msgspec.structs.replace(panel.facts, calendar="24/7")
+    known = [msgspec.structs.replace(a, known_at=int(opens[1])) for a in panel.actions]
+    touching = replace(
+        panel,
+        facts=facts,
+        sessions=days,
+        open_time=opens,
+        close_time=opens + DAY,
+        actions=tuple(msgspec.structs.replace(a, ex_date=str(days[5 + i])) for i, a in enumerate(known)),
+        minutes=replace(panel.minutes, close_time=(opens[:, None] + np.arange(1, 4) * HOUR).ravel()),
+    )
+    for row in (0, 4, 6, 15):
+        compare(touching, row, row, phase)
