@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core import exact
 from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import moments
 from tradeassay.factors.bars import FactorBars
@@ -27,7 +28,8 @@ SKIPPED = 21
 
 def compute(factor: str, bars: FactorBars) -> Floats:
     """Return one factor, shape (sessions, names); raises :class:`UserError` for an unknown name."""
-    return _compute((definition(factor).name,), bars)[0]
+    value: Floats = _compute((definition(factor).name,), bars)[0]
+    return value
 
 
 def compute_all(bars: FactorBars) -> dict[str, Floats]:
@@ -136,10 +138,10 @@ class _Block:
 
     def _corr_pv(self, enough: int) -> Floats:
         volume = self._take(self._bars.volume)
-        change = moments.exact.log(volume / _shift(volume))
+        change = exact.log(volume / _shift(volume))
         x, y, n = _counted_pair(self.returns, change, 20)
-        sums = (rolling_sum(z, 20) for z in (x, y, x * x, y * y, x * y))
-        return moments.correlation(n, *sums, enough)
+        sx, sy, sxx, syy, sxy = (rolling_sum(z, 20) for z in (x, y, x * x, y * y, x * y))
+        return moments.correlation(n, sx, sy, sxx, syy, sxy, enough)
 
     def _high_52w(self, enough: int) -> Floats:
         high = self._take(self._bars.high)

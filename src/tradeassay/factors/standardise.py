@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tradeassay.core import exact
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 
 
 def winsorise(values: Floats, low: float = 0.01, high: float = 0.99) -> Floats:
@@ -14,11 +14,11 @@ def winsorise(values: Floats, low: float = 0.01, high: float = 0.99) -> Floats:
     Names are the last axis. Quantiles are taken over the present values of each row.
     """
     ordered = np.sort(values, axis=-1)
-    present = np.count_nonzero(~np.isnan(values), axis=-1)
+    present: Ints = np.asarray(np.count_nonzero(~np.isnan(values), axis=-1), dtype=np.int64)
     return np.clip(values, _quantile(ordered, present, low), _quantile(ordered, present, high))
 
 
-def _quantile(ordered: Floats, present: np.ndarray, share: float) -> Floats:  # type: ignore[type-arg]  # ints
+def _quantile(ordered: Floats, present: Ints, share: float) -> Floats:
     if ordered.shape[-1] == 0:
         return np.zeros((*ordered.shape[:-1], 1))
     place = np.maximum(present - 1, 0) * share

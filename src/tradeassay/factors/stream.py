@@ -55,7 +55,8 @@ class _Tops:
             self._levels[level, row % 256] = block
             if level < 7:
                 block = np.maximum(block, self._levels[level, (row - (1 << level)) % 256])
-        return np.maximum(block, self._levels[7, (row - (_YEAR - 128)) % 256])
+        top: Floats = np.maximum(block, self._levels[7, (row - (_YEAR - 128)) % 256])
+        return top
 
 
 class FactorStream:
@@ -153,7 +154,7 @@ class FactorStream:
 
     def _first_since(self, start: int) -> Floats:
         """Return the first close present in the rows from ``start`` to a month ago."""
-        first = self._close[start % 256].copy()
+        first: Floats = self._close[start % 256].copy()
         known = self._counts[0] >= _ENOUGH["MOM_12_1"]
         for row in range(start + 1, self._row - SKIPPED + 2):
             missing = np.isnan(first) & known

@@ -1,0 +1,82 @@
+"""Fill the answer key from what was planted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeassay.core.instruments import NewsItem
+from tradeassay.core.view import Days
+from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.engine import Drivers, Tape
+from tradeassay.data.synthetic.events import NewsEvent
+from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, NewsTruth, PlantedSkill
+from tradeassay.data.synthetic.names import sectors
+from tradeassay.data.synthetic.universe import Universe
+from tradeassay.factors import FACTOR_NAMES
+
+
+def make_key(
+    config: SyntheticConfig, universe: Universe, drivers: Drivers, tape: Tape, events: tuple[NewsEvent, ...],
+    items: tuple[NewsItem, ...], days: Days, burn: int,
+) -> AnswerKey:  # fmt: skip
+    """Return the key of a world."""
+    truths = tuple(
+        NewsTruth(
+            id=item.id,
+            symbol=item.symbols[0],
+            session=str(days[event.row]),
+            kind=event.kind,
+            theme=event.theme,
+            tone=event.tone,
+            size=event.size,
+            gap=event.gap,
+            drift=event.drift,
+            horizon=config.news.horizon,
+            repeats=None if event.origin is None else items[event.origin].id,
+        )
+        for event, item in zip(events, items, strict=True)
+    )
+    facts = KeyFacts(
+        version=VERSION,
+        preset=config.preset,
+        seed=config.seed,
+        symbols=tuple(instrument.symbol for instrument in universe.instruments),
+        factors=FACTOR_NAMES,
+        sectors=sectors(config.preset),
+        regimes=drivers.market.regime[burn:],
+        news=truths,
+        skills=_skills(config, events),
+    )
+    market = drivers.market
+    return AnswerKey(
+        facts=facts,
+        sessions=days,
+        market=(market.overnight + market.intraday)[burn:],
+        styles=(drivers.styles[0] + drivers.styles[1])[burn:],
+        sectors=(drivers.sectors[0] + drivers.sectors[1])[burn:],
+        exposures=tape.exposures[burn:],
+        news=(drivers.planted[0] + drivers.planted[1])[burn:],
+        decline=drivers.decline[burn:],
+        residual=tape.residual[burn:],
+        beta=universe.beta,
+        alpha=universe.alpha,
+        sector=universe.sector,
+    )
+
+
+def _skills(config: SyntheticConfig, events: tuple[NewsEvent, ...]) -> tuple[PlantedSkill, ...]:
+    skills = []
+    for kind, knows in (
+        ("informative", "which items tell a fact, and whether it is good or bad"),
+        ("rumour", "that rumours fade: trade against their tone at the next open"),
+    ):
+        worth = [abs(event.drift) for event in events if event.kind == kind]
+        if worth:
+            edge = float(np.add.accumulate(worth)[-1]) / len(worth)
+            skills.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=len(worth)))
+    for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True):
+        skills.append(PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium))
+    skills.append(
+        PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
+    )
+    return tuple(skills)

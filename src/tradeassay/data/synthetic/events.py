@@ -1,0 +1,228 @@
+"""What happens in a world that the news may tell of, and what it is truly worth.
+
+Events are drawn before prices: informative ones move the price, the others do not (a rumour does, and back).
+Texts are written later, from the event alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
+from tradeassay.core.view import Floats, Ints
+from tradeassay.data.calendars import Sessions
+from tradeassay.data.synthetic.config import SyntheticConfig
+from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.universe import Universe
+
+EventKind = Literal["informative", "noise", "rumour", "duplicate"]
+THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
+IN_LINE = 0.4
+"""A surprise smaller than this (in standard deviations) is no surprise: it moves nothing."""
+DECAY = (35, 25, 18, 12, 10)
+"""How a drift spreads over its sessions, in parts; later sessions get 5 parts each."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewsEvent:
+    """One item to be written. ``row`` is the first session that opens after publication.
+
+    ``tone`` is what the text says (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves),
+    ``gap`` and ``drift`` the returns it truly causes at the first open and afterwards. ``origin`` is the position
+    of the repeated event for a duplicate. ``pick`` chooses among wordings.
+    """
+
+    column: int
+    row: int
+    published_at: Instant
+    kind: EventKind
+    theme: str
+    tone: int
+    size: float
+    gap: float
+    drift: float
+    pick: int
+    origin: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A quarterly report: period, column, row and instant of publication, surprise in standard deviations."""
+
+    period_end: str
+    column: int
+    row: int
+    known_at: Instant
+    surprise: float
+
+
+def make_reports(config: SyntheticConfig, universe: Universe, sessions: Sessions) -> tuple[Report, ...]:
+    """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise.
+
+    Four quarters published before the first session are included (row 0 or less), so that a world starts
+    with a known past.
+    """
+    if not config.fundamentals:
+        return ()
+    draws = Draws(config.seed, "reports")
+    ends = _quarter_ends(sessions)
+    lag = draws.between(22.0, 50.0, (len(ends), universe.size))
+    surprise = np.clip(draws.student((len(ends), universe.size), 6), -3.0, 3.0)
+    year = float(config.year)
+    reports = []
+    for q, end in enumerate(ends):
+        for i in range(universe.size):
+            at = (int(end.astype(np.int64)) + int(lag[q, i])) * DAY + int(lag[q, i] * 86_400) % 86_400 * SECOND
+            row = int(np.searchsorted(sessions.open_time, at + 2 * HOUR))
+            if row == 0:
+                row = -int((int(sessions.open_time[0]) - at) / DAY * year / 365.0)
+            elif row >= sessions.days.size:
+                continue
+            else:
+                at = _quiet(at, row, sessions)
+            if (row > universe.first[i] + 20 and row <= universe.last[i]) or (row <= 0 and universe.first[i] == 0):
+                reports.append(Report(str(end), i, row, at, float(surprise[q, i])))
+    return tuple(reports)
+
+
+def _quarter_ends(sessions: Sessions) -> list[np.datetime64]:
+    first = sessions.days[0].astype("datetime64[M]") - 15
+    months = np.arange(first, sessions.days[-1].astype("datetime64[M]"))
+    quarters = [m for m in months if (int(m.astype(np.int64)) % 12) % 3 == 2]
+    return [(m + 1).astype("datetime64[D]") - 1 for m in quarters]
+
+
+def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
+    """Return an instant outside trading hours: what falls into a session is put 40 minutes after its close."""
+    closed = int(sessions.close_time[row - 1])
+    late = min(closed + 40 * MINUTE, int(sessions.open_time[row]) - 2 * HOUR)
+    return at if at > closed else max(late, int(sessions.open_time[row - 1]) + MINUTE)
+
+
+def make_events(
+    config: SyntheticConfig, universe: Universe, sessions: Sessions, reports: tuple[Report, ...]
+) -> tuple[NewsEvent, ...]:
+    """Draw all events of a world, oldest first."""
+    draws = Draws(config.seed, "events")
+    model = config.news
+    events = [_earnings(config, report, pick) for report, pick in _visible(reports, draws)]
+    for kind, rate in (("informative", model.events), ("noise", model.noise), ("rumour", model.rumours)):
+        events += _scattered(config, universe, sessions, draws, kind, rate)  # type: ignore[arg-type]  # literals
+    events.sort(key=lambda event: (event.published_at, event.column, event.pick))
+    events += _duplicates(config, universe, sessions, draws, events)
+    order = sorted(range(len(events)), key=lambda k: (events[k].published_at, events[k].column, events[k].pick))
+    place = {old: new for new, old in enumerate(order)}
+    return tuple(
+        events[k] if events[k].origin is None else replace(events[k], origin=place[events[k].origin or 0])
+        for k in order
+    )
+
+
+def _visible(reports: tuple[Report, ...], draws: Draws) -> list[tuple[Report, int]]:
+    shown = [report for report in reports if report.row > 0]
+    return list(zip(shown, draws.below(1 << 20, len(shown)).tolist(), strict=True))
+
+
+def _earnings(config: SyntheticConfig, report: Report, pick: int) -> NewsEvent:
+    news, surprise = config.news, report.surprise
+    loud = abs(surprise) >= IN_LINE
+    worth = news.effect * news.strength * surprise if loud else 0.0
+    return NewsEvent(
+        column=report.column,
+        row=report.row,
+        published_at=report.known_at,
+        kind="informative" if loud else "noise",
+        theme="earnings",
+        tone=0 if not loud else 1 if surprise > 0 else -1,
+        size=abs(surprise),
+        gap=worth * news.gap,
+        drift=worth * (1.0 - news.gap),
+        pick=pick,
+    )
+
+
+def _scattered(
+    config: SyntheticConfig, universe: Universe, sessions: Sessions, draws: Draws, kind: EventKind, rate: float
+) -> list[NewsEvent]:
+    model, n = config.news, universe.size
+    cells = draws.rare(rate / config.year, sessions.days.size * n)
+    count = cells.size
+    rows, columns = np.divmod(cells, n)
+    tone = np.where(draws.chance(0.5, count), 1, -1)
+    size = draws.between(0.6, 1.6, count)
+    theme = [THEMES[k] for k in draws.below(len(THEMES), count).tolist()]
+    if kind == "noise":
+        tone = np.where(draws.chance(0.25, count), 0, tone)
+        theme = ["opinion" if said else "routine" for said in tone.tolist()]
+    elif kind == "rumour":
+        theme = ["rumour"] * count
+    pick = draws.below(1 << 20, count)
+    at = _moments(sessions, rows, draws)
+    worth = tone * size * model.effect * model.strength
+    gap, drift = {
+        "informative": (worth * model.gap, worth * (1.0 - model.gap)),
+        "rumour": (worth * 0.5, worth * -0.5),
+    }.get(kind, (worth * 0.0, worth * 0.0))
+    living = (rows > np.maximum(universe.first[columns], 1)) & (rows <= universe.last[columns] - model.horizon)
+    return [
+        NewsEvent(int(columns[k]), int(rows[k]), int(at[k]), kind, theme[k], int(tone[k]),
+                  float(size[k]), float(gap[k]), float(drift[k]), int(pick[k]))
+        for k in np.flatnonzero(living).tolist()
+    ]  # fmt: skip
+
+
+def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
+    """Return publication instants between the previous open and two hours before the open of ``rows``.
+
+    Two in three fall into the hours when the market is closed, where there are any.
+    """
+    before = np.maximum(rows - 1, 0)
+    opened, closed = sessions.open_time[before], sessions.close_time[before]
+    end = sessions.open_time[rows] - 2 * HOUR
+    night = draws.chance(0.66, rows.size) & (end - closed > HOUR)
+    start = np.where(night, closed + 5 * MINUTE, opened)
+    stop = np.where(night, end, np.minimum(closed, end))
+    seconds = ((stop - start) // SECOND * draws.uniform(rows.size)).astype(np.int64)
+    at: Ints = start + np.maximum(seconds, 0) * SECOND
+    return at
+
+
+def _duplicates(
+    config: SyntheticConfig, universe: Universe, sessions: Sessions, draws: Draws, events: list[NewsEvent]
+) -> list[NewsEvent]:
+    """Repeat some informative items once their effect is over."""
+    loud = [k for k, event in enumerate(events) if event.kind == "informative"]
+    again = draws.chance(config.news.duplicates, len(loud))
+    later = draws.below(6, len(loud)) + config.news.horizon
+    pick = draws.below(1 << 20, len(loud))
+    rows = np.array([events[k].row for k in loud], dtype=np.int64) + later
+    inside = np.minimum(rows, sessions.days.size - 1)
+    at = _moments(sessions, inside, draws)
+    return [
+        replace(events[k], row=int(rows[j]), published_at=int(at[j]), kind="duplicate", gap=0.0, drift=0.0,
+                pick=int(pick[j]), origin=k)
+        for j, k in enumerate(loud)
+        if again[j] and rows[j] <= min(int(universe.last[events[k].column]), sessions.days.size - 1)
+    ]  # fmt: skip
+
+
+def planted_returns(
+    config: SyntheticConfig, events: tuple[NewsEvent, ...], rows: int, burn: int, names: int
+) -> tuple[Floats, Floats]:
+    """Return what the events add to overnight and intraday returns, each of shape (rows, names)."""
+    overnight, intraday = np.zeros((rows, names)), np.zeros((rows, names))
+    horizon = config.news.horizon
+    weights = (DECAY + (5,) * horizon)[:horizon]
+    whole = sum(weights)
+    for event in events:
+        if event.gap == 0.0 and event.drift == 0.0:
+            continue
+        overnight[burn + event.row, event.column] += event.gap
+        for k, weight in enumerate(weights):
+            row = burn + event.row + k
+            if row < rows:
+                intraday[row, event.column] += event.drift * (weight / whole)
+    return overnight, intraday

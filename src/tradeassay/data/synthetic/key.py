@@ -1,0 +1,125 @@
+"""The answer key: what is true in a synthetic world. No panel and no view leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.view import Days, Floats, Ints
+
+_MANIFEST = "manifest.json"
+
+
+class NewsTruth(msgspec.Struct, frozen=True, kw_only=True):
+    """What one news item is worth. ``kind``: informative, noise, rumour or duplicate.
+
+    ``tone`` is what the text says, ``gap`` the return planted at the open of ``session`` (the first that opens after
+    publication), ``drift`` the return planted afterwards, over ``horizon`` sessions. ``repeats`` names the item that
+    a duplicate repeats.
+    """
+
+    id: str
+    symbol: str
+    session: str
+    kind: str
+    theme: str
+    tone: int
+    size: float
+    gap: float
+    drift: float
+    horizon: int
+    repeats: str | None = None
+
+
+class PlantedSkill(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be known in this world, and what knowing it is worth before costs.
+
+    ``edge`` is the mean return per item (news) or per year and unit of exposure (styles), in the direction of
+    the knowledge; ``items`` counts the occasions (None where it is there every day).
+    """
+
+    name: str
+    knows: str
+    edge: float
+    items: int | None = None
+
+
+class KeyFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a key that is not an array."""
+
+    version: str
+    preset: str
+    seed: int
+    symbols: tuple[str, ...]
+    factors: tuple[str, ...]
+    sectors: tuple[str, ...]
+    regimes: tuple[str, ...]
+    news: tuple[NewsTruth, ...]
+    skills: tuple[PlantedSkill, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """The truth about a world of T sessions and N names (the index fund is no name).
+
+    A session's latent return is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha +
+    decline + residual``, all simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles``
+    (T, 9) and ``sectors`` (T, sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N), ``beta``,
+    ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to
+    the tick, and what a price limit held back.
+    """
+
+    facts: KeyFacts
+    sessions: Days
+    market: Floats
+    styles: Floats
+    sectors: Floats
+    exposures: Floats
+    news: Floats
+    decline: Floats
+    residual: Floats
+    beta: Floats
+    alpha: Floats
+    sector: Ints
+
+    def save(self, path: Path) -> Path:
+        """Write the key to one file and return its path.
+
+        Raises :class:`UserError` when the file would lie in a snapshot's folder, where a view might come by it.
+        """
+        for folder in path.absolute().parents:
+            if (folder / _MANIFEST).exists():
+                raise UserError(
+                    f"an answer key must not lie inside the snapshot {folder}", mend="choose a folder outside it"
+                )
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "facts"}
+        arrays["sessions"] = self.sessions.astype(np.int64)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(
+                file, facts=np.frombuffer(msgspec.json.encode(self.facts), dtype=np.uint8), **arrays
+            )
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> AnswerKey:
+        """Read what :meth:`save` wrote; raises :class:`DataError` when the file is no answer key."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
+                arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}
+        except (OSError, ValueError, KeyError, msgspec.MsgspecError) as error:
+            raise DataError(f"{path} is no answer key ({error})", mend="make the world again") from error
+        arrays["sessions"] = arrays["sessions"].astype("datetime64[D]")
+        return cls(facts=facts, **arrays)
+
+    def column(self, symbol: str) -> int:
+        """Return a name's place in the arrays; raises :class:`UserError` when it is not in this world."""
+        try:
+            return self.facts.symbols.index(symbol)
+        except ValueError:
+            raise UserError(f"no name '{symbol}' in this answer key") from None

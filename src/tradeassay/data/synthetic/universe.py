@@ -1,0 +1,138 @@
+"""Who exists in a world, from when to when, and what each name is truly like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeassay.core import exact
+from tradeassay.core.instruments import Board, Instrument
+from tradeassay.core.view import Floats, Ints
+from tradeassay.data.synthetic.config import SyntheticConfig
+from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.names import make_names, make_symbols, sectors
+
+_BOARD_SHARES = ((Board.MAIN, 0.60), (Board.CHINEXT, 0.22), (Board.STAR, 0.13), (Board.BSE, 0.05))
+_LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
+SEASONED = 60
+"""A name that is to be delisted trades for at least this many sessions before its decline starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Universe:
+    """The names of a world, in column order (by first row, then symbol). Arrays have one entry per name.
+
+    ``first``/``last`` are rows (``last`` is the final session of a delisted name, or the world's last row).
+    ``unit`` is the number of ticks per unit of currency, ``limit`` the largest daily move in percent, ``shares``
+    counts thousands, ``price`` is in ticks. ``beta``, ``alpha`` (per session) and ``sigma`` (per session) are true.
+    """
+
+    instruments: tuple[Instrument, ...]
+    first: Ints
+    last: Ints
+    sector: Ints
+    unit: Ints
+    limit: Ints
+    shares: Ints
+    price: Ints
+    beta: Floats
+    alpha: Floats
+    sigma: Floats
+
+    @property
+    def size(self) -> int:
+        """The number of names."""
+        return len(self.instruments)
+
+
+def make_universe(config: SyntheticConfig) -> Universe:
+    """Draw the names of a world."""
+    draws = Draws(config.seed, "universe", config.preset)
+    n = config.names
+    group = np.sort(np.arange(n) % len(sectors(config.preset)))[draws.order(n)]
+    boards = _boards(config, draws)
+    names = make_names(draws, config.preset, group.tolist())
+    symbols = make_symbols(draws, config.preset, names, boards)
+    first, last = _lifetimes(config, draws)
+    columns = sorted(range(n), key=lambda i: (first[i], symbols[i]))
+    price, unit, shares = _sizes(config, draws)
+    noise, year = config.noise, float(config.year)
+    sigma = draws.between(noise.low, noise.high, n) / np.sqrt(year)
+    beta = np.clip(1.0 + config.market.beta_spread * draws.normal(n), 0.4, 1.8)
+    alpha = noise.alpha * draws.normal(n) / year
+    instruments = tuple(
+        _instrument(config, symbols[i], names[i], boards[i], sectors(config.preset)[group[i]], int(unit[i]))
+        for i in columns
+    )
+    limits = [_LIMITS[boards[i]] if config.preset == "ashare" else config.trading.max_move for i in columns]
+    pick = np.array(columns)
+    return Universe(
+        instruments=instruments,
+        first=first[pick],
+        last=last[pick],
+        sector=group[pick],
+        unit=unit[pick],
+        limit=np.array(limits, dtype=np.int64),
+        shares=shares[pick],
+        price=price[pick],
+        beta=beta[pick],
+        alpha=alpha[pick],
+        sigma=sigma[pick],
+    )
+
+
+def _boards(config: SyntheticConfig, draws: Draws) -> list[Board]:
+    if config.preset != "ashare":
+        return [Board.NONE] * config.names
+    boards: list[Board] = []
+    for board, share in _BOARD_SHARES:
+        boards += [board] * max(1, round(share * config.names))
+    boards = (boards + [Board.MAIN] * config.names)[: config.names]
+    return [boards[i] for i in draws.order(config.names)]
+
+
+def _lifetimes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints]:
+    """Return first and last rows; the last names drawn are the new listings, the first ones get delisted."""
+    n, sessions = config.names, config.sessions
+    first = np.zeros(n, dtype=np.int64)
+    last = np.full(n, sessions - 1, dtype=np.int64)
+    for k in range(config.new_listings):
+        first[n - 1 - k] = int(sessions * float(draws.between(0.15, 0.75, 1)[0]))
+    for k in range(config.delistings):
+        last[k] = max(SEASONED, int(sessions * float(draws.between(0.45, 0.92, 1)[0])))
+    return first, np.minimum(last, sessions - 1)
+
+
+def _sizes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints, Ints]:
+    """Return prices in ticks, ticks per unit, and thousands of shares, so that market values are log-normal."""
+    n = config.names
+    low, high = {"us": (9.0, 320.0), "ashare": (5.0, 90.0), "futures": (5.0, 90.0)}.get(
+        config.preset, (0.4, 24000.0)
+    )
+    log_low, log_high = exact.log([low, high])
+    value = exact.exp(draws.between(float(log_low), float(log_high), n))
+    unit = np.full(n, 100, dtype=np.int64)
+    if config.preset == "crypto":
+        unit = np.where(value >= 1000, 100, np.where(value >= 10, 1_000, 100_000)).astype(np.int64)
+    price = np.rint(value * unit).astype(np.int64)
+    worth = exact.exp(23.0 + 1.1 * draws.normal(n))
+    shares = np.maximum(np.rint(worth / value / 1000.0), 10.0).astype(np.int64)
+    return price, unit, shares
+
+
+def _instrument(
+    config: SyntheticConfig, symbol: str, name: str, board: Board, sector: str, unit: int
+) -> Instrument:
+    crypto = config.preset == "crypto"
+    return Instrument(
+        symbol=symbol,
+        name=name,
+        kind="crypto" if crypto else "stock",
+        board=board,
+        sector=sector,
+        currency=config.currency,
+        lot=1e-6 if crypto else 100.0 if config.preset == "ashare" else 1.0,
+        step=1e-6 if crypto else 1.0,
+        tick=1.0 / unit,
+    )

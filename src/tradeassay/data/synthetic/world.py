@@ -1,0 +1,188 @@
+"""A whole synthetic world: the panel that everybody may read through views, and the key that nobody may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import CorporateAction, Instrument
+from tradeassay.core.time import DAY, MINUTE, parse_day
+from tradeassay.core.view import Bools, Field, Floats
+from tradeassay.data.calendars import Sessions, sessions_between
+from tradeassay.data.panel import Listing, Panel, PanelFacts, action_known_at
+from tradeassay.data.synthetic.answers import make_key
+from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.engine import Action, Drivers, Tape, make_decline, run_days
+from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
+from tradeassay.data.synthetic.fundamentals import make_fundamentals
+from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
+from tradeassay.data.synthetic.key import AnswerKey
+from tradeassay.data.synthetic.news import write_news
+from tradeassay.data.synthetic.regimes import make_market
+from tradeassay.data.synthetic.schedule import make_schedule
+from tradeassay.data.synthetic.styles import make_sectors, make_styles
+from tradeassay.data.synthetic.universe import Universe, make_universe
+
+BURN = 253
+"""Hidden sessions before the first visible one, so that every factor has its history on day one."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A panel and its answer key, apart."""
+
+    panel: Panel
+    key: AnswerKey
+
+
+def generate(config: SyntheticConfig) -> World:
+    """Make a world; raises :class:`UserError` when the calendar does not reach far enough."""
+    sessions = world_sessions(config)
+    universe = make_universe(config)
+    reports = make_reports(config, universe, sessions)
+    events = make_events(config, universe, sessions, reports)
+    rows = BURN + config.sessions
+    drivers = Drivers(
+        market=make_market(config, BURN),
+        styles=make_styles(config, rows),
+        sectors=make_sectors(config, rows),
+        planted=np.stack(planted_returns(config, events, rows, BURN, universe.size)),
+        decline=make_decline(config, universe, BURN),
+    )
+    tape = run_days(config, universe, drivers, make_schedule(config, universe, BURN), BURN)
+    index = make_index(config, universe, tape, sessions.days, BURN)
+    fund = make_fund(config, universe, tape, index, sessions.days, BURN)
+    place = _place(universe)
+    items = write_news(config, universe.instruments, events)
+    panel = Panel(
+        name=f"synthetic/{config.preset}:{config.seed}",
+        facts=panel_facts(config),
+        listings=_listings(config, universe, sessions, place),
+        sessions=sessions.days,
+        open_time=sessions.open_time,
+        close_time=sessions.close_time,
+        bars=_bars(universe, tape, fund, place),
+        suspended=np.insert(_suspended(universe, tape), place, False, axis=1),
+        actions=_actions(universe, sessions, tape, fund),
+        memberships=index.memberships,
+        indices={INDEX: np.rint(index.closes * 100.0) / 100.0},
+        fundamentals=make_fundamentals(config, universe, tape, reports, BURN),
+        news=items,
+    )
+    return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days, BURN))
+
+
+def world_sessions(config: SyntheticConfig) -> Sessions:
+    """Return the world's sessions: the first ``config.sessions`` of its calendar from ``config.first`` on."""
+    first = parse_day(config.first)
+    span = config.sessions if config.calendar == "24/7" else int(config.sessions * 1.6) + 30
+    found = sessions_between(config.calendar, first, first + timedelta(days=span))
+    n = config.sessions
+    if found.days.size < n:
+        raise UserError(
+            f"{config.calendar} has {found.days.size} known sessions from {config.first} on, {n} were asked for",
+            mend="start earlier or ask for fewer sessions",
+        )
+    return Sessions(config.calendar, found.days[:n], found.open_time[:n], found.close_time[:n], found.early[:n])
+
+
+def panel_facts(config: SyntheticConfig) -> PanelFacts:
+    """Return what a reader must know about a synthetic panel."""
+    return PanelFacts(
+        kind="synthetic",
+        source=VERSION,
+        query=msgspec.json.encode({"preset": config.preset, "seed": config.seed}).decode(),
+        currency=config.currency,
+        calendar=config.calendar,
+        licence="generated; free to use",
+    )
+
+
+def _place(universe: Universe) -> int:
+    """Return the fund's column: columns are sorted by first day, then symbol."""
+    return sum(
+        first == 0 and instrument.symbol < FUND
+        for first, instrument in zip(universe.first, universe.instruments, strict=True)
+    )
+
+
+def fund_instrument(config: SyntheticConfig, symbol: str = FUND, index: str = INDEX) -> Instrument:
+    """Return the tradable fund of an index."""
+    lot = {"ashare": 100.0, "futures": 100.0}.get(config.preset, 1.0)
+    step = 1e-6 if config.preset == "crypto" else 1.0
+    return Instrument(
+        symbol=symbol,
+        name=f"{index} index fund",
+        kind="index",
+        currency=config.currency,
+        lot=step if config.preset == "crypto" else lot,
+        step=step,
+        tick=1.0 / FUND_UNIT,
+    )
+
+
+def _listings(config: SyntheticConfig, universe: Universe, sessions: Sessions, place: int) -> tuple[Listing, ...]:
+    days, end = sessions.days, config.sessions - 1
+    listings = [
+        Listing(
+            instrument=instrument,
+            listed=str(days[first]),
+            delisted=None if last == end else str(days[last]),
+        )
+        for instrument, first, last in zip(universe.instruments, universe.first, universe.last, strict=True)
+    ]
+    listings.insert(place, Listing(instrument=fund_instrument(config), listed=str(days[0])))
+    return tuple(listings)
+
+
+def _bars(universe: Universe, tape: Tape, fund: Fund, place: int) -> Mapping[Field, Floats]:
+    unit = universe.unit.astype(np.float64)
+    bars: dict[Field, Floats] = {}
+    prices: tuple[tuple[Field, Floats], ...] = (
+        ("open", tape.open), ("high", tape.high), ("low", tape.low), ("close", tape.close)
+    )  # fmt: skip
+    for k, (name, values) in enumerate(prices):
+        bars[name] = np.insert(values[BURN:] / unit, place, fund.prices[:, k] / FUND_UNIT, axis=1)
+    four = fund.prices
+    paid = (four[:, 0] + four[:, 1] + four[:, 2] + four[:, 3]) * 0.25 / FUND_UNIT
+    bars["volume"] = np.insert(tape.volume[BURN:], place, fund.volume, axis=1)
+    bars["amount"] = np.insert(tape.amount[BURN:], place, np.rint(paid * fund.volume * 100.0) / 100.0, axis=1)
+    return bars
+
+
+def _suspended(universe: Universe, tape: Tape) -> Bools:
+    rows = np.arange(tape.trading.shape[0] - BURN)[:, None]
+    listed = (rows >= universe.first) & (rows <= universe.last)
+    return listed & ~tape.trading[BURN:]
+
+
+def _actions(universe: Universe, sessions: Sessions, tape: Tape, fund: Fund) -> tuple[CorporateAction, ...]:
+    found: list[CorporateAction] = []
+    for action in tape.actions:
+        if action.ex >= BURN:
+            unit = float(universe.unit[action.column])
+            symbol = universe.instruments[action.column].symbol
+            found.append(_action(sessions, symbol, action, action.announced - BURN, action.ex - BURN, unit))
+    for action in fund.actions:
+        found.append(_action(sessions, FUND, action, action.announced, action.ex, float(FUND_UNIT)))
+    return tuple(sorted(found, key=lambda a: (a.ex_date, a.symbol, a.kind)))
+
+
+def _action(
+    sessions: Sessions, symbol: str, action: Action, announced: int, ex: int, unit: float
+) -> CorporateAction:
+    told = (
+        int(sessions.close_time[announced]) + 30 * MINUTE if announced >= 0 else int(sessions.open_time[0]) - DAY
+    )
+    return CorporateAction(
+        symbol=symbol,
+        kind="dividend" if action.kind == "dividend" else "split",
+        ex_date=str(sessions.days[ex]),
+        known_at=min(told, action_known_at(int(sessions.open_time[ex]))),
+        value=action.value / unit if action.kind == "dividend" else action.value,
+    )
