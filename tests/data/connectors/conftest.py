@@ -67,6 +67,20 @@ def serve() -> Iterator[Callable[..., StandIn]]:
         stand_in.close()
 
 
+@pytest.fixture
+def behind_proxy(monkeypatch: pytest.MonkeyPatch, serve, authority: Authority) -> Callable[..., StandIn]:
+    """Start a stand-in and make it the machine's HTTPS proxy, where libraries that use requests look."""
+
+    def start(answer) -> StandIn:
+        stand_in = serve(answer, authority.server, proxy=True)
+        for name in ("https_proxy", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{stand_in.port}")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority.bundle))
+        return stand_in
+
+    return start
+
+
 class Sleeps(list[float]):
     """Collects the pauses instead of making them."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
+from tradeassay.data.connectors.grid import Column, shorten
 from tradeassay.data.panel import MinutePanel
 
 
@@ -37,3 +38,25 @@ def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel
         for name, values in column.fields.items():
             bars[name][rows, index] = values
     return MinutePanel(tuple(column.symbol for column in columns), every, bars)
+
+
+def check_minutes(
+    minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
+) -> tuple[str, ...]:
+    """Refuse a symbol that traded on a day of which the vendor sent no minute, or say so when that is allowed.
+
+    Returns the notes a reader needs; raises :class:`SourceError` unless ``allow_partial``.
+    """
+    traded = {column.instrument.symbol: column.days for column in daily}
+    missing: list[str] = []
+    for column in minutes:
+        # A bar that ends at midnight belongs to the day before.
+        days = np.unique((column.close_time - 1).astype("datetime64[ns]").astype("datetime64[D]"))
+        gone = np.setdiff1d(traded[column.symbol], days)
+        if gone.size and not allow_partial:
+            raise SourceError(
+                f"{vendor} has no minutes of {column.symbol} on {gone[0]} ({gone.size} days in all)",
+                mend="ask for other days, without minutes, or with allow_partial=true",
+            )
+        missing += [f"{column.symbol} {day}" for day in gone]
+    return (f"days without minute bars: {shorten(missing)}",) if missing else ()

@@ -20,12 +20,12 @@ from tradeassay.core.view import Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.asked import ConnectorConfig, need_symbols, query_text, refuse_doubles, retrieved
 from tradeassay.data.connectors.grid import PRICES, Column, lay_out, shorten
-from tradeassay.data.connectors.minutes import MinuteColumn, join_minutes
+from tradeassay.data.connectors.minutes import MinuteColumn, check_minutes, join_minutes
 from tradeassay.data.connectors.patience import Runtime
 from tradeassay.data.connectors.sessions import action_time, first_day, last_day, sessions_asked
 from tradeassay.data.connectors.unsplit import factor_after, factor_from, not_applied
 from tradeassay.data.connectors.yfinance_wire import VENDOR, YahooSeries, YahooWire, conversation
-from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
+from tradeassay.data.panel import Panel, PanelFacts
 from tradeassay.data.source import SourceConfig, sources
 
 DECIMALS = 4
@@ -86,7 +86,7 @@ class YFinanceSource:
         with conversation(self._runtime, self._session) as wire:
             series = [_checked(wire.daily(symbol, first, until)) for symbol in config.symbols]
             indices = {name: _levels(wire.daily(name, first, until), sessions) for name in config.indices}
-            minutes = _minutes(wire, series, sessions) if config.minutes else None
+            minutes = _minutes(wire, series, sessions) if config.minutes else []
         return self._panel(series, sessions, indices, minutes)
 
     def _panel(
@@ -94,20 +94,18 @@ class YFinanceSource:
         series: Sequence[YahooSeries],
         sessions: Sessions,
         indices: dict[str, Floats],
-        minutes: MinutePanel | None,
+        minutes: Sequence[MinuteColumn],
     ) -> Panel:
         config = self._config
-        grid = lay_out(
-            [_column(one, sessions) for one in series],
-            sessions,
-            vendor=VENDOR,
-            allow_partial=config.allow_partial,
-        )
+        columns = [_column(one, sessions) for one in series]
+        grid = lay_out(columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial)
+        partial = check_minutes(minutes, columns, vendor=VENDOR, allow_partial=config.allow_partial)
         gains = [one.symbol for one in series if one.capital_gains]
         holes = [name for name, levels in indices.items() if bool(np.isnan(levels).any())]
         biases = (
             "symbols chosen at the time of retrieval: survivorship",
             *grid.notes,
+            *partial,
             *([f"capital-gain distributions are not stored: {shorten(gains)}"] if gains else []),
             *([f"index levels with gaps: {shorten(holes)}"] if holes else []),
         )
@@ -131,7 +129,7 @@ class YFinanceSource:
             close_time=sessions.close_time,
             bars=grid.bars,
             suspended=grid.suspended,
-            minutes=minutes,
+            minutes=join_minutes(minutes, vendor=VENDOR) if minutes else None,
             actions=_actions(series, sessions),
             indices=indices,
         )
@@ -220,7 +218,7 @@ def _refuse_old_minutes(sessions: Sessions, today: date) -> None:
         )
 
 
-def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> MinutePanel:
+def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> list[MinuteColumn]:
     columns: list[MinuteColumn] = []
     end = parse_day(last_day(sessions)) + timedelta(days=1)
     for one in series:
@@ -239,7 +237,7 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
         factor = factor_after(days, one.splits)
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         columns.append(MinuteColumn(one.symbol, close_time, _as_traded(joined, factor)))
-    return join_minutes(columns, vendor=VENDOR)
+    return columns
 
 
 sources.add("yfinance", YFinanceSource)

@@ -12,6 +12,9 @@ import pytest
 HOSTS = (
     "*.yahoo.com",
     "*.finance.yahoo.com",
+    "api.binance.com",
+    "api.kraken.com",
+    "www.bitstamp.net",
     "*.eastmoney.com",
     "localhost",
 )

@@ -1,0 +1,283 @@
+"""The real ccxt library against stand-ins of three exchanges on the loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.time import DAY, MINUTE, parse_iso
+from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
+from tradeassay.data.panel import Panel
+
+from .standins.crypto import Binance, Bitstamp, Exchange, Kraken, Market
+from .standins.http import Ask, Reply
+
+pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
+
+NOW = "2024-02-01T12:00:00Z"
+FIRST = parse_iso("2024-01-01T00:00:00Z") // 1_000_000_000
+CANDLE_PATHS = ("/api/v3/klines", "/api/v2/ohlc", "/0/public/OHLC")
+
+
+def days(first: int, count: int, price: float = 40_000.0) -> dict[int, tuple[float, float, float, float, float]]:
+    return {
+        first + 86_400 * i: (price + i, price + i + 20, price + i - 20, price + i + 10, 5.0 + i)
+        for i in range(count)
+    }
+
+
+def minutes(first: int, count: int) -> dict[int, tuple[float, float, float, float, float]]:
+    return {first + 60 * i: (100.0 + i, 101.0 + i, 99.0 + i, 100.5 + i, 1.0) for i in range(count)}
+
+
+def btc(quote: str = "USDT", count: int = 31, **more) -> Market:
+    return Market("BTC", quote, {"1d": days(FIRST, count), **more})
+
+
+@pytest.fixture
+def load(behind_proxy, runtime) -> Callable[..., Panel]:
+    """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
+
+    def run(exchange: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
+        run.stand_in = behind_proxy(exchange)
+        name = type(exchange).__name__.lower()
+        asked = {"exchange": name, "symbols": ("BTC/USDT",), "first": "2024-01-01", "last": "2024-01-31", **config}
+        return CcxtSource(
+            CcxtConfig(**asked), runtime=runtime(now, **(patience or {})), settings={"rateLimit": 1}
+        ).load()
+
+    return run
+
+
+def candle_asks(load) -> list[Ask]:
+    return [ask for ask in load.stand_in.asked if ask.path.startswith(CANDLE_PATHS)]
+
+
+@pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
+def test_bars_and_facts(load, kind):
+    panel = load(
+        kind([btc(), Market("ETH", "USDT", {"1d": days(FIRST, 31, 2_000.0)})]), symbols=("ETH/USDT", "BTC/USDT")
+    )
+    assert panel.symbols == ("BTC/USDT", "ETH/USDT")
+    assert panel.sessions.size == 31
+    assert panel.bars["open"][:3, 0].tolist() == [40_000.0, 40_001.0, 40_002.0]
+    assert panel.bars["high"][30, 1] == 2_050.0
+    assert panel.bars["volume"][0, 0] == 5.0
+    assert np.isnan(panel.bars["amount"]).all()
+    assert panel.open_time[0] == parse_iso("2024-01-01T00:00:00Z")
+    assert panel.close_time[0] == panel.open_time[0] + DAY
+    instrument = panel.listings[0].instrument
+    assert (instrument.kind, instrument.currency) == ("crypto", "USDT")
+    assert panel.facts.calendar == "24/7" and panel.facts.retrieved_at == NOW
+    assert panel.facts.source == f"ccxt/{kind.__name__.lower()}"
+    assert "survivorship" in panel.facts.biases[0]
+    assert "do not redistribute" in panel.facts.licence
+
+
+def test_steps_and_ticks_come_from_the_market(load):
+    instrument = load(Binance([btc()])).listings[0].instrument
+    assert (instrument.lot, instrument.step, instrument.tick) == (1e-5, 1e-5, 0.01)
+
+
+@pytest.mark.parametrize("kind", [Binance, Bitstamp])
+def test_long_histories_come_page_by_page(load, kind):
+    first = parse_iso("2018-01-01T00:00:00Z") // 1_000_000_000
+    market = Market("BTC", "USDT", {"1d": days(first, 2_300)})
+    panel = load(kind([market]), first="2018-01-01", last="2024-01-31")
+    assert panel.sessions.size == 2222
+    assert panel.bars["open"][:, 0].tolist() == [40_000.0 + i for i in range(2222)]
+    assert len(candle_asks(load)) == 3
+
+
+def test_minutes_come_page_by_page_stamped_with_their_close(load):
+    market = btc(**{"1m": minutes(FIRST, 3 * 1440)})
+    panel = load(Binance([market]), last="2024-01-02", minutes=True)
+    found = panel.minutes
+    assert found is not None and found.close_time.size == 2 * 1440
+    assert found.close_time[0] == FIRST * 1_000_000_000 + MINUTE
+    assert found.close_time[-1] == panel.close_time[-1]
+    assert found.bars["open"][:, 0].tolist() == [100.0 + i for i in range(2880)]
+    assert len([ask for ask in candle_asks(load) if ask.query["interval"] == "1m"]) == 3
+
+
+def test_minutes_without_a_trade_are_no_bars(load):
+    sparse = minutes(FIRST, 2 * 1440)
+    for i in range(10, 1300):
+        del sparse[FIRST + 60 * i]
+    found = load(Bitstamp([btc(**{"1m": sparse})]), last="2024-01-02", minutes=True).minutes
+    assert found is not None and found.close_time.size == 2880 - 1290
+
+
+def test_a_day_without_any_minute_is_refused_or_said(load):
+    market = btc(**{"1m": minutes(FIRST, 1440)})
+    with pytest.raises(SourceError, match="no minutes of BTC/USDT on 2024-01-02"):
+        load(Bitstamp([market]), last="2024-01-02", minutes=True)
+    panel = load(Bitstamp([market]), last="2024-01-02", minutes=True, allow_partial=True)
+    assert "days without minute bars: BTC/USDT 2024-01-02" in panel.facts.biases
+
+
+def test_kraken_that_keeps_only_its_newest_candles_says_so(load):
+    first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
+    market = Market("BTC", "USDT", {"1d": days(first, 1_128)})
+    with pytest.raises(
+        SourceError, match="kraken keeps only its newest 720 1d candles of BTC/USDT, from 2022-02-13"
+    ):
+        load(Kraken([market]), first="2021-01-01")
+    panel = load(Kraken([market]), first="2022-02-13")
+    assert panel.sessions.size == 718
+
+
+def test_days_that_kraken_has_forgotten_are_an_empty_answer(load):
+    first = parse_iso("2021-01-01T00:00:00Z") // 1_000_000_000
+    market = Market("BTC", "USDT", {"1d": days(first, 1_000)})
+    with pytest.raises(SourceError, match=r"no bars of BTC/USDT from 2021-01-01 to 2021-02-01.*latest candles"):
+        load(Kraken([market]), first="2021-01-01", last="2021-02-01")
+
+
+def test_a_later_first_candle_is_refused_or_a_listing(load):
+    late = Market("NEW", "USDT", {"1d": days(FIRST + 10 * 86_400, 21)})
+    with pytest.raises(SourceError, match=r"bars of NEW/USDT begin on 2024-01-11.*first=2024-01-11"):
+        load(Binance([late]), symbols=("NEW/USDT",))
+    panel = load(Binance([btc(), late]), symbols=("NEW/USDT", "BTC/USDT"), allow_partial=True)
+    assert panel.symbols == ("BTC/USDT", "NEW/USDT")
+    assert panel.listings[1].listed == "2024-01-11"
+    assert any("NEW/USDT from 2024-01-11" in bias for bias in panel.facts.biases)
+
+
+def test_a_missing_day_is_a_suspension_and_said(load):
+    market = btc()
+    del market.candles["1d"][FIRST + 5 * 86_400]
+    panel = load(Binance([market]))
+    assert np.flatnonzero(panel.suspended[:, 0]).tolist() == [5]
+    assert "sessions without a bar, taken as suspensions: BTC/USDT 1" in panel.facts.biases
+
+
+def test_the_running_day_is_left_out(load):
+    panel = load(Binance([btc(count=40)]), last=None)
+    assert str(panel.sessions[-1]) == "2024-01-31"
+
+
+def test_unknown_symbols_and_exchanges_get_near_names(load, runtime):
+    with pytest.raises(SourceError, match=r"no spot market BTC/USD \(did you mean BTC/USDT"):
+        load(Binance([btc()]), symbols=("BTC/USD",))
+    with pytest.raises(UserError, match=r"no exchange 'binanse'.*binance"):
+        CcxtSource(
+            CcxtConfig(exchange="binanse", symbols=("BTC/USDT",), first="2024-01-01"), runtime=runtime(NOW)
+        ).load()
+
+
+def test_two_quotes_are_two_panels(load):
+    markets = [btc(), Market("ETH", "BTC", {"1d": days(FIRST, 31, 1.0)})]
+    with pytest.raises(UserError, match="ETH/BTC in BTC"):
+        load(Binance(markets), symbols=("BTC/USDT", "ETH/BTC"))
+
+
+def candles_only(reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:
+    left = [times]
+
+    def answer(ask: Ask) -> Reply | None:
+        if ask.path.startswith(CANDLE_PATHS) and left[0] > 0:
+            left[0] -= 1
+            return reply
+        return None
+
+    return answer
+
+
+BUSY = Reply.of({"code": -1003, "msg": "Too many requests"}, 429, **{"Retry-After": "11"})
+
+
+def test_429_waits_as_asked_and_goes_on(load, sleeps):
+    panel = load(Binance([btc()], before=candles_only(BUSY, 1)))
+    assert sleeps == [11.0]
+    assert panel.bars["open"][0, 0] == 40_000.0
+
+
+def test_429_gives_up_in_one_line(load, sleeps):
+    with pytest.raises(SourceError) as caught:
+        load(Binance([btc()], before=candles_only(BUSY)))
+    assert sleeps == [11.0, 11.0]
+    text = str(caught.value)
+    assert "binance refused the 1d candles of BTC/USDT" in text and "429" in text and "fewer symbols" in text
+
+
+def test_a_ban_longer_than_our_patience_is_not_waited_for(load, sleeps):
+    banned = Reply.of({"code": -1003, "msg": "banned"}, 418, **{"Retry-After": "7200"})
+    with pytest.raises(SourceError, match="7200 s of rest"):
+        load(Binance([btc()], before=candles_only(banned)))
+    assert sleeps == []
+
+
+def test_krakens_refusal_has_no_status_of_its_own(load, sleeps):
+    busy = Reply.of({"error": ["EAPI:Rate limit exceeded"]})
+    panel = load(Kraken([btc()], before=candles_only(busy, 2)))
+    assert sleeps == [2.0, 4.0]
+    assert panel.sessions.size == 31
+
+
+def test_a_time_out_is_tried_again_and_then_said(load, sleeps):
+    with pytest.raises(SourceError, match=r"BTC/USDT: nothing came within 0\.2 s \(2 attempts"):
+        load(Binance([btc()], before=candles_only(Reply(stall=True))), patience={"timeout": 0.2, "attempts": 2})
+    assert sleeps == [2.0]
+
+
+@pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
+def test_a_body_that_breaks_off(load, sleeps, kind):
+    body = Reply(b'[[1704067200000, "1.0"' + b" " * 100, headers={"Content-Type": "application/json"}, cut=True)
+    with pytest.raises(SourceError, match="BTC/USDT: the answer broke off"):
+        load(kind([btc()], before=candles_only(body)))
+    assert sleeps == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
+def test_half_a_json_is_not_read_as_candles(load, kind):
+    half = Reply(b'[[1704067200000, "40000.0", "4001', headers={"Content-Type": "application/json"})
+    with pytest.raises(SourceError, match="BTC/USDT: the answer is not complete JSON"):
+        load(kind([btc()], before=candles_only(half)))
+
+
+def test_half_a_list_of_markets_is_no_missing_symbol(load):
+    def broken(ask: Ask) -> Reply | None:
+        return Reply(b'{"symbols": [{"symbol"') if ask.path.endswith("exchangeInfo") else None
+
+    with pytest.raises(SourceError, match="its markets: the answer is not complete JSON"):
+        load(Binance([btc()], before=broken))
+
+
+def test_a_server_error_is_tried_again(load, sleeps):
+    down = Reply(b"<html>bad gateway</html>", 502, {"Content-Type": "text/html"})
+    panel = load(Binance([btc()], before=candles_only(down, 2)))
+    assert sleeps == [2.0, 4.0]
+    assert panel.sessions.size == 31
+
+
+def test_a_refusal_of_another_kind_is_final(load, sleeps):
+    invalid = Reply.of({"code": -1100, "msg": "Illegal characters found in a parameter."}, 400)
+    with pytest.raises(SourceError, match=r"binance refused the 1d candles of BTC/USDT.*Illegal characters"):
+        load(Binance([btc()], before=candles_only(invalid)))
+    assert sleeps == []
+
+
+def test_a_changed_schema_shows_what_came(load, sleeps):
+    def renamed(answer):
+        for row in answer["data"]["ohlc"]:
+            row["opening"] = row.pop("open")
+        return answer
+
+    with pytest.raises(SourceError, match=r"BTC/USDT in another format than expected: a candle reads .*None"):
+        load(Bitstamp([btc()], edit=renamed))
+    assert sleeps == []
+
+
+def test_shorter_rows_are_a_changed_schema(load):
+    with pytest.raises(SourceError, match="another format than expected"):
+        load(Binance([btc()], edit=lambda rows: [row[:4] for row in rows]))
+
+
+def test_days_that_begin_elsewhere_than_midnight_are_refused(load):
+    market = Market("BTC", "USDT", {"1d": days(FIRST + 8 * 3600, 31)})
+    with pytest.raises(SourceError, match="do not begin at full UTC steps"):
+        load(Binance([market]), last="2024-01-30")
