@@ -11,6 +11,7 @@ import pytest
 from tradeassay.benchmarks.daily import DayConfig, day, drive
 from tradeassay.core.account import AccountState
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation, Rules
+from tradeassay.core.errors import DataError
 from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision, Failure, Order
 
@@ -21,6 +22,11 @@ RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=Fa
 class View:
     symbols: tuple[str, ...] = ("A", "B", "FUND")
     clock: int = 0
+
+    def column(self, symbol: str) -> int:
+        if symbol not in self.symbols:
+            raise DataError(f"unknown symbol {symbol}")
+        return self.symbols.index(symbol)
 
 
 OBSERVATION = Observation(

@@ -40,8 +40,12 @@ def row_as_of(bars: Floats, row: int) -> Floats:
 
 def buyable(observation: Observation) -> Bools:
     """Return which names of the universe can be traded and have a price, in the order of the universe."""
-    columns = observation.columns
-    mask: Bools = observation.view.tradable()[columns] & (known_prices(observation)[columns] > 0.0)
+    view, columns = observation.view, observation.columns
+    opens = view.opens()
+    prices = view.bars("close", 1, adjust="none") if opens is None else opens[None, :]
+    if len(prices) == 0:
+        return np.zeros(len(columns), dtype=np.bool_)
+    mask: Bools = (view.tradable() & (prices[-1] > 0.0))[columns]
     return mask
 
 
@@ -60,5 +64,13 @@ def returns(observation: Observation, sessions: int) -> Floats | None:
 
 def best(scores: Floats, k: int) -> list[int]:
     """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
-    order = np.argsort(-scores, kind="stable")
-    return [int(i) for i in order[: min(k, int(np.count_nonzero(~np.isnan(scores))))]]
+    losses = -scores
+    if k < len(losses):
+        # Sorting only what can be among the first k; whoever ties with the k-th is sorted too.
+        worst = np.partition(losses, k - 1)[k - 1]
+        candidates = np.flatnonzero(losses <= worst) if worst == worst else np.flatnonzero(losses == losses)
+    else:
+        candidates = np.flatnonzero(losses == losses)
+    order = candidates[np.argsort(losses[candidates], kind="stable")]
+    chosen: list[int] = order[:k].tolist()
+    return chosen

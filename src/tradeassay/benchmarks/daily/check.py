@@ -6,6 +6,7 @@ import math
 from typing import get_args
 
 from tradeassay.core.agent import Observation
+from tradeassay.core.errors import DataError
 from tradeassay.core.orders import Decision, Failure, Order, OrderKind, Side, TimeInForce, Unit
 
 _SIDES = frozenset((*get_args(Side), None))
@@ -27,8 +28,8 @@ def complaint(reply: object, observation: Observation, max_orders: int) -> Failu
     wrong = _shape(reply, max_orders)
     if wrong is not None or reply.status == "failed":
         return wrong
-    known = observation.view
     seen: set[str] = set()
+    column = observation.view.column
     for order in reply.orders:
         wrong = _order(order)
         if wrong is not None:
@@ -36,12 +37,10 @@ def complaint(reply: object, observation: Observation, max_orders: int) -> Failu
         if order.symbol in seen:
             return Failure(kind="duplicate", detail=f"{order.symbol}: more than one order; send one per symbol")
         seen.add(order.symbol)
-    unknown = seen.difference(observation.universe, observation.account.positions)
-    if unknown:
-        unknown.difference_update(known.symbols)
-        if unknown:
-            # The smallest name, so that the same answer always gets the same complaint.
-            return Failure(kind="symbol", detail=f"{min(unknown)}: no such symbol in this market")
+        try:
+            column(order.symbol)
+        except DataError:
+            return Failure(kind="symbol", detail=f"{order.symbol}: no such symbol in this market")
     return None
 
 
