@@ -10,7 +10,7 @@ import msgspec
 from tradeassay.core.events import Event
 
 
-class Position(msgspec.Struct, frozen=True):
+class Position(msgspec.Struct, frozen=True, gc=False):
     """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it.
 
     ``cost`` is the average price paid, ``mark`` the last marking price, ``held`` the number of

@@ -41,14 +41,14 @@ RejectReason = Literal[
 ]
 
 
-class Deposited(msgspec.Struct, frozen=True, tag="deposited", omit_defaults=True):
+class Deposited(msgspec.Struct, frozen=True, tag="deposited", gc=False, omit_defaults=True):
     """Money put into the account at the start, and the terms it is kept under."""
 
     cash: float
     terms: AccountTerms = AccountTerms()
 
 
-class Filled(msgspec.Struct, frozen=True, tag="filled", omit_defaults=True):
+class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=True):
     """A trade. ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments.
 
     For futures (``margined``) ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price``
@@ -68,7 +68,7 @@ class Filled(msgspec.Struct, frozen=True, tag="filled", omit_defaults=True):
     margined: bool = False
 
 
-class Rejected(msgspec.Struct, frozen=True, tag="rejected"):
+class Rejected(msgspec.Struct, frozen=True, tag="rejected", gc=False):
     """An order, or the rest of one, that the venue refused. Nothing is silently corrected."""
 
     order_id: str
@@ -78,7 +78,7 @@ class Rejected(msgspec.Struct, frozen=True, tag="rejected"):
     quantity: float | None = None
 
 
-class Trimmed(msgspec.Struct, frozen=True, tag="trimmed"):
+class Trimmed(msgspec.Struct, frozen=True, tag="trimmed", gc=False):
     """A fill smaller than asked for (volume participation, lots, cash); the cause is named."""
 
     order_id: str
@@ -88,7 +88,7 @@ class Trimmed(msgspec.Struct, frozen=True, tag="trimmed"):
     reason: RejectReason
 
 
-class Rested(msgspec.Struct, frozen=True, tag="rested"):
+class Rested(msgspec.Struct, frozen=True, tag="rested", gc=False):
     """A good-till-cancelled order, or its unfilled rest, that waits for a later session."""
 
     order_id: str
@@ -96,14 +96,14 @@ class Rested(msgspec.Struct, frozen=True, tag="rested"):
     quantity: float
 
 
-class Expired(msgspec.Struct, frozen=True, tag="expired"):
+class Expired(msgspec.Struct, frozen=True, tag="expired", gc=False):
     """A limit or stop order whose price was not reached before it ran out."""
 
     order_id: str
     symbol: str
 
 
-class DividendPaid(msgspec.Struct, frozen=True, tag="dividend"):
+class DividendPaid(msgspec.Struct, frozen=True, tag="dividend", gc=False):
     """Cash dividend on the ex-date (negative ``cash`` for a short position)."""
 
     symbol: str
@@ -112,7 +112,7 @@ class DividendPaid(msgspec.Struct, frozen=True, tag="dividend"):
     cash: float
 
 
-class SplitApplied(msgspec.Struct, frozen=True, tag="split"):
+class SplitApplied(msgspec.Struct, frozen=True, tag="split", gc=False):
     """Shares multiplied by ``ratio`` to ``quantity``; a fraction that cannot exist is paid out (``cash``)."""
 
     symbol: str
@@ -121,7 +121,7 @@ class SplitApplied(msgspec.Struct, frozen=True, tag="split"):
     cash: float
 
 
-class Delisted(msgspec.Struct, frozen=True, tag="delisted"):
+class Delisted(msgspec.Struct, frozen=True, tag="delisted", gc=False):
     """A holding paid out at its last price because the name left the exchange."""
 
     symbol: str
@@ -130,20 +130,20 @@ class Delisted(msgspec.Struct, frozen=True, tag="delisted"):
     cash: float
 
 
-class BorrowCharged(msgspec.Struct, frozen=True, tag="borrow"):
+class BorrowCharged(msgspec.Struct, frozen=True, tag="borrow", gc=False):
     """Fee for a borrowed (short) position, one session."""
 
     symbol: str
     cash: float
 
 
-class InterestCharged(msgspec.Struct, frozen=True, tag="interest"):
+class InterestCharged(msgspec.Struct, frozen=True, tag="interest", gc=False):
     """Interest on a negative cash balance of a margin account, one session."""
 
     cash: float
 
 
-class Settled(msgspec.Struct, frozen=True, tag="settled"):
+class Settled(msgspec.Struct, frozen=True, tag="settled", gc=False):
     """Futures settlement, daily and before each fill: marked to ``price``, the difference moves cash."""
 
     symbol: str
@@ -152,7 +152,7 @@ class Settled(msgspec.Struct, frozen=True, tag="settled"):
     cash: float
 
 
-class Rolled(msgspec.Struct, frozen=True, tag="rolled"):
+class Rolled(msgspec.Struct, frozen=True, tag="rolled", gc=False):
     """An expiring futures position was replaced by the next contract (its two fills precede this)."""
 
     symbol: str
@@ -160,14 +160,14 @@ class Rolled(msgspec.Struct, frozen=True, tag="rolled"):
     quantity: float
 
 
-class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call"):
+class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call", gc=False):
     """Equity fell below the maintenance requirement; forced fills follow."""
 
     equity: float
     required: float
 
 
-class Marked(msgspec.Struct, frozen=True, tag="marked", omit_defaults=True):
+class Marked(msgspec.Struct, frozen=True, tag="marked", gc=False, omit_defaults=True):
     """End of session: cash, the value of positions at the marking price, and their sum.
 
     ``stale`` names held symbols that had no price this session and were marked at the last one.

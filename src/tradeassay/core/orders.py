@@ -17,7 +17,7 @@ OrderKind = Literal["market", "limit", "stop"]
 TimeInForce = Literal["day", "gtc"]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One wish to trade. ``side`` may be omitted for target units only.
 
     If ``side`` is given with a target, it must agree with the difference, or the exchange rejects

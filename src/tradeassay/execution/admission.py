@@ -56,8 +56,8 @@ def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> R
         return Refusal("unsupported", f"{symbol} is a future and needs a margin account")
     if symbol in session.delisted:
         return Refusal("not_listed", f"{symbol} has left the exchange")
-    if not session.trading_at(column):
+    if not session.trading[column]:
         return Refusal("suspended", f"{symbol} does not trade on {bars.session}")
-    if not session.reference_at(column) > 0.0:
-        return Refusal("no_price", f"{symbol} has no {session.fill} price on {bars.session}")
+    if not session.reference[column] > 0.0:
+        return Refusal("no_price", f"{symbol} has no {session.moment} price on {bars.session}")
     return None

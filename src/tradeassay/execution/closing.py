@@ -47,7 +47,7 @@ def end_contracts(venue: Venue, session: Session, events: list[Event]) -> None:
                 trade_at_mark(venue, order_id, column, -quantity, session, events)
                 trade_at_mark(venue, order_id, into, quantity, session, events)
                 emit(Rolled(symbol, bars.symbols[into], quantity), account, events)
-                settle(bars.symbols[into], session.reference_at(into), instrument.multiplier, account, events)
+                settle(bars.symbols[into], session.reference[into], instrument.multiplier, account, events)
                 continue
         if is_over(instrument, bars.session):
             emit(Delisted(symbol, quantity, account.mark(symbol), 0.0), account, events)
@@ -72,14 +72,14 @@ def charge(venue: Venue, margin: Margin, session: Session, events: list[Event]) 
 def mark(session: Session, events: list[Event]) -> None:
     """Value the account. A name without a price keeps its last mark and is named as stale."""
     account, instruments, columns = session.account, session.bars.instruments, session.columns
-    reference_at, trading_at = session.reference_at, session.trading_at
+    reference, trading = session.reference, session.trading
     marks: dict[str, float] = {}
     stale: list[str] = []
     positions = 0.0
     for symbol in account.held():
         column = columns[symbol]
-        price: float = reference_at(column)
-        if not (trading_at(column) and price > 0.0):
+        price: float = reference[column]
+        if not (trading[column] and price > 0.0):
             price = account.mark(symbol)
             stale.append(symbol)
         marks[symbol] = price

@@ -33,7 +33,7 @@ class Concentration(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Refuse or trim an order that makes the portfolio too concentrated."""
-        held = session.account.quantity(ticket.symbol)
+        held = ticket.held
         after = held + ticket.signed(ticket.quantity)
         if abs(after) <= abs(held):
             return None

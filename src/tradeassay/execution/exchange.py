@@ -36,14 +36,14 @@ class Exchange:
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
         self.book = Book()
-        self._gates = _gates(venue)
+        self._buy_gates = _gates(venue, buying=True)
+        self._sell_gates = _gates(venue, buying=False)
+        self._slip = venue.slippage.price
         self._margin = venue.margin is not None
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
-        self._opened: str | None = None
+        self._session: Session | None = None
         self._worked_book = False
-        self._used: dict[str, float] = {}
-        self._delisted: Collection[str] = ()
 
     def open_session(
         self,
@@ -57,13 +57,13 @@ class Exchange:
 
         ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
         """
-        self._start(bars)
-        self._delisted = delisted
+        self._session = None
+        session = self._session_of(bars, account)
+        session.delisted = delisted
         events: list[Event] = []
         if actions or delisted:
-            session = Session(self.venue.fees, bars, account, self._columns)
             apply_actions(actions, delisted, self.venue.lots, session, events)
-        if self.book:
+        if self.book.orders:
             # A split changes what the waiting order's price and quantity mean; a new order must say so.
             gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
             self._drop_waiting(gone, account, events)
@@ -83,12 +83,9 @@ class Exchange:
         ``universe`` names what may be bought (None = everything); anything held may be sold. Raises
         :class:`ExchangeError` for an id that is already waiting.
         """
-        if bars.session != self._opened:
-            self._start(bars)
-        session = Session(self.venue.fees, bars, account, self._columns, fill)
+        session = self._session_of(bars, account)
+        session.turn_to(fill)
         session.universe = universe
-        session.delisted = self._delisted
-        session.used = self._used
         events: list[Event] = []
         for ticket in self._line_up(orders, session, events):
             self._carry_out(ticket, session, events)
@@ -96,8 +93,10 @@ class Exchange:
 
     def close_session(self, bars: SessionBars, account: Account, *, mark: Moment = "close") -> list[Event]:
         """End the session: settlement, rolls, borrow fees, interest, margin calls, and the mark last."""
+        session = self._session_of(bars, account)
+        session.turn_to(mark)
         events: list[Event] = []
-        close_positions(self.venue, Session(self.venue.fees, bars, account, self._column_map(bars), mark), events)
+        close_positions(self.venue, session, events)
         return events
 
     def cancel(self, order_id: str, account: Account) -> list[Event]:
@@ -113,14 +112,15 @@ class Exchange:
     def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
         """Rebuild the book of waiting orders from all orders ever placed and all journalled events."""
         self.book.rebuild(placed, events)
-        self._opened = None
+        self._session = None
 
-    def _start(self, bars: SessionBars) -> None:
-        self._opened = bars.session
-        self._worked_book = False
-        self._used = {}
-        self._delisted = ()
-        self._column_map(bars)
+    def _session_of(self, bars: SessionBars, account: Account) -> Session:
+        """Return the running session, or begin one when these are the bars of another."""
+        session = self._session
+        if session is None or session.bars is not bars or session.account is not account:
+            session = self._session = Session(self.venue.fees, bars, account, self._column_map(bars))
+            self._worked_book = False
+        return session
 
     def _column_map(self, bars: SessionBars) -> dict[str, int]:
         # Views hand out the same tuple while no name is added, so that identity settles most sessions.
@@ -133,19 +133,17 @@ class Exchange:
     def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
         """Turn waiting and new orders into tickets with a reference price, in the order they trade."""
         tickets: list[Ticket] = []
-        if self.book and not self._worked_book:
+        waiting = self.book.orders
+        if waiting and not self._worked_book:
             self._supersede(orders, session, events)
-            for waiting in self.book:
-                self._admit_waiting(waiting, session, events, tickets)
+            for left in self.book:
+                self._admit_waiting(left, session, events, tickets)
         self._worked_book = True
         for order_id, order in orders:
-            if order_id in self.book:
+            if order_id in waiting:
                 raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", mend="use a new id")
             self._admit(order_id, order, session, events, tickets)
-        if self.venue.priority == "sells_first":
-            tickets.sort(key=_stage_then_sells)
-        else:
-            tickets.sort(key=_stage)
+        tickets.sort(key=_stage_then_sells if self.venue.priority == "sells_first" else _stage)
         return tickets
 
     def _drop_waiting(self, symbols: Collection[str], account: Account, events: list[Event]) -> None:
@@ -162,33 +160,32 @@ class Exchange:
         self, order_id: str, order: Order, session: Session, events: list[Event], tickets: list[Ticket]
     ) -> None:
         """Check a new order and find out when and at what price it would trade."""
-        refusal = malformed(order)
-        column = session.columns.get(order.symbol)
+        symbol = order.symbol
+        column = session.columns.get(symbol)
         if column is None:
-            refusal = Refusal("unknown_symbol", f"no instrument '{order.symbol}' is listed here")
-        if refusal is not None or column is None:
-            assert refusal is not None
-            emit(Rejected(order_id, order.symbol, *refusal), session.account, events)
+            detail = f"no instrument '{symbol}' is listed here"
+            emit(Rejected(order_id, symbol, "unknown_symbol", detail), session.account, events)
             return
         ticket = self._ticket(order_id, order, column, session)
-        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        refusal = malformed(order)
+        if refusal is None:
+            refusal = untradable(symbol, column, session, margin=self._margin)
+            if refusal is not None:
+                ticket.ask(sizing.explicit_quantity(order, session.account) or 0.0)
+        if refusal is None:
+            ticket.buying = _buys(ticket, session)
+            refusal = _outside(ticket, session)
         if refusal is not None:
-            quantity = sizing.explicit_quantity(order, session.account)
-            ticket.quantity = ticket.asked = abs(quantity or 0.0)
-            ticket.buying = quantity is not None and quantity > 0.0
             self._refuse(ticket, refusal, session, events)
             return
-        ticket.buying = _direction(ticket, session)
-        if ticket.buying and session.universe is not None and order.symbol not in session.universe:
-            if session.account.quantity(order.symbol) >= 0.0:
-                refusal = Refusal("not_in_universe", f"{order.symbol} may not be bought now")
-                self._refuse(ticket, refusal, session, events)
-                return
-        ticket.reference = session.reference_at(column)
-        ticket.stage = AT_CLOSE if session.fill == "close" else AT_OPEN
-        if order.kind == "market" or satisfied(order, ticket.buying, ticket.reference):
-            tickets.append(ticket)
-        elif session.fill == "open" and self._touched_later(ticket, session):
+        at_open = session.moment == "open"
+        ticket.stage = AT_OPEN if at_open else AT_CLOSE
+        ticket.reference = session.reference[column]
+        if (
+            order.kind == "market"
+            or satisfied(order, ticket.buying, ticket.reference)
+            or (at_open and self._touched_later(ticket, session))
+        ):
             tickets.append(ticket)
         else:
             self._not_reached(ticket, session, events)
@@ -202,15 +199,16 @@ class Exchange:
         refusal = untradable(order.symbol, column, session, margin=self._margin)
         ticket = self._ticket(waiting.id, order, column, session)
         ticket.resting = True
-        ticket.buying = waiting.quantity > 0.0
-        ticket.quantity = ticket.asked = abs(waiting.quantity)
+        ticket.ask(waiting.quantity)
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
             return
-        ticket.reference = session.open_at(column)
-        if waiting.triggered or satisfied(order, ticket.buying, ticket.reference):
-            tickets.append(ticket)
-        elif self._touched_later(ticket, session):
+        ticket.reference = session.open[column]
+        if (
+            waiting.triggered
+            or satisfied(order, ticket.buying, ticket.reference)
+            or self._touched_later(ticket, session)
+        ):
             tickets.append(ticket)
 
     def _ticket(self, order_id: str, order: Order, column: int, session: Session) -> Ticket:
@@ -235,6 +233,7 @@ class Exchange:
         own = trigger_price(ticket.order)
         assert own is not None
         ticket.reference = own
+        ticket.held = session.account.quantity(ticket.symbol)
         refusal = sizing.size(ticket, session) or self.venue.lots.gate(ticket, session)
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
@@ -243,14 +242,14 @@ class Exchange:
 
     def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
         """Ask every policy, then trade."""
+        ticket.held = session.account.quantity(ticket.symbol)
         if not ticket.resting:
             refusal = sizing.size(ticket, session)
             if refusal is not None:
                 self._refuse(ticket, refusal, session, events)
                 return
-        limit = ticket.order.limit_price
-        ticket.price = self.venue.slippage.price(ticket.reference, ticket.buying, limit)
-        for gate in self._gates:
+        ticket.price = self._slip(ticket.reference, ticket.buying, ticket.order.limit_price)
+        for gate in self._buy_gates if ticket.buying else self._sell_gates:
             refusal = gate(ticket, session)
             if refusal is not None:
                 self._refuse(ticket, refusal, session, events)
@@ -316,15 +315,16 @@ class Exchange:
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
 
 
-def _gates(venue: Venue) -> tuple[Gate, ...]:
+def _gates(venue: Venue, *, buying: bool) -> tuple[Gate, ...]:
     """Return the questions of a venue in the order they are asked, without those that never bind."""
     gates: list[Gate] = []
     if venue.price_limits is not None:
         gates.append(venue.price_limits.gate)
     gates.append(venue.lots.gate)
-    if venue.settlement.t_plus:
-        gates.append(venue.settlement.gate)
-    gates.append(venue.shorting.gate)
+    if not buying:
+        if venue.settlement.t_plus:
+            gates.append(venue.settlement.gate)
+        gates.append(venue.shorting.gate)
     if venue.participation.max_share is not None:
         gates.append(venue.participation.gate)
     if venue.concentration.binds:
@@ -333,14 +333,23 @@ def _gates(venue: Venue) -> tuple[Gate, ...]:
     return tuple(gates)
 
 
-def _direction(ticket: Ticket, session: Session) -> bool:
+def _buys(ticket: Ticket, session: Session) -> bool:
     """Say whether an order buys: by its side, or by where its target lies from the holding."""
     order = ticket.order
     if order.side is not None:
         return order.side == "BUY"
     price = trigger_price(order) if order.kind != "market" else None
-    price = session.reference_at(ticket.column) if price is None else price
+    price = session.reference[ticket.column] if price is None else price
     return sizing.wanted(order, price, ticket.multiplier, session) > 0.0
+
+
+def _outside(ticket: Ticket, session: Session) -> Refusal | None:
+    """Refuse to buy what is not in the universe; covering a short position is always allowed."""
+    if not ticket.buying or session.universe is None or ticket.symbol in session.universe:
+        return None
+    if session.account.quantity(ticket.symbol) < 0.0:
+        return None
+    return Refusal("not_in_universe", f"{ticket.symbol} may not be bought now")
 
 
 def _stage(ticket: Ticket) -> int:

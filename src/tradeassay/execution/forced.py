@@ -21,7 +21,7 @@ def trade_at_mark(
     account = session.account
     symbol, instrument = session.bars.symbols[column], session.bars.instruments[column]
     buying = quantity > 0.0
-    reference: float = session.reference_at(column)
+    reference: float = session.reference[column]
     price = venue.slippage.price(reference, buying)
     value = abs(quantity) * price * instrument.multiplier
     fee, tax = venue.fees.charge(value, abs(quantity), buying)
@@ -66,7 +66,7 @@ def _enough(venue: Venue, margin: Margin, column: int, shortfall: float, session
     """Return the signed trade that closes as much of a position as frees ``shortfall`` of margin."""
     held = session.account.quantity(session.bars.symbols[column])
     instrument = session.bars.instruments[column]
-    unit = session.reference_at(column) * instrument.multiplier
+    unit = session.reference[column] * instrument.multiplier
     costs = venue.fees.rate(held < 0.0) + abs(venue.slippage.price(1.0, held < 0.0) - 1.0)
     freed = margin.required(unit if held > 0.0 else -unit) - unit * costs
     lot = venue.lots.lot_of(instrument)

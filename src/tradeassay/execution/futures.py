@@ -36,7 +36,7 @@ class Futures(msgspec.Struct, frozen=True, kw_only=True):
         for column, other in enumerate(session.bars.instruments):
             if other.root != instrument.root or other.root is None or other.expiry is None:
                 continue
-            if instrument.expiry is None or other.expiry <= instrument.expiry or not session.trading_at(column):
+            if instrument.expiry is None or other.expiry <= instrument.expiry or not session.trading[column]:
                 continue
             if best is None or (other.expiry, column) < best:
                 best = (other.expiry, column)

@@ -63,13 +63,16 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         """Make the quantity one that exists, or say why it cannot be."""
         lot = ticket.lot
         quantity = ticket.quantity
-        held = session.account.quantity(ticket.symbol)
-        against = -held if ticket.buying else held
+        against = -ticket.held if ticket.buying else ticket.held
         if against > 0.0 and abs(quantity - against) < 0.5 * self.step_of(ticket.instrument):
             # An order that leaves less than half a step closes the position: no dust is left behind.
             ticket.quantity = against
             return None
-        if not is_multiple(quantity, lot) and not self._sells_odd_rest(quantity, against, lot):
+        if (
+            quantity % lot != 0.0
+            and not is_multiple(quantity, lot)
+            and not self._sells_odd_rest(quantity, against, lot)
+        ):
             refusal = self._round(ticket, lot)
             if refusal is not None:
                 return refusal

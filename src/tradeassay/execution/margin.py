@@ -34,7 +34,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Work out costs and the change of cash; refuse or trim what the margin does not carry."""
         self._charge(ticket, session)
-        held = session.account.quantity(ticket.symbol)
+        held = ticket.held
         after = held + ticket.signed(ticket.quantity)
         if abs(after) <= abs(held) and after * held >= 0.0:
             return None

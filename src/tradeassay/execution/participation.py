@@ -26,7 +26,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
         """Trim an order to the share of volume still free, or refuse it when there is none."""
         if self.max_share is None or (ticket.instrument.kind == "index" and not self.index_funds):
             return None
-        volume: float = session.volume_at(ticket.column)
+        volume: float = session.volume[ticket.column]
         if volume != volume:
             return None
         free = volume * self.max_share - session.used.get(ticket.symbol, 0.0)

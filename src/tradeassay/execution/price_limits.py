@@ -35,13 +35,13 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     def threshold(self, board: Board) -> float | None:
         """Return the change at which a board's names stop trading, or None."""
-        if board == Board.MAIN:
+        if board is Board.MAIN:
             limit = self.main
-        elif board == Board.NONE:
+        elif board is Board.NONE:
             limit = self.none
-        elif board == Board.CHINEXT:
+        elif board is Board.CHINEXT:
             limit = self.chinext
-        elif board == Board.STAR:
+        elif board is Board.STAR:
             limit = self.star
         else:
             limit = self.bse
@@ -52,10 +52,10 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
         threshold = self.threshold(ticket.instrument.board)
         if threshold is None:
             return None
-        previous: float = session.prev_close_at(ticket.column)
+        previous: float = session.prev_close[ticket.column]
         if not previous > 0.0:
             return None  # the first session of a listing has no previous close, hence no limit
-        price = ticket.reference if self.limit_test == "open" else session.close_at(ticket.column)
+        price = ticket.reference if self.limit_test == "open" else session.close[ticket.column]
         change = price / previous - 1.0
         if ticket.buying:
             if change >= threshold - AT_LIMIT:

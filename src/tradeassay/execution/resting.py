@@ -32,33 +32,28 @@ class Waiting(msgspec.Struct, frozen=True):
 class Book:
     """The waiting orders, oldest first."""
 
-    __slots__ = ("_orders",)
+    __slots__ = ("orders",)
 
     def __init__(self) -> None:
-        self._orders: dict[str, Waiting] = {}
-
-    def __len__(self) -> int:
-        return len(self._orders)
+        self.orders: dict[str, Waiting] = {}
 
     def __iter__(self) -> Iterator[Waiting]:
-        return iter(tuple(self._orders.values()))
-
-    def __contains__(self, order_id: object) -> bool:
-        return order_id in self._orders
+        # A copy: orders come and go while one walks through them.
+        return iter(tuple(self.orders.values()))
 
     def rest(self, waiting: Waiting) -> None:
         """Put an order at the end of the queue; one that was partly filled has lost its old place."""
-        self._orders.pop(waiting.id, None)
-        self._orders[waiting.id] = waiting
+        self.orders.pop(waiting.id, None)
+        self.orders[waiting.id] = waiting
 
     def drop(self, order_id: str) -> None:
         """Take an order off the book, if it is there."""
-        self._orders.pop(order_id, None)
+        self.orders.pop(order_id, None)
 
     def rebuild(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
         """Restore the book from everything that was ever placed and a journal's events."""
         orders = dict(placed)
-        self._orders.clear()
+        self.orders.clear()
         filled: set[str] = set()
         for event in events:
             match event:

@@ -16,45 +16,48 @@ Moment = Literal["open", "close"]
 class Session:
     """What is fixed while one batch of orders is worked off.
 
-    ``used`` counts the volume taken per symbol, for the participation limit. :attr:`nav` is the account's
-    value at the reference prices before the first fill of the batch, so that all weights of one decision
-    are shares of the same sum.
+    ``open`` ... ``volume`` are read by column. ``reference`` is the price at which the batch trades or is
+    marked, chosen by :meth:`turn_to`. ``used`` counts the volume taken per symbol, for the participation
+    limit; ``universe`` names what may be bought, ``delisted`` what has left the exchange.
     """
 
     __slots__ = (
-        "_nav", "account", "bars", "close_at", "columns", "delisted", "fees", "fill", "open_at", "prev_close_at",
-        "reference_at", "trading_at", "universe", "used",  "volume_at",
+        "_nav", "account", "bars", "close", "columns", "delisted", "fees", "moment", "open", "prev_close",
+        "reference", "trading", "universe", "used", "volume",
     )  # fmt: skip
 
-    def __init__(
-        self, fees: Fees, bars: SessionBars, account: Account, columns: dict[str, int], fill: Moment = "open"
-    ) -> None:
+    def __init__(self, fees: Fees, bars: SessionBars, account: Account, columns: dict[str, int]) -> None:
         self.fees = fees
         self.bars = bars
         self.account = account
         self.columns = columns
-        self.fill: Moment = fill
         self.universe: Collection[str] | None = None
         self.delisted: Collection[str] = ()
         self.used: dict[str, float] = {}
-        # Bound ``item`` methods return Python floats; numpy scalars would slow every later operation.
-        self.open_at = bars.open.item
-        self.close_at = bars.close.item
-        self.prev_close_at = bars.prev_close.item
-        self.trading_at = bars.trading.item
-        self.volume_at = bars.volume.item
-        self.reference_at = self.close_at if fill == "close" else self.open_at
+        # A memoryview gives Python floats, three times as fast as indexing the array does; numpy scalars
+        # would slow every later operation.
+        self.open = bars.open.data
+        self.close = bars.close.data
+        self.prev_close = bars.prev_close.data
+        self.volume = bars.volume.data
+        self.trading = bars.trading.data
+        self.turn_to("open")
+
+    def turn_to(self, moment: Moment) -> None:
+        """Start a batch that trades, or marks, at the open or at the close."""
+        self.moment: Moment = moment
+        self.reference = self.close if moment == "close" else self.open
         self._nav: float | None = None
 
     def has_price(self, column: int) -> bool:
         """Say whether a column trades in this session and has a reference price."""
-        return bool(self.trading_at(column)) and self.reference_at(column) > 0.0
+        return bool(self.trading[column]) and self.reference[column] > 0.0
 
     def price_of(self, symbol: str) -> float:
         """Return a held symbol's reference price, or its last mark when it has none this session."""
         column = self.columns[symbol]
-        price: float = self.reference_at(column)
-        return price if self.trading_at(column) and price > 0.0 else self.account.mark(symbol)
+        price: float = self.reference[column]
+        return price if self.trading[column] and price > 0.0 else self.account.mark(symbol)
 
     def exposure(self) -> tuple[float, float]:
         """Return (equity, gross exposure) of the account now, at reference prices."""
@@ -63,18 +66,21 @@ class Session:
         gross = 0.0
         for symbol in account.held():
             instrument = instruments[columns[symbol]]
-            price = self.price_of(symbol)
-            value = account.quantity(symbol) * price * instrument.multiplier
+            quantity = account.quantity(symbol)
+            value = quantity * self.price_of(symbol) * instrument.multiplier
             gross += abs(value)
             if instrument.kind == "future":
                 # Only the unsettled part of a futures position is the account's own money.
-                value -= account.quantity(symbol) * account.mark(symbol) * instrument.multiplier
+                value -= quantity * account.mark(symbol) * instrument.multiplier
             equity += value
         return equity, gross
 
     @property
     def nav(self) -> float:
-        """The account's value at reference prices when first asked for in this batch."""
+        """The account's value at reference prices before the batch's first fill that depends on it.
+
+        All weights of one batch are shares of this one sum.
+        """
         if self._nav is None:
             self._nav = self.exposure()[0]
         return self._nav

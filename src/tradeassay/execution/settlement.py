@@ -22,13 +22,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Refuse or trim a sale of locked shares."""
-        if ticket.buying:
-            return None
-        account, symbol = session.account, ticket.symbol
-        free = account.sellable(symbol)
+        free = session.account.sellable(ticket.symbol)
         if ticket.quantity <= free:
             return None
-        held = account.quantity(symbol)
+        held = ticket.held
         if ticket.quantity > held or free == held:
             return None  # more than is held at all: the question of shorting, not of locks
         if self.on_locked == "trim" and free > 0.0:

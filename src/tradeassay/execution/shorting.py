@@ -29,10 +29,8 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Refuse or trim a sale beyond the holding."""
-        if ticket.buying or ticket.instrument.kind == "future":
-            return None
-        held = session.account.quantity(ticket.symbol)
-        if ticket.quantity <= held:
+        held = ticket.held
+        if ticket.quantity <= held or ticket.instrument.kind == "future":
             return None
         if not self.allowed:
             return self._beyond_holding(ticket, held)
@@ -51,7 +49,7 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
             return Refusal("no_borrow", f"{ticket.symbol} cannot be borrowed")
         if self.max_volume_share is None:
             return None
-        volume: float = session.volume_at(ticket.column)
+        volume: float = session.volume[ticket.column]
         bound = volume * self.max_volume_share
         short = ticket.quantity - held
         if short <= bound or volume != volume:

@@ -39,15 +39,6 @@ def explicit_quantity(order: Order, account: Account) -> float | None:
     return None
 
 
-def is_explicit(order: Order) -> bool:
-    """Say whether an order names its number of shares itself (a target of zero does: all of them)."""
-    return (
-        order.unit == "shares"
-        or order.unit == "target_shares"
-        or (order.amount == 0.0 and order.unit != "dollars")
-    )
-
-
 def size(ticket: Ticket, session: Session) -> Refusal | None:
     """Set a ticket's quantity, or say why the order means nothing."""
     order = ticket.order
@@ -61,5 +52,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
             f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
         )
     ticket.quantity = ticket.asked = abs(change)
-    ticket.explicit = is_explicit(order)
+    if order.unit != "shares":
+        # A target of zero names its number of shares too: all of them.
+        ticket.explicit = order.unit == "target_shares" or (order.amount == 0.0 and order.unit in TARGETS)
     return None

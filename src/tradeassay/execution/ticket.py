@@ -10,16 +10,26 @@ from tradeassay.core.orders import Order
 class Ticket:
     """Working state of one order in one session.
 
-    ``quantity`` is a magnitude, ``buying`` its direction. ``reference`` is the price before slippage at
-    which it would trade, ``price`` the one after, ``lot`` the multiple in which the name trades.
-    ``explicit`` says that the quantity was given as a number of shares, so that rounding it would be a
-    correction. ``resting`` marks an order of an earlier session.
+    ``quantity`` is a magnitude, ``buying`` its direction, ``held`` the signed holding it meets.
+    ``reference`` is the price before slippage at which it would trade, ``price`` the one after, ``lot``
+    the multiple in which the name trades. ``explicit`` says that the quantity was given as a number of
+    shares, so that rounding it would be a correction. ``resting`` marks an order of an earlier session.
     """
 
-    __slots__ = (
-        "asked", "buying", "cash", "column", "explicit", "fee", "id", "instrument", "lot", "multiplier", "order",
-        "price", "quantity", "reference", "resting", "stage", "symbol", "tax", "trims",
-    )  # fmt: skip
+    # Class-level defaults keep the constructor short: it runs for every order.
+    buying = True
+    explicit = True
+    resting = False
+    stage = 0
+    held = 0.0
+    reference = 0.0
+    price = 0.0
+    quantity = 0.0
+    asked = 0.0
+    fee = 0.0
+    tax = 0.0
+    cash = 0.0
+    trims: list[tuple[RejectReason, float, float]] | None = None
 
     def __init__(self, id: str, order: Order, column: int, instrument: Instrument, lot: float) -> None:
         self.id = id
@@ -27,25 +37,18 @@ class Ticket:
         self.symbol = order.symbol
         self.column = column
         self.instrument = instrument
-        self.lot = lot
         self.multiplier = instrument.multiplier
-        self.buying = True
-        self.explicit = True
-        self.resting = False
-        self.stage = 0
-        self.reference = 0.0
-        self.price = 0.0
-        self.quantity = 0.0
-        self.asked = 0.0
-        self.fee = 0.0
-        self.tax = 0.0
-        self.cash = 0.0
-        self.trims: list[tuple[RejectReason, float, float]] | None = None
+        self.lot = lot
 
     @property
     def side(self) -> str:
         """BUY or SELL."""
         return "BUY" if self.buying else "SELL"
+
+    def ask(self, change: float) -> None:
+        """Set direction and quantity from a signed change."""
+        self.buying = change > 0.0
+        self.quantity = self.asked = abs(change)
 
     def signed(self, quantity: float) -> float:
         """Return a magnitude with this order's sign: positive for a buy."""
