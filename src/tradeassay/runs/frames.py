@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
 from tradeassay.ledger import Ledger
 from tradeassay.runs.episode import Episode
@@ -148,14 +148,13 @@ def _polars(schema: Mapping[str, str], rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def _pandas(schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
-    pd: Any = require("pandas", "pandas")
-    types = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
+    import pandas as pd
+
+    types = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean", "date": "datetime64[s]"}
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
     return pd.DataFrame(
         {
-            name: pd.to_datetime(pd.Series(column, dtype="object"))
-            if word == "date"
-            else pd.Series(column, dtype=types[word])
+            name: pd.Series(column, dtype=types[word])
             for (name, word), column in zip(schema.items(), columns, strict=True)
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tradeassay.core.errors import RunError
@@ -99,7 +99,7 @@ class Phases:
                 raise RunError(f"{key}: {reason}", mend="free some memory, or use workers=1 to see the error")
             self._record_death(key, reason)
 
-    def _attempt(self, executor: Executor, tasks: Sequence[Task]) -> Iterator[Done]:
+    def _attempt(self, executor: Executor, tasks: Sequence[Task]) -> Generator[Done, None, dict[str, str]]:
         lost: dict[str, str] = {}
         for result in executor.perform(tasks, self._tick):
             if isinstance(result, Lost):

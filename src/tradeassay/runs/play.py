@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import Benchmark, day, drive
-from tradeassay.core.agent import Agent, CostlyAgent, EpisodeInfo
+from tradeassay.core.agent import Agent, CostlyAgent, EpisodeInfo, Observation
 from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.hashing import sha256_of
@@ -118,7 +118,8 @@ def steps(
 ) -> Iterator[StepRecord]:
     """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
     market = Market(snapshot, benchmark.market)
-    observation = market.reset()
+    observation: Observation | None = market.reset()
+    assert observation is not None
     agent.begin(
         EpisodeInfo(episode=episode.key, seed=episode.seed, rules=observation.rules),
         episode_rng(episode, snapshot.name),
@@ -149,5 +150,5 @@ def _must_match(key: str, line: Line, raw: bytes) -> None:
     if line.raw != raw:
         raise RunError(
             f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",
-            mend="the agent is not deterministic, or the journal was edited: delete the episode's folder and resume",
+            mend="the agent is not deterministic or the journal was edited: delete the episode's folder, resume",
         )

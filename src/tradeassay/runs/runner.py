@@ -140,7 +140,7 @@ def _carry_out(
 
 
 def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether one lives where other processes cannot import it."""
+    """Return the modules that register the agents, and whether one of them is the caller's script itself."""
     found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
     outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
     return tuple(name for name in outside if name != "__main__"), "__main__" in outside

@@ -1,7 +1,8 @@
 """With what a run was made, and which of it may change before a resume.
 
 Policy: what computes numbers (tradeassay itself, numpy, scipy, numba, Python's minor version, the processor
-family) must be the same, because the same bytes cannot be promised otherwise. What only stores or shows them may change.
+family) must be the same, because the same bytes cannot be promised otherwise. What only stores or shows them
+may change.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +50,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _loaded(numpy_folder: Path) -> list[Path]:
-    if sys.platform == "linux":
+    if Path("/proc/self/maps").exists():
         names = {line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines()}
         return [Path(name) for name in sorted(names) if _LIBRARY.search(name)]
     beside = (numpy_folder / ".dylibs", numpy_folder.parent / "numpy.libs")

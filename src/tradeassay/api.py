@@ -1,0 +1,241 @@
+"""Everything the command line does, as Python calls. ``import tradeassay`` is enough: names are loaded on use.
+
+::
+
+    run = tradeassay.run("daily-us-v1", agents=["momentum-12-1", "random"], seeds=3)
+    run.scores, run.frames().nav, run.report()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import msgspec
+
+from tradeassay import runs
+from tradeassay.agents import agents as _agents
+from tradeassay.agents import parameters
+from tradeassay.benchmarks import Benchmark
+from tradeassay.benchmarks import benchmarks as _benchmarks
+from tradeassay.core.badges import Convention
+from tradeassay.core.errors import UserError
+from tradeassay.data import (
+    list_datasets,
+    load_dataset,
+)
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs import AgentSpec, Plan, RunComparison, RunSpec, VerifyReport, compare, load_spec, verify
+from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.progress import ProgressChoice
+from tradeassay.runs.spec import datasets_for, work_sha256
+from tradeassay.runs.spec_file import spec_from
+
+__all__ = [
+    "AgentInfo",
+    "AgentSpec",
+    "BootstrapConfig",
+    "Plan",
+    "Run",
+    "RunComparison",
+    "RunSpec",
+    "VerifyReport",
+    "compare",
+    "list_agents",
+    "list_benchmarks",
+    "list_datasets",
+    "load_dataset",
+    "load_run",
+    "load_spec",
+    "make_spec",
+    "plan",
+    "resume",
+    "run",
+    "verify",
+]
+
+AgentLike = str | AgentSpec | Mapping[str, Any]
+"""An agent's name, its spec, or the fields of one."""
+
+
+class SpecFields(TypedDict, total=False):
+    """How a run can be described by keywords; see :func:`make_spec`."""
+
+    agents: Sequence[AgentLike] | None
+    dataset: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    seeds: int | Iterable[int]
+    first: str | None
+    last: str | None
+    slug: str | None
+    convention: Convention | None
+    bootstrap: BootstrapConfig | None
+
+
+class Run(runs.Run):
+    """A recorded run that can also show itself."""
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the self-contained HTML page (default: ``report.html`` in the folder) and return its path."""
+        from tradeassay.report import write_html
+
+        return write_html(self, None if path is None else Path(path))
+
+    def show(self) -> None:
+        """Print the leaderboard."""
+        from tradeassay.report import print_leaderboard
+
+        print_leaderboard(self)
+
+
+class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A registered agent: what it does, and its parameters with their defaults."""
+
+    name: str
+    summary: str
+    params: dict[str, Any]
+
+
+def make_spec(benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
+    """Describe a run.
+
+    ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
+    or a mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves. ``first`` and ``last``
+    bound the sessions (both or none). Without a ``slug`` the name is made from the content, so that the same
+    description always means the same run. Raises :class:`UserError` for anything unknown, with near names.
+    """
+    names = (benchmarks,) if isinstance(benchmarks, str) else tuple(benchmarks)
+    chosen = [_benchmarks.get(name) for name in names]
+    first, last = fields.get("first"), fields.get("last")
+    if (first is None) != (last is None):
+        first, last = _complete(chosen, first, last)
+    raw: dict[str, Any] = {
+        "slug": fields.get("slug") or "unnamed",
+        "benchmarks": list(names),
+        "agents": [_plain(agent) for agent in _chosen_agents(fields.get("agents"))],
+        "seeds": _seeds(fields.get("seeds", 1)),
+        "convention": fields.get("convention") or (chosen[0].convention if chosen else "sound"),
+    }
+    dataset, bootstrap = fields.get("dataset"), fields.get("bootstrap")
+    if dataset is not None:
+        raw["datasets"] = datasets_for(names, dataset)
+    if first is not None:
+        raw["window"] = {"first": first, "last": last}
+    if bootstrap is not None:
+        raw["bootstrap"] = msgspec.to_builtins(bootstrap)
+    spec = spec_from(raw, where="run")
+    if fields.get("slug"):
+        return spec
+    return msgspec.structs.replace(spec, slug=f"{names[0]}-{work_sha256(spec)[:8]}")
+
+
+def run(
+    what: RunSpec | str | Path | Sequence[str],
+    *,
+    folder: Path | str | None = None,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "auto",
+    home: Path | str | None = None,
+    **fields: Unpack[SpecFields],
+) -> Run:
+    """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents; continue it if it was begun.
+
+    ``folder`` defaults to ``runs/<slug>``. ``workers`` defaults to the cores, ``executor`` is ``local``, ``inline``
+    or ``ray``; none of them changes a byte of the result. Keywords describe the run as in :func:`make_spec`.
+    Episodes that fail are recorded and the others go on: see ``run.failed``.
+    """
+    spec = _spec(what, fields)
+    done = runs.run(spec, folder, executor=executor, workers=workers, progress=progress, home=home)
+    return Run.load(done.folder, home=home)
+
+
+def resume(
+    folder: Path | str,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "auto",
+    home: Path | str | None = None,
+    retry_failed: bool = False,
+) -> Run:
+    """Continue a stopped run; it ends with the same bytes as if it had never stopped."""
+    done = runs.resume(
+        folder, executor=executor, workers=workers, progress=progress, home=home, retry_failed=retry_failed
+    )
+    return Run.load(done.folder, home=home)
+
+
+def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run:
+    """Open a recorded run."""
+    return Run.load(folder, home=home)
+
+
+def plan(
+    what: RunSpec | str | Path | Sequence[str],
+    *,
+    workers: int | None = None,
+    home: Path | str | None = None,
+    **fields: Unpack[SpecFields],
+) -> Plan:
+    """Say what a run would take, before it is started. Takes the same description as :func:`run`."""
+    return runs.plan(_spec(what, fields), workers=workers, home=home)
+
+
+def list_agents() -> tuple[AgentInfo, ...]:
+    """Return every registered agent."""
+    return tuple(
+        AgentInfo(
+            name=name,
+            summary=cls.summary,
+            params={parameter.name: parameter.default for parameter in parameters(name)},
+        )
+        for name, cls in _agents.items()
+    )
+
+
+def list_benchmarks() -> tuple[Benchmark, ...]:
+    """Return every registered benchmark."""
+    return tuple(benchmark for _, benchmark in _benchmarks.items())
+
+
+def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> RunSpec:
+    if isinstance(what, RunSpec) or isinstance(what, Path) or (isinstance(what, str) and _is_file(what)):
+        if set(fields) - {"slug"}:
+            extra = sorted(set(fields) - {"slug"})[0]
+            raise UserError(
+                f"the spec already says what to run, so '{extra}' has no place", mend="change the spec"
+            )
+        slug = fields.get("slug")
+        if not isinstance(what, RunSpec):
+            return load_spec(what, slug=slug)
+        return what if slug is None else msgspec.structs.replace(what, slug=slug)
+    return make_spec(what, **fields)
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith((".toml", ".json"))
+
+
+def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) -> tuple[str | None, str | None]:
+    """Take the missing end of a window from the benchmarks, if they agree on it."""
+    end: Literal["first", "last"] = "first" if first is None else "last"
+    found = {getattr(benchmark.market, end) for benchmark in chosen}
+    if len(found) != 1:
+        raise UserError(f"the benchmarks have different '{end}' days", mend=f"give '{end}' too")
+    missing = found.pop()
+    return (missing, last) if first is None else (first, missing)
+
+
+def _chosen_agents(given: Sequence[AgentLike] | str | None) -> Sequence[AgentLike]:
+    if given is None:
+        return _agents.names()
+    return [given] if isinstance(given, str | AgentSpec) else given
+
+
+def _plain(agent: AgentLike) -> Any:
+    return msgspec.to_builtins(agent) if isinstance(agent, AgentSpec) else agent
+
+
+def _seeds(given: int | Iterable[int]) -> list[int]:
+    return list(range(given)) if isinstance(given, int) else list(given)

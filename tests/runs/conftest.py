@@ -1,0 +1,27 @@
+"""Fixtures: a data home with tiny markets, and one finished run over them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import world
+
+from tradeassay.runs import Run, run
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    world.write_world(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One uninterrupted run in this process. Tests must not change it: copy it first."""
+    return run(world.tiny_spec(), tmp_path_factory.mktemp("finished") / "tiny", executor="inline", home=home)
