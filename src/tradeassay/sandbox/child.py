@@ -1,0 +1,198 @@
+"""One child, one job: raise the walls, parse, run, send the columns, end.
+
+Everything up to :func:`_run` is ours and is believed; from the moment the code is executed nothing is. That is
+why the parser's verdict goes out first, over a socket that is closed before the first line of the code runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from tradeassay.sandbox import bpf, kernel, landlock, seccomp
+from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
+from tradeassay.sandbox.job import ChildOrder, Limits
+from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, enter_scratch
+from tradeassay.sandbox.strategy import Call, Unreturnable, claim_of, fix_seeds, parse, run_code
+from tradeassay.sandbox.syscalls import CONTROL_FD
+
+ORDER_LENGTH: Final = struct.Struct("<I")
+SETUP_FAILED: Final = 70
+_ORDER_FD, _ROWS_FD, _RESULT_FD = 3, 4, 6
+PARK_ABOVE: Final = 100
+"""Descriptors that must survive while low numbers are dealt out live from here on."""
+
+_OPEN_FILES: Final = 64
+_NO_CAPS: Final = Caps(columns=1 << 16, rows=1 << 40, words=1 << 40, total=1 << 40)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the zygote prepared for all its children. Its descriptors are closed before any code runs."""
+
+    machine: str
+    landlock_abi: int
+    readable: tuple[int, ...]
+    allowed: frozenset[str]
+    proc: int
+    base_bytes: int
+    private_root: bool
+    notify: bool
+    parent: int
+
+
+def warm_up() -> None:
+    """Do once, in the zygote, what each child would otherwise do for the first time."""
+    text = "def run(columns):\n    return {'a': columns['close'][columns['no']]}"
+    columns = decode(
+        b"".join(encode({"close": [1.0, 2.0, 3.0], "no": [0, 2, 7], "name": ["a", None, "b"]})), _NO_CAPS
+    )
+    assert isinstance(columns, dict)
+    code, _ = parse(text, frozenset())
+    assert code is not None
+    try:
+        run_code(code, Call(pass_as="columns"), columns, frozenset())
+    except IndexError as error:
+        encode_claim(claim_of(error))
+    if "pandas" in sys.modules:
+        code, _ = parse("def run(frame):\n    return frame['close'].rolling(2).mean().diff() > 0", frozenset())
+        assert code is not None
+        encode(run_code(code, Call(), columns, frozenset()))
+
+
+def main(fds: list[int], stage: Stage) -> NoReturn:
+    """Be the child of one job. ``fds``: order, rows, result, log, control."""
+    control: socket.socket | None = None
+    try:
+        _place_descriptors(fds)
+        control = socket.socket(fileno=CONTROL_FD)
+        order, source = _read_order()
+        rows = mmap.mmap(_ROWS_FD, 0, mmap.MAP_SHARED, mmap.PROT_READ)
+        _raise_walls(order.limits, stage, control, len(rows))
+        columns = decode(memoryview(rows), _NO_CAPS)
+        assert isinstance(columns, dict)
+        fix_seeds(order.seed)
+        _filter_calls(stage, control)
+    except BaseException as error:
+        if control is not None:
+            control.sendmsg([b"E" + f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:4000]])
+        os._exit(SETUP_FAILED)
+    allowed = stage.allowed if order.guard_imports else None
+    code, verdict = parse(source, allowed)
+    control.sendmsg([b"S" + msgspec.json.encode(verdict)])
+    control.close()
+    if code is not None:
+        _run(code, order.call, columns, allowed)
+    os._exit(0)
+
+
+def _place_descriptors(fds: list[int]) -> None:
+    """Put the job's descriptors where the filter and the code expect them; 0 stays /dev/null."""
+    order, rows, result, log, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
+    for source, target in ((order, _ORDER_FD), (rows, _ROWS_FD), (control, CONTROL_FD), (result, _RESULT_FD)):
+        os.dup2(source, target)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+
+
+def _read_order() -> tuple[ChildOrder, str]:
+    content = os.pread(_ORDER_FD, os.fstat(_ORDER_FD).st_size, 0)
+    (length,) = ORDER_LENGTH.unpack_from(content)
+    end = ORDER_LENGTH.size + length
+    order = msgspec.json.decode(content[ORDER_LENGTH.size : end], type=ChildOrder)
+    return order, content[end:].decode("utf-8", "surrogatepass")
+
+
+def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
+    """Everything except the call filter. The host gets this process's memory (to read paths) and scratch
+    folder.
+    """
+    kernel.die_with_parent()
+    if os.getppid() != stage.parent:
+        os._exit(SETUP_FAILED)  # the zygote ended before it could be watched
+    memory = os.open("self/mem", os.O_RDONLY | os.O_CLOEXEC, dir_fd=stage.proc)
+    socket.send_fds(control, [b"M"], [memory])
+    rules = [(descriptor, landlock.READ) for descriptor in stage.readable]
+    if stage.private_root:
+        scratch = enter_scratch(limits.scratch_mb, limits.scratch_files)
+        socket.send_fds(control, [b"D"], [scratch])
+        rules.append((scratch, landlock.READ_WRITE))
+        os.environ.update(HOME=SCRATCH, TMPDIR=SCRATCH)
+    _limit(limits, stage.base_bytes + rows_bytes)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    kernel.drop_capabilities()
+    kernel.die_with_parent()
+    kernel.no_new_privileges()
+    landlock.restrict(stage.landlock_abi, rules)
+    os.closerange(_RESULT_FD + 1, 1 << 20)
+
+
+def _limit(limits: Limits, base_bytes: int) -> None:
+    memory = base_bytes + (limits.memory_mb << 20)
+    exact = {
+        resource.RLIMIT_AS: memory,
+        resource.RLIMIT_DATA: memory,
+        resource.RLIMIT_FSIZE: limits.scratch_mb << 20,
+        resource.RLIMIT_NOFILE: _OPEN_FILES,
+        resource.RLIMIT_NPROC: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_SIGPENDING: 16,
+    }
+    for kind, value in exact.items():
+        resource.setrlimit(kind, (value, value))
+    # The signal at the soft limit tells a time-out from a crash; code that catches it dies a second later.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+
+
+def _filter_calls(stage: Stage, control: socket.socket) -> None:
+    spec = bpf.FilterSpec(
+        machine=stage.machine,
+        pid=os.getpid(),
+        notify=stage.notify,
+        watch_stat=stage.notify and not stage.private_root,
+    )
+    listener = seccomp.install(bpf.build(spec), listener=stage.notify)
+    if stage.notify:
+        socket.send_fds(control, [b"N"], [listener])
+        os.close(listener)
+
+
+def _run(code: CodeType, call: Call, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:
+    """Run the code and send what it returns, or its claim. Nothing from here on is believed."""
+    os.close(_ORDER_FD)
+    os.close(_ROWS_FD)
+    try:
+        returned = run_code(code, call, columns, allowed)
+        try:
+            parts = encode(returned)
+        except (TypeError, ValueError) as error:
+            raise Unreturnable(str(error)) from error
+    except BaseException as error:
+        parts = [encode_claim(claim_of(error))]
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    _send(parts)
+
+
+def _send(parts: list[Any]) -> None:
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(_RESULT_FD, view) :]

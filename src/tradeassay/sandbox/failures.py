@@ -1,0 +1,208 @@
+"""Why a job gave no result. What the host decided and what the child merely claims are different types.
+
+A :data:`HostVerdict` rests on something untrusted code cannot forge: the kernel's exit status, its reports of
+refused calls, a clock, a byte count, or a parser that ran before any of the code did. A :class:`ChildClaim` is
+the child's own word; believing it can only hurt the child.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.sandbox.codec import ClaimKind
+from tradeassay.sandbox.syscalls import Family
+
+Stage = Literal["parse", "run"]
+"""How far a child had come: our parser, or the code itself."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A call the kernel refused and reported, whether or not the code swallowed the error.
+
+    ``detail`` is the path, address family, signal or program asked for, when it can be told. ``count`` adds up
+    repeats.
+    """
+
+    family: Family
+    call: str
+    detail: str = ""
+    count: int = 1
+
+    @property
+    def text(self) -> str:
+        """One line, e.g. ``network: socket(AF_INET, SOCK_STREAM) x3``."""
+        times = f" x{self.count}" if self.count > 1 else ""
+        return f"{self.family}: {self.call}({self.detail}){times}"
+
+
+class SyntaxFault(msgspec.Struct, frozen=True, tag="syntax", kw_only=True):
+    """The source does not compile."""
+
+    message: str
+    line: int | None = None
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"syntax error{f' in line {self.line}' if self.line is not None else ''}: {self.message}"
+
+
+class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_only=True):
+    """The source imports a module that is not on the list."""
+
+    module: str
+    line: int | None = None
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"forbidden import of '{self.module}'{f' in line {self.line}' if self.line is not None else ''}"
+
+
+class CpuTimeout(msgspec.Struct, frozen=True, tag="cpu_timeout", kw_only=True):
+    """The kernel ended it for using more processor time than allowed."""
+
+    limit_s: float
+    used_s: float
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"used {self.used_s:.2f} s of processor time, {self.limit_s:g} s are allowed"
+
+
+class WallTimeout(msgspec.Struct, frozen=True, tag="wall_timeout", kw_only=True):
+    """The host ended it for taking too long by the clock."""
+
+    limit_s: float
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"not done after {self.limit_s:g} s"
+
+
+class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True):
+    """The host ended it for writing or asking too much: its result, its log, refused calls, or file calls."""
+
+    stream: Literal["result", "log", "refused calls", "file calls"]
+    limit: int
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        unit = "bytes" if self.stream in ("result", "log") else "calls"
+        return f"{self.stream}: more than {self.limit} {unit}"
+
+
+class OomKilled(msgspec.Struct, frozen=True, tag="oom_killed", kw_only=True):
+    """The kernel's out-of-memory killer ended it."""
+
+    peak_mb: float
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"killed for want of memory at {self.peak_mb:.0f} MB"
+
+
+class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
+    """It ended by a signal or with an exit code instead of a result. ``stage`` is how far it had come."""
+
+    stage: Stage
+    signal: str | None = None
+    exit_code: int | None = None
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"crashed while it was to {self.stage}: {self.signal or f'exit code {self.exit_code}'}"
+
+
+class _Refused(msgspec.Struct, frozen=True, kw_only=True):
+    attempt: Attempt
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"refused {self.attempt.text}"
+
+
+class NetworkAttempt(_Refused, frozen=True, tag="network_attempt", kw_only=True):
+    """It tried to reach a network or a socket."""
+
+
+class FileAttempt(_Refused, frozen=True, tag="file_attempt", kw_only=True):
+    """It tried to read or change a file that is not its own."""
+
+
+class ProcessAttempt(_Refused, frozen=True, tag="process_attempt", kw_only=True):
+    """It tried to start, signal or inspect a process or thread."""
+
+
+class PrivilegedAttempt(_Refused, frozen=True, tag="privileged_attempt", kw_only=True):
+    """It tried something that only an administrator needs, or a way around its limits."""
+
+
+class BadResult(msgspec.Struct, frozen=True, tag="bad_result", kw_only=True):
+    """What it sent back is missing, malformed or beyond a cap."""
+
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"bad result: {self.reason}"
+
+
+HostVerdict = (
+    SyntaxFault
+    | ForbiddenImport
+    | CpuTimeout
+    | WallTimeout
+    | OutputLimit
+    | OomKilled
+    | Crashed
+    | NetworkAttempt
+    | FileAttempt
+    | ProcessAttempt
+    | PrivilegedAttempt
+    | BadResult
+)
+"""Decided by the host or the kernel."""
+
+
+class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
+    """The child's own account of why it has no result. Nothing checks it.
+
+    ``kind``: it raised (``exception``), ran out of its memory limit (``memory``), missed or was refused a
+    module while running (``import``), has no entry function (``no_entry``), returned something no column can
+    hold (``unreturnable``), or called ``exit``.
+    """
+
+    kind: ClaimKind
+    error: str
+    message: str
+    trace: str = ""
+
+    @property
+    def text(self) -> str:
+        """One line for a report."""
+        return f"the code says: {self.error}: {self.message}"
+
+
+Failure = HostVerdict | ChildClaim
+
+
+def decided_by_host(failure: Failure) -> bool:
+    """Return whether a failure is a finding rather than the child's word."""
+    return not isinstance(failure, ChildClaim)
+
+
+def kind_of(failure: Failure) -> str:
+    """Return the short name under which failures are counted, e.g. ``cpu_timeout`` or ``claimed_exception``."""
+    if isinstance(failure, ChildClaim):
+        return f"claimed_{failure.kind}"
+    return str(failure.__struct_config__.tag)

@@ -1,0 +1,106 @@
+"""A job: untrusted source, the rows it may see, and how much it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.sandbox.codec import Caps
+from tradeassay.sandbox.strategy import Call, Scalar
+from tradeassay.sandbox.syscalls import Family
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one job may use. Beyond any of them the job ends, and the result says which.
+
+    ``cpu_s`` is counted by the kernel in whole seconds. ``memory_mb`` is address space on top of what the
+    preloaded libraries already have. ``scratch_mb``/``scratch_files`` bound the private folder, ``log_kb`` what
+    is printed. ``attempts`` is how many refused calls are recorded before the job is ended, ``file_calls`` how
+    many calls that name a path it may make.
+    """
+
+    cpu_s: int = 10
+    wall_s: float = 20.0
+    memory_mb: int = 1024
+    scratch_mb: int = 16
+    scratch_files: int = 256
+    log_kb: int = 4096
+    result_mb: int = 64
+    rows: int = 5_000_000
+    columns: int = 256
+    attempts: int = 200
+    file_calls: int = 20_000
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) <= 0:
+                raise UserError(f"limit '{name}' must be more than 0", mend="leave it out to take the default")
+
+    def caps(self) -> Caps:
+        """Return the part that bounds the result."""
+        return Caps(columns=self.columns, rows=self.rows, total=self.result_mb << 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One run of one piece of code.
+
+    ``columns`` are the rows it may see and no others: one-dimensional float, int, bool, datetime64 or str
+    arrays. The code's ``entry`` function is called with them, as ``pass_as`` says: ``columns`` (dict of
+    read-only arrays), ``frame`` (one pandas frame, indexed by the column ``time`` if there is one) or
+    ``frames`` (dict of frames, column ``AAPL/close`` goes to frame ``AAPL``), and with ``params`` as keywords.
+    It returns a mapping of columns, a frame, a series or an array: *decisions*, never results.
+
+    ``harness`` names a function ``module:function`` of a preloaded module to be called instead, with the loaded
+    module, the columns and the params. It runs inside the child, so it is no more believed than the code itself.
+
+    ``fail_on`` lists the kinds of refused calls that fail a job even when it went on and returned something.
+    ``guard_imports`` refuses modules that are not on the list (a courtesy to honest code; the kernel is the wall).
+    ``trust`` is ``reference`` only for code that the project itself ships.
+    """
+
+    source: str
+    entry: str = "run"
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Scalar] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    pass_as: Literal["columns", "frame", "frames"] = "frame"
+    harness: str = ""
+    guard_imports: bool = True
+    fail_on: frozenset[Family] = frozenset({"network", "process", "memory", "privileged"})
+    trust: Literal["untrusted", "reference"] = "untrusted"
+
+    def __post_init__(self) -> None:
+        if not self.harness and not self.entry.isidentifier():
+            raise UserError(
+                f"'{self.entry}' is no function name", mend="give the name of a function in the source"
+            )
+        if self.harness and self.harness.count(":") != 1:
+            raise UserError(f"harness '{self.harness}' is not 'module:function'")
+        if not 0 <= self.seed < 2**32:
+            raise UserError(f"seed {self.seed} is outside 0 .. 2**32 - 1")
+
+    @property
+    def call(self) -> Call:
+        """What to call, and how."""
+        return Call(entry=self.entry, params=dict(self.params), pass_as=self.pass_as, harness=self.harness)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the source, under which its result is recorded."""
+        return sha256_bytes(self.source.encode("utf-8", "surrogatepass"))
+
+
+class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child is told about a job, besides source and rows. Goes through sealed memory, past the zygote."""
+
+    call: Call
+    limits: Limits
+    seed: int
+    guard_imports: bool

@@ -1,0 +1,97 @@
+"""The zygote's own world: namespaces, and a root file system that holds libraries and nothing else."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from tradeassay.sandbox import kernel
+from tradeassay.sandbox.roots import DEVICES, LibraryRoots
+
+NOBODY: Final = 65534
+SCRATCH: Final = "/scratch"
+"""Where a child finds its private folder."""
+
+_NEW_ROOT: Final = (
+    "/tmp"  # covered by a tmpfs in our mount namespace only; the machine's own folder is not touched
+)
+_SPACES: Final = (
+    kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWPID
+)
+
+
+def leave_host() -> str | None:
+    """Enter new mount, network, IPC, UTS and PID namespaces (and a user namespace when not root).
+
+    Returns None, or why the machine does not allow it. The next fork is process 1 of the new PID namespace.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    refused = "not tried"
+    if uid == 0:
+        try:
+            kernel.unshare(_SPACES)
+            return None
+        except OSError as error:
+            refused = str(error)
+    try:
+        kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
+    except OSError as error:
+        return f"{refused}; {error}" if uid == 0 else str(error)
+    # Seen from inside, the one user there is nobody; the rights over the new namespaces come with creating them.
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
+    _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+    return None
+
+
+def enter_private_root(roots: LibraryRoots) -> None:
+    """Build a root of read-only binds of ``roots``, a few devices and an empty scratch folder, and move there.
+
+    Raises OSError. Paths keep their names, so that a loaded interpreter finds its libraries where they were.
+    """
+    shown = {path: os.open(path, os.O_PATH) for path in (*roots.readable(), *DEVICES) if os.path.exists(path)}
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=1m,mode=0755")
+    covered = set(roots.covered)
+    # Outer folders first: a cover must be in place before a package is bound inside it.
+    for path in sorted({*shown, *covered}):
+        target = _NEW_ROOT + path
+        if path in covered:
+            kernel.mount("tmpfs", target, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=64k,mode=0755")
+        if path in shown:
+            _bind(shown[path], target, device=path in DEVICES)
+    for path in covered:
+        kernel.make_read_only(_NEW_ROOT + path)
+    os.mkdir(_NEW_ROOT + SCRATCH)
+    for descriptor in shown.values():
+        os.close(descriptor)
+    kernel.enter_root(_NEW_ROOT)
+    kernel.make_read_only("/", allow_devices=True)
+
+
+def enter_scratch(megabytes: int, files: int) -> int:
+    """Give this process its own mount namespace with a bounded, empty folder; returns a descriptor of the
+    folder.
+    """
+    kernel.unshare(kernel.CLONE_NEWNS)
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    options = f"size={megabytes}m,nr_inodes={files},mode=0700,uid={NOBODY},gid={NOBODY}"
+    kernel.mount("tmpfs", SCRATCH, "tmpfs", flags, options)
+    os.chdir(SCRATCH)
+    return os.open(SCRATCH, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _bind(source: int, target: str, *, device: bool) -> None:
+    origin = f"/proc/self/fd/{source}"
+    if os.path.isdir(origin):
+        os.makedirs(target, mode=0o755, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    kernel.mount(origin, target, None, kernel.MS_BIND)
+    kernel.make_read_only(target, allow_devices=device)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)

@@ -1,0 +1,117 @@
+"""A sandbox: one zygote and the jobs it runs. Safe to share between threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox.config import SandboxConfig
+from tradeassay.sandbox.job import Job
+from tradeassay.sandbox.result import JobResult
+from tradeassay.sandbox.supervise import Supervisor, ZygoteLost
+from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
+from tradeassay.sandbox.zygote_process import ZygoteProcess
+
+
+class Sandbox:
+    """Runs untrusted code, one fresh child per job. Starting costs a second or two, a job some milliseconds.
+
+    Raises :class:`SandboxRefused` when this machine cannot hold untrusted code, or not at the level that the
+    config asks for. Close it, or use it as a context manager; a forgotten one is closed with the interpreter.
+    """
+
+    def __init__(self, config: SandboxConfig | None = None) -> None:
+        self.config = config or SandboxConfig()
+        refused = refusal(ask_kernel())
+        if refused is not None:
+            raise refused
+        self._line = _ZygoteLine(self.config)
+        self._end = weakref.finalize(self, self._line.close)
+
+    @property
+    def tier(self) -> Tier:
+        """The walls that jobs run behind."""
+        return self._line.current().tier
+
+    def walls(self) -> Tier:
+        """Return :attr:`tier`; for callers that can only call methods."""
+        return self.tier
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Modules of ``config.preload`` that are not installed here."""
+        return self._line.current().hello.absent
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """Top-level modules that guarded code may import."""
+        return frozenset(self._line.current().hello.modules)
+
+    def run(self, job: Job) -> JobResult:
+        """Run one job in a child of its own and return what came of it.
+
+        A bad job is a result, not an error. Raises UserError for columns that cannot be sent, and SandboxError
+        when the sandbox itself fails: a lost zygote is started again and the job tried once more before that.
+        """
+        zygote = self._line.current()
+        try:
+            return _run_on(zygote, job)
+        except ZygoteLost:
+            return _run_on(self._line.replace(zygote), job)
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        """Run jobs one after the other, in order."""
+        for job in jobs:
+            yield self.run(job)
+
+    def close(self) -> None:
+        """End the zygote and every child of it. May be called twice."""
+        self._end()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _run_on(zygote: ZygoteProcess, job: Job) -> JobResult:
+    with Supervisor(job, zygote.tier, zygote.readable) as supervisor:
+        return supervisor.run(zygote.socket)
+
+
+class _ZygoteLine:
+    """One zygote after another: a lost one is followed by a new one."""
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._zygote: ZygoteProcess | None = ZygoteProcess(config)
+
+    def current(self) -> ZygoteProcess:
+        """Return the zygote to use; raises SandboxError after :meth:`close` or in a forked copy of the host."""
+        zygote = self._zygote
+        if zygote is None:
+            raise SandboxError("the sandbox is closed", mend="open a new one")
+        if os.getpid() != self._owner:
+            raise SandboxError("a sandbox cannot be used in a forked process", mend="open one in each process")
+        return zygote
+
+    def replace(self, lost: ZygoteProcess) -> ZygoteProcess:
+        """Start a successor of ``lost``, unless another thread has done so already."""
+        with self._lock:
+            if self.current() is lost:
+                lost.close()
+                self._zygote = ZygoteProcess(self._config)
+            return self.current()
+
+    def close(self) -> None:
+        """End the line."""
+        with self._lock:
+            zygote, self._zygote = self._zygote, None
+            if zygote is not None:
+                zygote.close()

@@ -1,0 +1,195 @@
+"""Load a piece of strategy code, call it with its columns, and turn what it returns into columns.
+
+Runs in the child for untrusted code and in the host for trusted reference code, so that both mean the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+import importlib
+import linecache
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from types import CodeType, ModuleType
+from typing import Any, Final, Literal
+
+import msgspec
+
+from tradeassay.sandbox.codec import ClaimHead, ClaimKind
+from tradeassay.sandbox.imports import ImportFound, first_forbidden, is_allowed
+
+MODULE: Final = "strategy"
+FILE: Final = "strategy.py"
+_TIME: Final = "time"
+
+Scalar = bool | int | float | str
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """What to call in the loaded code, and in which shape it gets its columns (see :class:`Job`)."""
+
+    entry: str = "run"
+    params: dict[str, Scalar] = {}
+    pass_as: Literal["columns", "frame", "frames"] = "frame"
+    harness: str = ""
+
+
+class Parsed(msgspec.Struct, frozen=True, kw_only=True):
+    """The parser's verdict: nothing (go on), a syntax error, or a module that is not on the list."""
+
+    syntax: str = ""
+    line: int | None = None
+    forbidden: ImportFound | None = None
+
+
+class NoEntry(LookupError):
+    """The code defines no function of the asked name."""
+
+
+class Unreturnable(TypeError):
+    """The code returned something that no column can hold."""
+
+
+_OTHER_CLAIM: Final[ClaimKind] = "exception"
+_CLAIMS: Final[tuple[tuple[type[BaseException], ClaimKind], ...]] = (
+    (MemoryError, "memory"),
+    (ImportError, "import"),
+    (NoEntry, "no_entry"),
+    (Unreturnable, "unreturnable"),
+    (SystemExit, "exit"),
+)
+
+
+def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
+    """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)  # for readable tracebacks
+    try:
+        tree = ast.parse(source, FILE)
+        found = None if allowed is None else first_forbidden(tree, allowed)
+        if found is not None:
+            return None, Parsed(forbidden=found, line=found.line)
+        return compile(tree, FILE, "exec", dont_inherit=True), Parsed()
+    except SyntaxError as error:
+        return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        # A null byte, a lone surrogate, or nesting beyond what the parser can hold.
+        return None, Parsed(syntax=_clean(f"{type(error).__name__}: {error}", 500))
+
+
+def fix_seeds(seed: int) -> None:
+    """Make every source of randomness that Python code normally uses start from ``seed``, the system's own
+    included.
+    """
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    counter = 0
+
+    def drawn(size: int) -> bytes:
+        nonlocal counter
+        counter += 1
+        return hashlib.shake_256(f"{seed}:{counter}".encode()).digest(size)
+
+    os.urandom = drawn
+    random._urandom = drawn  # type: ignore[attr-defined]  # where secrets and numpy's default_rng() draw from
+
+
+def run_code(
+    code: CodeType, call: Call, columns: Mapping[str, Any], allowed: frozenset[str] | None
+) -> dict[str, Any]:
+    """Execute the code and call it; returns named array-likes.
+
+    Raises whatever the code raises, :class:`NoEntry`, or :class:`Unreturnable`.
+    """
+    module = ModuleType(MODULE)
+    names = dict(vars(builtins))
+    if allowed is not None:
+        names["__import__"] = _guarded_import(allowed)
+    module.__dict__["__builtins__"] = names
+    module.__file__ = FILE
+    sys.modules[MODULE] = module  # backtrader looks the module of a strategy class up there
+    exec(code, module.__dict__)
+    if call.harness:
+        where, _, name = call.harness.partition(":")
+        returned = getattr(importlib.import_module(where), name)(module, dict(columns), dict(call.params))
+    else:
+        function = module.__dict__.get(call.entry)
+        if not callable(function):
+            raise NoEntry(f"the code defines no function '{call.entry}'")
+        returned = function(shape(columns, call.pass_as), **call.params)
+    return _columns_of(returned)
+
+
+def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
+    """Return the columns as the code wants them: a dict of arrays, one frame, or a dict of frames."""
+    if pass_as == "columns":
+        return dict(columns)
+    if pass_as == "frame":
+        return _frame(columns)
+    groups: dict[str, dict[str, Any]] = {}
+    for name, values in columns.items():
+        table, _, column = name.rpartition("/")
+        groups.setdefault(table, {})[column] = values
+    return {table: _frame(group) for table, group in groups.items()}
+
+
+def claim_of(error: BaseException) -> ClaimHead:
+    """Return an exception as the claim it is."""
+    kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
+    try:
+        message = str(error)
+        trace = _trace(error)
+    except BaseException:
+        message, trace = "its error cannot be shown", ""
+    return ClaimHead(kind, _clean(type(error).__name__, 200), _clean(message, 4000), _clean(trace[-12000:], 12000))
+
+
+def _trace(error: BaseException) -> str:
+    """Return the traceback from the code's own first line on; the machine's folders are left out of it."""
+    start = error.__traceback__
+    while start is not None and start.tb_frame.f_code.co_filename != FILE:
+        start = start.tb_next
+    text = "".join(traceback.format_exception(type(error), error, start))
+    for folder in (sys.prefix, sys.base_prefix):
+        text = text.replace(folder, "...")
+    return text
+
+
+def _frame(columns: Mapping[str, Any]) -> Any:
+    import pandas as pd
+
+    data = {name: values for name, values in columns.items() if name != _TIME}
+    index = pd.Index(columns[_TIME], name=_TIME) if _TIME in columns else None
+    return pd.DataFrame(data, index=index)
+
+
+def _columns_of(returned: Any) -> dict[str, Any]:
+    if hasattr(returned, "columns") and hasattr(returned, "to_numpy"):
+        return {str(name): returned[name].to_numpy() for name in returned.columns}
+    if hasattr(returned, "to_numpy"):
+        return {"value": returned.to_numpy()}
+    if isinstance(returned, Mapping):
+        return {str(name): values for name, values in returned.items()}
+    if returned is None:
+        raise Unreturnable("the code returned None instead of columns")
+    return {"value": returned}
+
+
+def _guarded_import(allowed: frozenset[str]) -> Callable[..., Any]:
+    real = builtins.__import__
+
+    def guarded(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if level == 0 and not is_allowed(name, allowed):
+            raise ImportError(f"module '{name}' is not on the list of modules a strategy may import")
+        return real(name, globals, locals, fromlist, level)
+
+    return guarded
+
+
+def _clean(text: str, length: int) -> str:
+    return text[:length].encode("utf-8", "replace").decode()

@@ -1,0 +1,249 @@
+"""The host's watch over one child: start it, read its pipes within limits, answer the kernel's reports, see it
+end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import socket
+import time
+from typing import Final
+
+import msgspec
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox.child import ORDER_LENGTH
+from tradeassay.sandbox.codec import encode
+from tradeassay.sandbox.failures import OutputLimit, WallTimeout
+from tradeassay.sandbox.job import ChildOrder, Job
+from tradeassay.sandbox.result import JobResult, Usage
+from tradeassay.sandbox.scratch import collect
+from tradeassay.sandbox.sealed import seal
+from tradeassay.sandbox.strategy import Parsed
+from tradeassay.sandbox.tier import Tier
+from tradeassay.sandbox.verdict import Facts, judge
+from tradeassay.sandbox.watch import Watch
+from tradeassay.sandbox.zygote import Exit
+
+_START_S: Final = 60.0
+_DEATH_S: Final = 30.0
+_CHUNK: Final = 1 << 20
+_PIPE_BYTES: Final = 1 << 20
+
+
+class ZygoteLost(SandboxError):
+    """The zygote ended, or does not answer, while a job was under way. Says nothing about the job."""
+
+
+class Supervisor:
+    """Owns every descriptor of one job; use as a context manager, call :meth:`run` once."""
+
+    def __init__(self, job: Job, tier: Tier, readable: frozenset[str]) -> None:
+        self._job = job
+        self._tier = tier
+        self._watch = Watch(tier.machine, readable, scratch="private root" in tier.walls)
+        self._owned: list[int] = []
+        self._poll = select.poll()
+        self._buffers: dict[int, bytearray] = {}
+        self._open_pipes: set[int] = set()
+        self._result = self._log = self._listener = self._process = self._folder = -1
+        self._control: socket.socket | None = None
+        self._parsed: Parsed | None = None
+        self._exit: Exit | None = None
+        self._stopped: WallTimeout | OutputLimit | None = None
+        self._running_since = self._stopped_at = 0.0
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._exit is None:
+            self._kill()
+        for descriptor in self._owned:
+            os.close(descriptor)
+        if self._control is not None:
+            self._control.close()
+
+    def run(self, zygote: socket.socket) -> JobResult:
+        """Run the job to its end; raises :class:`ZygoteLost`, or SandboxError when the walls could not be
+        raised.
+        """
+        killed_before = _oom_kills()
+        started = time.monotonic()
+        self._send_to(zygote)
+        self._see_through(started)
+        assert self._exit is not None
+        limits = self._job.limits
+        facts = Facts(
+            status=self._exit.status,
+            cpu_s=self._exit.cpu_s,
+            peak_mb=self._exit.peak_mb,
+            cpu_limit_s=limits.cpu_s,
+            caps=limits.caps(),
+            parsed=self._parsed,
+            stopped=self._stopped,
+            out_of_memory=_oom_kills() > killed_before,
+            attempts=self._watch.attempts,
+            fail_on=self._job.fail_on,
+            result=self._buffers[self._result],
+        )
+        outcome = judge(facts)
+        columns = outcome if isinstance(outcome, dict) else None
+        return JobResult(
+            source=self._job.sha256,
+            tier=self._tier,
+            usage=Usage(cpu_s=facts.cpu_s, wall_s=time.monotonic() - started, peak_mb=facts.peak_mb),
+            columns=columns,
+            failure=None if isinstance(outcome, dict) else outcome,
+            attempts=tuple(facts.attempts),
+            log=bytes(self._buffers[self._log]),
+            files=collect(self._folder, limits.scratch_mb << 20) if self._folder >= 0 else {},
+        )
+
+    def _send_to(self, zygote: socket.socket) -> None:
+        """Seal the job, make its pipes, and hand the child's ends to the zygote."""
+        job = self._job
+        source = job.source.encode("utf-8", "surrogatepass")
+        order = msgspec.json.encode(
+            ChildOrder(call=job.call, limits=job.limits, seed=job.seed, guard_imports=job.guard_imports)
+        )
+        rows = encode(job.columns)
+        theirs: list[int] = []
+        try:
+            theirs.append(seal([ORDER_LENGTH.pack(len(order)), order, source], "order"))
+            theirs.append(seal(rows, "rows"))
+            self._result, result = self._pipe()
+            theirs.append(result)
+            self._log, log = self._pipe()
+            theirs.append(log)
+            self._control, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with control:
+                self._poll.register(self._control, select.POLLIN)
+                socket.send_fds(zygote, [b"J"], [*theirs, control.fileno()])
+        except (BrokenPipeError, ConnectionError) as error:
+            raise ZygoteLost(f"the sandbox's zygote is gone: {error}") from error
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+
+    def _pipe(self) -> tuple[int, int]:
+        mine, theirs = os.pipe2(os.O_CLOEXEC)
+        self._owned.append(mine)
+        fcntl.fcntl(mine, fcntl.F_SETFL, os.O_NONBLOCK)
+        try:
+            fcntl.fcntl(mine, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        except OSError:
+            pass  # over the user's quota of pipe memory: smaller pipes only mean more turns
+        self._poll.register(mine, select.POLLIN)
+        self._buffers[mine] = bytearray()
+        self._open_pipes.add(mine)
+        return mine, theirs
+
+    def _see_through(self, started: float) -> None:
+        """Turn the crank until the child is gone and its pipes are empty."""
+        assert self._control is not None
+        control = self._control.fileno()
+        while self._exit is None or self._open_pipes:
+            for descriptor, event in self._poll.poll(self._seconds_left(started) * 1000 + 1):
+                if descriptor == control:
+                    self._take_message()
+                elif descriptor == self._listener:
+                    self._take_report(event)
+                else:
+                    self._take_output(descriptor)
+
+    def _seconds_left(self, started: float) -> float:
+        """Return how long to wait for the next thing to happen; stops the child when its time is up."""
+        now = time.monotonic()
+        if self._stopped is not None:
+            left = self._stopped_at + _DEATH_S - now
+        elif self._process < 0:
+            left = started + _START_S - now
+        else:
+            left = self._running_since + self._job.limits.wall_s - now
+            if left <= 0:
+                self._stop(WallTimeout(limit_s=self._job.limits.wall_s))
+                left = _DEATH_S
+        if left <= 0:
+            raise ZygoteLost("the sandbox's zygote does not answer")
+        return left
+
+    def _take_message(self) -> None:
+        """Read one message of the zygote, or of the child before it runs any code."""
+        assert self._control is not None
+        message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
+        self._owned += fds
+        kind, body = message[:1], message[1:]
+        if kind == b"P":
+            self._process = fds[0]
+            self._running_since = time.monotonic()
+        elif kind == b"M":
+            self._watch.memory = fds[0]
+        elif kind == b"D":
+            self._folder = fds[0]
+        elif kind == b"N":
+            self._listener = fds[0]
+            self._poll.register(self._listener, select.POLLIN)
+        elif kind == b"S":
+            self._parsed = msgspec.json.decode(body, type=Parsed)
+        elif kind == b"X":
+            self._exit = msgspec.json.decode(body, type=Exit)
+            self._poll.unregister(self._control)
+        elif kind == b"E":
+            raise SandboxError(
+                f"the walls around a job could not be raised: {body.decode('utf-8', 'replace')}",
+                mend="run `tradeassay doctor`, or set namespaces=False in SandboxConfig",
+            )
+        else:
+            raise ZygoteLost("the sandbox's zygote ended while a job was under way")
+
+    def _take_report(self, event: int) -> None:
+        if not event & select.POLLIN:
+            self._poll.unregister(self._listener)  # the child is gone
+            return
+        self._watch.answer(self._listener)
+        limits = self._job.limits
+        if self._watch.refused > limits.attempts:
+            self._stop(OutputLimit(stream="refused calls", limit=limits.attempts))
+        elif self._watch.file_calls > limits.file_calls:
+            self._stop(OutputLimit(stream="file calls", limit=limits.file_calls))
+
+    def _take_output(self, descriptor: int) -> None:
+        data = os.read(descriptor, _CHUNK)
+        if not data:
+            self._poll.unregister(descriptor)
+            self._open_pipes.discard(descriptor)
+            return
+        limits = self._job.limits
+        is_result = descriptor == self._result
+        limit = limits.result_mb << 20 if is_result else limits.log_kb << 10
+        buffer = self._buffers[descriptor]
+        if len(buffer) + len(data) > limit:
+            self._stop(OutputLimit(stream="result" if is_result else "log", limit=limit))
+            data = data[: limit - len(buffer)]
+        buffer += data
+
+    def _stop(self, why: WallTimeout | OutputLimit) -> None:
+        """Kill the child; the first reason is kept."""
+        if self._stopped is None:
+            self._stopped, self._stopped_at = why, time.monotonic()
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._process >= 0:
+            try:
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+            except ProcessLookupError:
+                return  # it ended by itself meanwhile
+
+
+def _oom_kills() -> int:
+    """Return how many processes the kernel has killed for want of memory since it booted."""
+    with open("/proc/vmstat", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0

@@ -1,0 +1,94 @@
+"""How strong the walls are on this machine, and the refusal where they are not strong enough.
+
+``strong``: everything. ``standard``: no namespaces, so no private root and no scratch folder, but Landlock,
+seccomp and limits. Without Landlock or seccomp, or on a machine whose calls are unknown, untrusted code is not
+run at all.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox import bpf, landlock, seccomp
+from tradeassay.sandbox.syscalls import machines
+
+Level = Literal["strong", "standard", "trusted-in-process"]
+_CONTAINER = (
+    "run it in a Linux container or virtual machine, e.g. docker run --rm -it python:3.11; "
+    "see docs/howto/run-untrusted-code.md"
+)
+
+
+class SandboxRefused(SandboxError):
+    """This machine cannot hold untrusted code. The message names what is missing, the mend what to do."""
+
+
+class Tier(msgspec.Struct, frozen=True, kw_only=True):
+    """The walls a job ran behind. Part of every result.
+
+    ``missing`` names each wall that the machine did not give, and what follows from it.
+    """
+
+    level: Level
+    walls: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    landlock_abi: int = 0
+    machine: str = ""
+    kernel: str = ""
+
+
+IN_PROCESS = Tier(level="trusted-in-process", missing=("every wall: the code ran inside the host's own process",))
+
+
+class Kernel(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be asked of the machine without starting anything."""
+
+    system: str
+    machine: str
+    release: str
+    landlock_abi: int
+    seccomp_filter: bool
+    seccomp_notify: bool
+
+
+def ask_kernel() -> Kernel:
+    """Return what this machine offers. Works, with little to report, on every operating system."""
+    machine = platform.machine()
+    system = sys.platform
+    known = system == "linux" and machine in machines()
+    return Kernel(
+        system=system,
+        machine=machine,
+        release=platform.release(),
+        landlock_abi=landlock.abi() if known else 0,
+        seccomp_filter=known and seccomp.has_action(bpf.RET_ERRNO),
+        seccomp_notify=known and seccomp.has_action(bpf.RET_NOTIFY),
+    )
+
+
+def refusal(kernel: Kernel) -> SandboxRefused | None:
+    """Return why untrusted code must not run here, or None when it may."""
+    if kernel.system != "linux":
+        name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
+        return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", mend=_CONTAINER)
+    if kernel.machine not in machines():
+        return SandboxRefused(
+            f"the system calls of {kernel.machine} are not known to the sandbox",
+            mend=f"use one of {', '.join(machines())}",
+        )
+    if kernel.landlock_abi < 1:
+        return SandboxRefused(
+            f"kernel {kernel.release} has no Landlock, so files could not be held shut",
+            mend="use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER,
+        )
+    if not kernel.seccomp_filter:
+        return SandboxRefused(
+            f"kernel {kernel.release} has no seccomp filters, so system calls could not be refused",
+            mend="use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER,
+        )
+    return None

@@ -1,0 +1,165 @@
+"""The host's side of the call filter: what a waiting call was after, whether it may go on, and the record of it.
+
+A refusal here is always safe. Letting a call go on decides nothing: Landlock, the private root and the limits
+still stand behind it. A child has one thread and shares no writable memory, so the path that is read is the
+path that is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import socket
+from typing import Final
+
+from tradeassay.sandbox import seccomp
+from tradeassay.sandbox.failures import Attempt
+from tradeassay.sandbox.namespaces import SCRATCH
+from tradeassay.sandbox.seccomp import Notice
+from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
+
+_MAX_PATH: Final = 4096
+_MAX_KINDS: Final = 64
+_AT_FDCWD: Final = 0xFFFFFF9C
+_WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_CLONE_THREAD: Final = 0x10000
+
+_RELATIVE_TO_DESCRIPTOR: Final = frozenset(
+    "openat mkdirat unlinkat renameat renameat2 readlinkat newfstatat statx faccessat faccessat2".split()
+)
+_SECOND_PATH: Final[dict[str, int]] = {"rename": 1, "renameat": 3, "renameat2": 3}
+_CHANGES: Final = WATCHED - {"open", "openat", "chdir", "readlink", "readlinkat"}
+
+UNREMARKABLE: Final[frozenset[str]] = frozenset(
+    {"/etc/localtime", "/etc/ld.so.cache", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible"}
+)
+"""Files that libc asks for by itself. Refused like everything else, but no attempt of the code's."""
+
+
+class Watch:
+    """Answers one child's reports and keeps the record."""
+
+    def __init__(self, machine: str, readable: frozenset[str], *, scratch: bool) -> None:
+        self._machine = machine
+        self._readable = readable
+        self._home = SCRATCH if scratch else "/"
+        self._seen: dict[tuple[str, str], Attempt] = {}
+        self.memory: int | None = None
+        self.refused = 0
+        self.file_calls = 0
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The refused calls in the order of their first try, repeats added up."""
+        return tuple(self._seen.values())
+
+    def answer(self, listener: int) -> None:
+        """Take one report, decide it, record it."""
+        notice = seccomp.receive(listener)
+        if notice is None:
+            return
+        name = name_of(self._machine, notice.nr)
+        if name in WATCHED or name in STAT:
+            self._answer_path(listener, notice, name)
+            return
+        self._record(name, self._detail(name, notice))
+        seccomp.refuse(listener, notice, errno.EAGAIN if name == "clone" else errno.EPERM)
+
+    def _answer_path(self, listener: int, notice: Notice, name: str) -> None:
+        self.file_calls += 1
+        writes = name in _CHANGES or (name in ("open", "openat") and bool(_flags(name, notice) & _WRITES))
+        paths = [self._path(notice, 1 if name in _RELATIVE_TO_DESCRIPTOR else 0)]
+        if name in _SECOND_PATH:
+            paths.append(self._path(notice, _SECOND_PATH[name]))
+        outside = next((path for path in paths if not self._inside(path, writes=writes)), None)
+        if outside is None:
+            seccomp.let_go_on(listener, notice)
+            return
+        if name not in STAT and outside not in UNREMARKABLE:
+            self._record(name, f"{'write' if writes else 'read'} {outside}")
+        seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
+
+    def _path(self, notice: Notice, position: int) -> str:
+        """Return the path of an argument; one relative to the scratch folder comes back as an absolute one.
+
+        A path relative to a descriptor stays relative: such a descriptor was opened under these same rules.
+        """
+        path = self._text(notice.arguments[position])
+        if path.startswith("/"):
+            return posixpath.normpath(path)
+        relative_to_cwd = position == 0 or notice.arguments[position - 1] & 0xFFFFFFFF == _AT_FDCWD
+        if relative_to_cwd and path:
+            return posixpath.normpath(posixpath.join(self._home, path))
+        return path
+
+    def _inside(self, path: str, *, writes: bool) -> bool:
+        if not path.startswith("/"):
+            return ".." not in path.split("/")
+        if path == SCRATCH or path.startswith(SCRATCH + "/"):
+            return True
+        if writes:
+            return path == "/dev/null"
+        while path != "/":
+            if path in self._readable:
+                return True
+            path = posixpath.dirname(path)
+        return False
+
+    def _detail(self, name: str, notice: Notice) -> str:
+        first, second, third = notice.arguments[:3]
+        if name in ("socket", "socketpair"):
+            return f"{_family(first)}, {_kind(second)}"
+        if name in ("execve", "memfd_create", "truncate", "chmod", "symlink", "link", "mknod", "chown", "lchown"):
+            return self._text(first)
+        if name in ("fchmodat", "fchownat", "linkat", "execveat", "symlinkat", "utimensat", "mknodat"):
+            return self._text(first if name == "symlinkat" else second)
+        if name in ("kill", "tkill"):
+            return f"pid {_signed(first)}, signal {second}"
+        if name == "tgkill":
+            return f"pid {_signed(first)}, signal {third}"
+        if name == "clone":
+            return "a thread" if first & _CLONE_THREAD else "a process"
+        return ""
+
+    def _text(self, address: int) -> str:
+        """Return the text at an address of the child, '' when it cannot be read."""
+        if self.memory is None or address == 0:
+            return ""
+        try:
+            raw = os.pread(self.memory, _MAX_PATH, address)
+        except (OSError, OverflowError):
+            return ""
+        return raw.partition(b"\0")[0].decode("utf-8", "replace")
+
+    def _record(self, name: str, detail: str) -> None:
+        self.refused += 1
+        detail = detail[:200]
+        known = self._seen.get((name, detail))
+        if known is None and len(self._seen) >= _MAX_KINDS:
+            return
+        count = known.count + 1 if known else 1
+        self._seen[name, detail] = Attempt(family=family_of(name), call=name, detail=detail, count=count)
+
+
+def _flags(name: str, notice: Notice) -> int:
+    return notice.arguments[2 if name == "openat" else 1]
+
+
+def _signed(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def _family(value: int) -> str:
+    try:
+        return socket.AddressFamily(value).name
+    except ValueError:
+        return f"family {value}"
+
+
+def _kind(value: int) -> str:
+    try:
+        return socket.SocketKind(value & 0xF).name
+    except ValueError:
+        return f"kind {value & 0xF}"

@@ -1,0 +1,260 @@
+"""The zygote: a clean process that has loaded the libraries, and forks one child per job. It runs no strategy
+code.
+
+It never sees a job either: source, rows and orders travel past it in sealed memory that only the child maps, so
+that what one child could read in its inherited memory tells nothing about another.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import importlib.util
+import os
+import platform
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from typing import Final
+
+import msgspec
+
+from tradeassay.sandbox import bpf, child, kernel, landlock, seccomp
+from tradeassay.sandbox.config import SandboxConfig
+from tradeassay.sandbox.imports import allowed_modules
+from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, enter_private_root, leave_host
+from tradeassay.sandbox.roots import DEVICES, LibraryRoots, find_roots, module_names
+from tradeassay.sandbox.tier import Tier
+
+FDS_PER_JOB: Final = 5
+"""Order, rows, result, log, control: in this order."""
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True):
+    """The zygote's first message: ready, behind which walls, and what a child may read; or why not."""
+
+    tier: Tier | None = None
+    readable: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    error: str = ""
+
+
+class Exit(msgspec.Struct, frozen=True, kw_only=True):
+    """How a child ended, as the kernel tells it."""
+
+    status: int
+    cpu_s: float
+    peak_mb: float
+
+
+def main(descriptor: int) -> None:
+    """Serve the host at the other end of ``descriptor`` until it hangs up. Never returns."""
+    host = socket.socket(fileno=descriptor)
+    try:
+        config = msgspec.json.decode(host.recv(1 << 16), type=SandboxConfig)
+        stage, hello = _prepare(config, host)
+    except BaseException:
+        host.send(msgspec.json.encode(Hello(error=traceback.format_exc()[-4000:])))
+        os._exit(1)
+    host.send(msgspec.json.encode(hello))
+    _serve(host, stage)
+
+
+def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, Hello]:
+    _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
+    refused = leave_host() if config.namespaces else "switched off"
+    if refused is None:
+        _become_first_process(host)
+    proc = _open_high("/proc")
+    absent = _load(config)
+    child.warm_up()
+    _assert_one_thread()
+    roots = find_roots()
+    missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
+    private = refused is None and _try_private_root(roots, missing)
+    readable = roots.readable() if private else roots.readable_one_by_one()
+    size = _virtual_bytes(proc)
+    notify = _listener_possible()
+    if not notify:
+        missing.append("seccomp notification: refused calls are not recorded")
+    stage = child.Stage(
+        machine=platform.machine(),
+        landlock_abi=landlock.abi(),
+        readable=tuple(_open_high(path) for path in (*readable, *DEVICES) if os.path.exists(path)),
+        allowed=allowed_modules(module_names(roots.packages)),
+        proc=proc,
+        base_bytes=size,
+        private_root=private,
+        notify=notify,
+        parent=os.getpid(),
+    )
+    gc.collect()
+    gc.freeze()
+    tier = _tier(stage, missing, namespaces=refused is None)
+    hello = Hello(tier=tier, readable=(*readable, *DEVICES), modules=tuple(sorted(stage.allowed)), absent=absent)
+    return stage, hello
+
+
+def _become_first_process(host: socket.socket) -> None:
+    """Fork into the new PID namespace. The outer process only waits, and ends as the inner one does."""
+    inner = os.fork()
+    if inner:
+        host.close()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _, status = os.waitpid(inner, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.die_with_parent()
+
+
+def _load(config: SandboxConfig) -> tuple[str, ...]:
+    """Import the libraries; returns the names that are not installed."""
+    for name in config.hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # the documented way to make an import fail
+    absent = []
+    settings = tempfile.mkdtemp(prefix="zygote-")  # matplotlib writes a font list while it is imported
+    os.environ["MPLCONFIGDIR"] = settings
+    try:
+        for name in (*config.preload, *config.harnesses):
+            if name in config.preload and importlib.util.find_spec(name.partition(".")[0]) is None:
+                absent.append(name)
+            else:
+                importlib.import_module(name)
+    finally:
+        shutil.rmtree(settings, ignore_errors=True)
+        os.environ["MPLCONFIGDIR"] = SCRATCH
+    return tuple(absent)
+
+
+def _open_high(path: str) -> int:
+    """Open a path, out of the way of the low numbers that a child deals out."""
+    low = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, child.PARK_ABOVE)
+    os.close(low)
+    return high
+
+
+def _assert_one_thread() -> None:
+    """Raise RuntimeError unless this is the only thread; a timer that was cancelled gets a moment to end."""
+    until = time.monotonic() + 2.0
+    while (count := len(os.listdir("/proc/self/task"))) != 1:
+        if time.monotonic() > until:
+            raise RuntimeError(
+                f"the zygote has {count} threads and cannot fork safely; a preloaded module started them"
+            )
+        time.sleep(0.01)
+
+
+def _try_private_root(roots: LibraryRoots, missing: list[str]) -> bool:
+    try:
+        enter_private_root(roots)
+    except OSError as error:
+        missing.append(f"a private file system ({error}): no scratch folder")
+        return False
+    return True
+
+
+def _virtual_bytes(proc: int) -> int:
+    descriptor = os.open("self/statm", os.O_RDONLY, dir_fd=proc)
+    pages = int(os.read(descriptor, 256).split()[0])
+    os.close(descriptor)
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _listener_possible() -> bool:
+    """Find out in a throw-away child: only one listener may exist along a line of processes."""
+    if not seccomp.has_action(bpf.RET_NOTIFY):
+        return False
+    probe = os.fork()
+    if probe == 0:
+        try:
+            kernel.no_new_privileges()
+            always_allow = b"\x06\x00\x00\x00" + bpf.RET_ALLOW.to_bytes(4, "little")
+            seccomp.install(always_allow, listener=True)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(probe, 0)[1] == 0
+
+
+def _tier(stage: child.Stage, missing: list[str], *, namespaces: bool) -> Tier:
+    walls = ["landlock", "seccomp", "rlimits", "no capabilities", "empty environment"]
+    if stage.notify:
+        walls.append("seccomp notification")
+    if namespaces:
+        walls.append("namespaces")
+    if stage.private_root:
+        walls.append("private root")
+    if os.geteuid() in (0, NOBODY):
+        walls.append("user nobody")
+    else:
+        missing.append("a user of its own: the code runs under the caller's id")
+    strong = stage.notify and namespaces and stage.private_root
+    return Tier(
+        level="strong" if strong else "standard",
+        walls=tuple(walls),
+        missing=tuple(missing),
+        landlock_abi=stage.landlock_abi,
+        machine=stage.machine,
+        kernel=platform.release(),
+    )
+
+
+def _serve(host: socket.socket, stage: child.Stage) -> None:
+    """Fork on request, report how children ended; leave when the host hangs up."""
+    poll = select.poll()
+    poll.register(host, select.POLLIN)
+    living: dict[int, tuple[int, socket.socket]] = {}
+    while True:
+        for descriptor, _ in poll.poll():
+            if descriptor == host.fileno():
+                message, fds, _, _ = socket.recv_fds(host, 16, FDS_PER_JOB, socket.MSG_CMSG_CLOEXEC)
+                if not message:
+                    os._exit(0)
+                started = _fork(fds, stage)
+                living[started[0]] = started[1:]
+                poll.register(started[0], select.POLLIN)
+            else:
+                poll.unregister(descriptor)
+                _report_exit(descriptor, *living.pop(descriptor))
+
+
+def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
+    """Start the child of one job; returns its pidfd, its pid and the control socket."""
+    pid = os.fork()
+    if pid == 0:
+        child.main(fds, stage)
+    control = socket.socket(fileno=fds[-1])
+    for descriptor in fds[:-1]:
+        os.close(descriptor)
+    handle = os.pidfd_open(pid)
+    try:
+        socket.send_fds(control, [b"P"], [handle])
+    except OSError:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)  # the host gave up already
+    return handle, pid, control
+
+
+def _report_exit(handle: int, pid: int, control: socket.socket) -> None:
+    os.close(handle)
+    _, status, used = os.wait4(pid, 0)
+    report = Exit(status=status, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
+    try:
+        control.send(b"X" + msgspec.json.encode(report))
+    except OSError:
+        pass  # the host gave up on this job
+    control.close()
+
+
+def _write_quietly(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+    except OSError:
+        return

@@ -1,0 +1,112 @@
+"""The host's handle on a zygote process: start it, learn its walls, end it."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox.config import ENVIRONMENT, SandboxConfig
+from tradeassay.sandbox.tier import SandboxRefused, Tier
+from tradeassay.sandbox.zygote import Hello
+
+_START: Final = (
+    "import sys; sys.path.append(sys.argv[1]); from tradeassay.sandbox.zygote import main; main(int(sys.argv[2]))"
+)
+_PACKAGE_PARENT: Final = str(Path(__file__).resolve().parents[2])
+_STOP_S: Final = 5.0
+_HELLO_BYTES: Final = 1 << 18
+
+
+class ZygoteProcess:
+    """A running zygote. Raises SandboxError when it does not come up, SandboxRefused when its walls are too
+    weak.
+    """
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._owner = os.getpid()
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, tempfile.TemporaryFile() as complaints:
+            # A new session keeps the terminal's Ctrl-C from reaching it; it ends when our end of the socket
+            # closes.
+            self._process = subprocess.Popen(
+                [sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())],
+                env=ENVIRONMENT,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            theirs.close()
+            try:
+                self.hello = self._greet(config)
+            except BaseException as error:
+                self.close()
+                complaints.seek(0)
+                words = complaints.read()[-2000:].decode("utf-8", "replace").strip()
+                if isinstance(error, SandboxError) and words:
+                    raise type(error)(f"{error.message}: {words}", mend=error.mend) from None
+                raise
+        self.readable = frozenset(self.hello.readable)
+
+    @property
+    def tier(self) -> Tier:
+        """The walls that its children run behind."""
+        assert self.hello.tier is not None
+        return self.hello.tier
+
+    @property
+    def pid(self) -> int:
+        """The process id of the outermost process, as the host sees it."""
+        return self._process.pid
+
+    def alive(self) -> bool:
+        """Return whether it still runs."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """Hang up, and wait until it and all its children are gone. In a forked copy of the host: only hang up."""
+        self.socket.close()
+        if os.getpid() != self._owner:
+            return
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _greet(self, config: SandboxConfig) -> Hello:
+        try:
+            self.socket.send(msgspec.json.encode(config))
+        except OSError:
+            raise SandboxError("the sandbox's zygote did not start") from None
+        waiting = select.poll()
+        waiting.register(self.socket, select.POLLIN)
+        if not waiting.poll(config.start_s * 1000):
+            raise SandboxError(
+                f"the sandbox's zygote was not ready after {config.start_s:g} s",
+                mend="raise SandboxConfig.start_s",
+            )
+        message = self.socket.recv(_HELLO_BYTES)
+        if not message:
+            raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
+        hello = msgspec.json.decode(message, type=Hello)
+        if hello.tier is None:
+            raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
+        if config.require == "strong" and hello.tier.level != "strong":
+            raise SandboxRefused(
+                f"strong isolation was asked for, and this machine lacks {'; '.join(hello.tier.missing)}",
+                mend="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
+                "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
+            )
+        return hello
