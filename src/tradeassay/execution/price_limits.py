@@ -15,6 +15,10 @@ AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it: 10.95 / 10 - 1 is a hair below 0.095."""
 
 
+# Looking a member up on an enum class is slow, and this is asked for every order.
+_MAIN, _CHINEXT, _STAR, _NONE = Board.MAIN, Board.CHINEXT, Board.STAR, Board.NONE
+
+
 class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Daily price limits per board, as fractions of the previous close; None = the board has none.
 
@@ -35,13 +39,13 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     def threshold(self, board: Board) -> float | None:
         """Return the change at which a board's names stop trading, or None."""
-        if board is Board.MAIN:
+        if board is _MAIN:
             limit = self.main
-        elif board is Board.NONE:
+        elif board is _NONE:
             limit = self.none
-        elif board is Board.CHINEXT:
+        elif board is _CHINEXT:
             limit = self.chinext
-        elif board is Board.STAR:
+        elif board is _STAR:
             limit = self.star
         else:
             limit = self.bse

@@ -62,12 +62,17 @@ class Session:
     def exposure(self) -> tuple[float, float]:
         """Return (equity, gross exposure) of the account now, at reference prices."""
         account, instruments, columns = self.account, self.bars.instruments, self.columns
+        reference, trading = self.reference, self.trading
         equity = account.cash
         gross = 0.0
         for symbol in account.held():
-            instrument = instruments[columns[symbol]]
+            column = columns[symbol]
+            instrument = instruments[column]
             quantity = account.quantity(symbol)
-            value = quantity * self.price_of(symbol) * instrument.multiplier
+            price: float = reference[column]
+            if not (trading[column] and price > 0.0):
+                price = account.mark(symbol)
+            value = quantity * price * instrument.multiplier
             gross += abs(value)
             if instrument.kind == "future":
                 # Only the unsettled part of a futures position is the account's own money.
