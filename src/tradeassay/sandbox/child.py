@@ -43,7 +43,7 @@ class Stage:
 
     machine: str
     landlock_abi: int
-    readable: tuple[int, ...]
+    rules: tuple[tuple[int, int], ...]
     allowed: frozenset[str]
     proc: int
     base_bytes: int
@@ -123,7 +123,7 @@ def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_byte
         os._exit(SETUP_FAILED)  # the zygote ended before it could be watched
     memory = os.open("self/mem", os.O_RDONLY | os.O_CLOEXEC, dir_fd=stage.proc)
     socket.send_fds(control, [b"M"], [memory])
-    rules = [(descriptor, landlock.READ) for descriptor in stage.readable]
+    rules = list(stage.rules)
     if stage.private_root:
         scratch = enter_scratch(limits.scratch_mb, limits.scratch_files)
         socket.send_fds(control, [b"D"], [scratch])

@@ -15,6 +15,14 @@ PRELOAD: Final = (
     "talib",
     "matplotlib.pyplot",
     "backtrader",
+    "calendar",
+    "csv",
+    "decimal",
+    "fractions",
+    "graphlib",
+    "statistics",
+    "uuid",
+    "zoneinfo",
 )
 """Imported once by the zygote, when installed; a job pays nothing for them."""
 

@@ -13,7 +13,8 @@ DENIED_STDLIB: Final[frozenset[str]] = frozenset(
     # What they are for is refused by the kernel anyway, so that an import is better answered at once.
     "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib nntplib telnetlib "
     "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty tty termios "
-    "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal dbm sqlite3 tkinter "
+    "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal "
+    "dbm sqlite3 tkinter "
     "turtle idlelib ensurepip venv pdb cProfile faulthandler tracemalloc syslog crypt grp pwd spwd posix".split()
 )
 

@@ -79,7 +79,7 @@ class Sandbox:
 
 
 def _run_on(zygote: ZygoteProcess, job: Job) -> JobResult:
-    with Supervisor(job, zygote.tier, zygote.readable) as supervisor:
+    with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         return supervisor.run(zygote.socket)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.core.errors import SandboxError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
 from tradeassay.sandbox.failures import OutputLimit, WallTimeout
@@ -25,7 +25,7 @@ from tradeassay.sandbox.sealed import seal
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.tier import Tier
 from tradeassay.sandbox.verdict import Facts, judge
-from tradeassay.sandbox.watch import Watch
+from tradeassay.sandbox.watch import Reach, Watch
 from tradeassay.sandbox.zygote import Exit
 
 _START_S: Final = 60.0
@@ -41,10 +41,10 @@ class ZygoteLost(SandboxError):
 class Supervisor:
     """Owns every descriptor of one job; use as a context manager, call :meth:`run` once."""
 
-    def __init__(self, job: Job, tier: Tier, readable: frozenset[str]) -> None:
+    def __init__(self, job: Job, tier: Tier, reach: Reach) -> None:
         self._job = job
         self._tier = tier
-        self._watch = Watch(tier.machine, readable, scratch="private root" in tier.walls)
+        self._watch = Watch(tier.machine, reach)
         self._owned: list[int] = []
         self._poll = select.poll()
         self._buffers: dict[int, bytearray] = {}
@@ -110,7 +110,10 @@ class Supervisor:
         order = msgspec.json.encode(
             ChildOrder(call=job.call, limits=job.limits, seed=job.seed, guard_imports=job.guard_imports)
         )
-        rows = encode(job.columns)
+        try:
+            rows = encode(job.columns)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"these columns cannot be given to a job: {error}") from error
         theirs: list[int] = []
         try:
             theirs.append(seal([ORDER_LENGTH.pack(len(order)), order, source], "order"))

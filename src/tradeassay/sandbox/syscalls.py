@@ -18,7 +18,7 @@ Family = Literal["network", "process", "file", "memory", "privileged", "other"]
 ALLOWED: Final[frozenset[str]] = frozenset(
     # Memory and the interpreter's own life.
     "brk mmap munmap mprotect mremap madvise msync exit exit_group futex set_robust_list set_tid_address "
-    "restart_syscall membarrier getrandom sched_yield sched_getaffinity getcpu "
+    "restart_syscall getrandom sched_yield sched_getaffinity getcpu "
     # Descriptors it already has.
     "read write readv writev pread64 pwrite64 preadv pwritev close close_range lseek dup dup2 dup3 pipe pipe2 "
     "poll ppoll select pselect6 sendfile copy_file_range ftruncate fallocate fsync fdatasync flock fadvise64 "
@@ -69,7 +69,8 @@ _FAMILIES: Final[dict[Family, str]] = {
     "network": "socket socketpair connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg "
     "sendmmsg recvmmsg shutdown getsockname getpeername setsockopt getsockopt",
     "process": "clone clone3 fork vfork execve execveat kill tkill tgkill ptrace "
-    "process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_open pidfd_send_signal pidfd_getfd kcmp rt_sigqueueinfo "
+    "process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_open "
+    "pidfd_send_signal pidfd_getfd kcmp rt_sigqueueinfo "
     "rt_tgsigqueueinfo setpgid setsid setpriority sched_setaffinity sched_setscheduler sched_setparam "
     "sched_setattr ioprio_set",
     "file": "open openat openat2 creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 chdir "
@@ -81,7 +82,8 @@ _FAMILIES: Final[dict[Family, str]] = {
     "memory": "memfd_create memfd_secret shmget shmat shmctl shmdt mlock mlock2 mlockall mq_open mq_unlink semget "
     "semop semctl semtimedop msgget msgsnd msgrcv msgctl remap_file_pages vmsplice",
     "privileged": "mount umount2 pivot_root chroot unshare setns setuid setgid setreuid setregid "
-    "setresuid setresgid setgroups setfsuid setfsgid capset prctl prlimit64 setrlimit personality seccomp bpf perf_event_open "
+    "setresuid setresgid setgroups setfsuid setfsgid capset prctl prlimit64 setrlimit personality "
+    "seccomp bpf perf_event_open "
     "userfaultfd keyctl add_key request_key io_uring_setup io_uring_enter io_uring_register init_module "
     "finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl quotactl_fd "
     "settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname iopl ioperm modify_ldt "

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
-from tradeassay.sandbox.failures import BadResult, ChildClaim, Failure, SyntaxFault
+from tradeassay.sandbox.codec import CodecError, decode, encode
+from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult, Usage
 from tradeassay.sandbox.strategy import Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.tier import IN_PROCESS, Tier
+from tradeassay.sandbox.verdict import claim
 
 
 class TrustedCodeInProcess:
@@ -85,17 +86,13 @@ def _outcome(job: Job) -> dict[str, Any] | Failure:
         except (TypeError, ValueError) as error:
             raise Unreturnable(str(error)) from error
     except Exception as error:
-        return _claim(claim_of(error))
+        return claim(claim_of(error))
     try:
         decoded = decode(message, job.limits.caps())
     except CodecError as error:
         return BadResult(reason=str(error))
     assert isinstance(decoded, dict)
     return decoded
-
-
-def _claim(head: ClaimHead) -> ChildClaim:
-    return ChildClaim(kind=head.kind, error=head.error, message=head.message, trace=head.trace)
 
 
 @contextlib.contextmanager

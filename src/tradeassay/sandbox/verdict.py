@@ -32,6 +32,7 @@ from tradeassay.sandbox.failures import (
     SyntaxFault,
     WallTimeout,
 )
+from tradeassay.sandbox.plain_text import plain_line, plain_lines
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.syscalls import Family
 
@@ -74,7 +75,17 @@ def judge(facts: Facts) -> dict[str, Array] | Failure:
     # A refused call together with the child's own word that permission was missing is a finding, not a claim.
     if facts.attempts and message.error in _REFUSAL_ERRORS:
         return attempt_verdict(facts.attempts[-1])
-    return ChildClaim(kind=message.kind, error=message.error, message=message.message, trace=message.trace)
+    return claim(message)
+
+
+def claim(head: ClaimHead) -> ChildClaim:
+    """Return a child's words, fit to be shown."""
+    return ChildClaim(
+        kind=head.kind,
+        error=plain_line(head.error, 200),
+        message=plain_lines(head.message, 4000),
+        trace=plain_lines(head.trace, 16000),
+    )
 
 
 def attempt_verdict(attempt: Attempt) -> HostVerdict:
@@ -92,9 +103,10 @@ def _how_it_ended(facts: Facts) -> HostVerdict | None:
     """Return the verdict that needs no look at the result, or None when the child ended in good order."""
     if facts.parsed is not None:
         if facts.parsed.forbidden is not None:
-            return ForbiddenImport(module=facts.parsed.forbidden.module, line=facts.parsed.forbidden.line)
+            found = facts.parsed.forbidden
+            return ForbiddenImport(module=plain_line(found.module, 200), line=found.line)
         if facts.parsed.syntax:
-            return SyntaxFault(message=facts.parsed.syntax, line=facts.parsed.line)
+            return SyntaxFault(message=plain_line(facts.parsed.syntax, 500), line=facts.parsed.line)
     if facts.stopped is not None:
         return facts.stopped
     stage: Stage = "parse" if facts.parsed is None else "run"

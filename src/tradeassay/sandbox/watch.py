@@ -10,12 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import re
 import socket
 from typing import Final
+
+import msgspec
 
 from tradeassay.sandbox import seccomp
 from tradeassay.sandbox.failures import Attempt
 from tradeassay.sandbox.namespaces import SCRATCH
+from tradeassay.sandbox.plain_text import plain_line
 from tradeassay.sandbox.seccomp import Notice
 from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
 
@@ -36,14 +40,27 @@ UNREMARKABLE: Final[frozenset[str]] = frozenset(
 )
 """Files that libc asks for by itself. Refused like everything else, but no attempt of the code's."""
 
+_SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """Which paths a child can reach: folders ``readable`` in depth, ``listable`` by themselves, its ``home``.
+
+    ``searched`` are folders that the importer looks into by itself: shut, but no attempt of the code's.
+    """
+
+    readable: frozenset[str]
+    listable: frozenset[str] = frozenset()
+    searched: frozenset[str] = frozenset()
+    home: str = SCRATCH
+
 
 class Watch:
     """Answers one child's reports and keeps the record."""
 
-    def __init__(self, machine: str, readable: frozenset[str], *, scratch: bool) -> None:
+    def __init__(self, machine: str, reach: Reach) -> None:
         self._machine = machine
-        self._readable = readable
-        self._home = SCRATCH if scratch else "/"
+        self._reach = reach
         self._seen: dict[tuple[str, str], Attempt] = {}
         self.memory: int | None = None
         self.refused = 0
@@ -76,7 +93,7 @@ class Watch:
         if outside is None:
             seccomp.let_go_on(listener, notice)
             return
-        if name not in STAT and outside not in UNREMARKABLE:
+        if name not in STAT and not (not writes and self._unremarkable(outside)):
             self._record(name, f"{'write' if writes else 'read'} {outside}")
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
@@ -90,7 +107,7 @@ class Watch:
             return posixpath.normpath(path)
         relative_to_cwd = position == 0 or notice.arguments[position - 1] & 0xFFFFFFFF == _AT_FDCWD
         if relative_to_cwd and path:
-            return posixpath.normpath(posixpath.join(self._home, path))
+            return posixpath.normpath(posixpath.join(self._reach.home, path))
         return path
 
     def _inside(self, path: str, *, writes: bool) -> bool:
@@ -100,11 +117,17 @@ class Watch:
             return True
         if writes:
             return path == "/dev/null"
+        if path in self._reach.listable:
+            return True
         while path != "/":
-            if path in self._readable:
+            if path in self._reach.readable:
                 return True
             path = posixpath.dirname(path)
         return False
+
+    def _unremarkable(self, path: str) -> bool:
+        """Return whether libc or the importer reads this by itself; refused all the same."""
+        return path in UNREMARKABLE or path in self._reach.searched or _SHARED_LIBRARY.search(path) is not None
 
     def _detail(self, name: str, notice: Notice) -> str:
         first, second, third = notice.arguments[:3]
@@ -134,7 +157,7 @@ class Watch:
 
     def _record(self, name: str, detail: str) -> None:
         self.refused += 1
-        detail = detail[:200]
+        detail = plain_line(detail, 200)
         known = self._seen.get((name, detail))
         if known is None and len(self._seen) >= _MAX_KINDS:
             return

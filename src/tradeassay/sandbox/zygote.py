@@ -37,10 +37,15 @@ FDS_PER_JOB: Final = 5
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """The zygote's first message: ready, behind which walls, and what a child may read; or why not."""
+    """The zygote's first message: ready, behind which walls, and what a child may read; or why not.
+
+    ``listable`` are folders that may be listed but not read; ``searched`` are those the importer looks into.
+    """
 
     tier: Tier | None = None
     readable: tuple[str, ...] = ()
+    listable: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     error: str = ""
@@ -79,15 +84,21 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     roots = find_roots()
     missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
     private = refused is None and _try_private_root(roots, missing)
-    readable = roots.readable() if private else roots.readable_one_by_one()
+    readable = (*(roots.readable() if private else roots.readable_one_by_one()), *DEVICES)
+    listable = () if private else roots.stdlib
     size = _virtual_bytes(proc)
+    if os.geteuid() == 0 and not private and not all(_open_to_all(folder) for folder in roots.stdlib):
+        missing.append("libraries that user nobody can read: only modules loaded at the start can be imported")
     notify = _listener_possible()
     if not notify:
         missing.append("seccomp notification: refused calls are not recorded")
     stage = child.Stage(
         machine=platform.machine(),
         landlock_abi=landlock.abi(),
-        readable=tuple(_open_high(path) for path in (*readable, *DEVICES) if os.path.exists(path)),
+        rules=(
+            *((_open_high(path), landlock.READ) for path in readable if os.path.exists(path)),
+            *((_open_high(path), landlock.LIST) for path in listable),
+        ),
         allowed=allowed_modules(module_names(roots.packages)),
         proc=proc,
         base_bytes=size,
@@ -98,7 +109,14 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     gc.collect()
     gc.freeze()
     tier = _tier(stage, missing, namespaces=refused is None)
-    hello = Hello(tier=tier, readable=(*readable, *DEVICES), modules=tuple(sorted(stage.allowed)), absent=absent)
+    hello = Hello(
+        tier=tier,
+        readable=readable,
+        listable=listable,
+        searched=tuple(sys.path),
+        modules=tuple(sorted(stage.allowed)),
+        absent=absent,
+    )
     return stage, hello
 
 
@@ -157,6 +175,15 @@ def _try_private_root(roots: LibraryRoots, missing: list[str]) -> bool:
     except OSError as error:
         missing.append(f"a private file system ({error}): no scratch folder")
         return False
+    return True
+
+
+def _open_to_all(folder: str) -> bool:
+    """Return whether every user can get to ``folder`` and read it."""
+    while folder != "/":
+        if os.stat(folder).st_mode & 0o005 != 0o005:
+            return False
+        folder = os.path.dirname(folder)
     return True
 
 

@@ -15,7 +15,9 @@ import msgspec
 
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.config import ENVIRONMENT, SandboxConfig
+from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.tier import SandboxRefused, Tier
+from tradeassay.sandbox.watch import Reach
 from tradeassay.sandbox.zygote import Hello
 
 _START: Final = (
@@ -57,7 +59,12 @@ class ZygoteProcess:
                 if isinstance(error, SandboxError) and words:
                     raise type(error)(f"{error.message}: {words}", mend=error.mend) from None
                 raise
-        self.readable = frozenset(self.hello.readable)
+        self.reach = Reach(
+            readable=frozenset(self.hello.readable),
+            listable=frozenset(self.hello.listable),
+            searched=frozenset(self.hello.searched),
+            home=SCRATCH if "private root" in self.tier.walls else "/",
+        )
 
     @property
     def tier(self) -> Tier:
