@@ -53,15 +53,11 @@ def exp(values: ArrayLike) -> Floats:
 
 
 def total(values: Floats, axis: int = -1) -> Floats:
-    """Return sums along ``axis``, added in a fixed tree (neighbours first, an odd last one carried along)."""
-    x = np.moveaxis(values, axis, 0)
-    if x.shape[0] == 0:
-        return np.zeros(x.shape[1:])
-    while x.shape[0] > 1:
-        even = x.shape[0] // 2 * 2
-        pairs = x[0:even:2] + x[1:even:2]
-        x = np.concatenate([pairs, x[even:]]) if even < x.shape[0] else pairs
-    result: Floats = x[0].copy()
+    """Return sums along ``axis``, added one after another; 0 over nothing."""
+    # A running sum has only one possible order; numpy's reductions choose theirs by layout and CPU.
+    if values.shape[axis] == 0:
+        return np.zeros(np.delete(values.shape, axis))
+    result: Floats = np.add.accumulate(values, axis=axis).take(-1, axis=axis)
     return result
 
 

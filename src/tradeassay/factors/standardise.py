@@ -13,20 +13,24 @@ def winsorise(values: Floats, low: float = 0.01, high: float = 0.99) -> Floats:
 
     Names are the last axis. Quantiles are taken over the present values of each row.
     """
-    ordered = np.sort(values, axis=-1)
-    present: Ints = np.asarray(np.count_nonzero(~np.isnan(values), axis=-1), dtype=np.int64)
-    return np.clip(values, _quantile(ordered, present, low), _quantile(ordered, present, high))
+    names = values.shape[-1]
+    if names == 0:
+        return values.copy()
+    ordered = np.sort(values, axis=-1).reshape(-1, names)
+    last = np.maximum(np.isfinite(ordered).sum(axis=-1) - 1, 0)
+    shape = (*values.shape[:-1], 1)
+    bottom = _quantile(ordered, last, low).reshape(shape)
+    top = _quantile(ordered, last, high).reshape(shape)
+    result: Floats = np.minimum(np.maximum(values, bottom), top)
+    return result
 
 
-def _quantile(ordered: Floats, present: Ints, share: float) -> Floats:
-    if ordered.shape[-1] == 0:
-        return np.zeros((*ordered.shape[:-1], 1))
-    place = np.maximum(present - 1, 0) * share
-    below = np.floor(place).astype(np.int64)
-    above = np.minimum(below + 1, np.maximum(present - 1, 0))
-    low = np.take_along_axis(ordered, below[..., None], axis=-1)
-    step = np.take_along_axis(ordered, above[..., None], axis=-1) - low
-    result: Floats = low + step * (place - below)[..., None]
+def _quantile(ordered: Floats, last: Ints, share: float) -> Floats:
+    place = last * share
+    below = place.astype(np.int64)
+    rows = np.arange(last.size)
+    low = ordered[rows, below]
+    result: Floats = low + (ordered[rows, np.minimum(below + 1, last)] - low) * (place - below)
     return result
 
 
@@ -35,14 +39,16 @@ def zscore(values: Floats) -> Floats:
 
     Names are the last axis; NaN stays NaN. A row without spread, or with one name, becomes 0.
     """
-    known = ~np.isnan(values)
-    n = np.maximum(np.count_nonzero(known, axis=-1), 1)[..., None].astype(np.float64)
-    mean = exact.total(np.where(known, values, 0.0))[..., None] / n
-    gap = np.where(known, values - mean, 0.0)
-    scale = np.sqrt(exact.total(gap * gap)[..., None] / n)
+    missing = np.isnan(values)
+    n = np.maximum(values.shape[-1] - missing.sum(axis=-1), 1)[..., None]
+    filled = np.where(missing, 0.0, values)
+    mean = exact.total(filled)[..., None] / n
+    gap = values - mean
+    filled = np.where(missing, 0.0, gap)
+    scale = np.sqrt(exact.total(filled * filled)[..., None] / n)
     flat = scale <= 1e-12 * np.abs(mean)
-    scaled = np.where(flat, 0.0, gap / np.where(flat, 1.0, scale))
-    return np.where(known, scaled, np.nan)
+    result: Floats = gap * ~flat / np.where(flat, 1.0, scale)
+    return result
 
 
 def standardise(values: Floats) -> Floats:

@@ -6,40 +6,51 @@ For simulators and live use. After the same bars, the values equal those of :fun
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeassay.core import exact
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import moments
 from tradeassay.factors.compute import SKIPPED
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS
 
 _YEAR = 252
+_RING = 256
 _ENOUGH = {factor.name: factor.enough for factor in FACTORS}
+_AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
 
 class _Sums:
     """Window sums of stacked series, kept as blocks of 1, 2, 4 ... rows (see ``rolling``)."""
 
     def __init__(self, window: int, series: int, names: int) -> None:
-        self._window = window
-        self._ring = 1 << window.bit_length()
-        self._levels = np.zeros((window.bit_length(), self._ring, series, names))
-
-    def push(self, row: int, values: Floats) -> Floats:
-        """Take the series of session ``row`` and return their sums over the window."""
-        block, at = values, row % self._ring
-        for level in range(len(self._levels)):
-            self._levels[level, at] = block
-            if level + 1 < len(self._levels):
-                block = block + self._levels[level, (row - (1 << level)) % self._ring]
-        result: Floats | None = None
+        self._depth = window.bit_length()
+        self._ring = 1 << self._depth
+        self._levels = np.zeros((self._depth, self._ring, series, names))
+        self._parts: list[tuple[int, int]] = []
         offset = 0
-        for level in reversed(range(len(self._levels))):
-            if self._window & (1 << level):
-                part = self._levels[level, (row - offset) % self._ring]
-                result = part.copy() if result is None else result + part
+        for level in reversed(range(self._depth)):
+            if window & (1 << level):
+                self._parts.append((level, offset))
                 offset += 1 << level
-        assert result is not None
+
+    def slot(self, row: int) -> Floats:
+        """Return where to write the series of session ``row``."""
+        slot: Floats = self._levels[0, row % self._ring]
+        return slot
+
+    def grow(self, row: int) -> None:
+        """Sum the blocks that end with session ``row``, whose slot has been filled."""
+        at, ring, levels = row % self._ring, self._ring, self._levels
+        for level in range(self._depth - 1):
+            np.add(levels[level, at], levels[level, (row - (1 << level)) % ring], out=levels[level + 1, at])
+
+    def sums(self, row: int) -> Floats:
+        """Return the sums over the window that ends with session ``row``."""
+        at, ring, levels = row % self._ring, self._ring, self._levels
+        result: Floats = levels[self._parts[0][0], at]
+        for level, offset in self._parts[1:]:
+            result = result + levels[level, (row - offset) % ring]
         return result
 
 
@@ -47,15 +58,17 @@ class _Tops:
     """Highest value of the last 252 rows."""
 
     def __init__(self, names: int) -> None:
-        self._levels = np.full((8, 256, names), -np.inf)
+        self._levels = np.full((8, _RING, names), -np.inf)
 
-    def push(self, row: int, values: Floats) -> Floats:
-        block = values
-        for level in range(8):
-            self._levels[level, row % 256] = block
-            if level < 7:
-                block = np.maximum(block, self._levels[level, (row - (1 << level)) % 256])
-        top: Floats = np.maximum(block, self._levels[7, (row - (_YEAR - 128)) % 256])
+    def grow(self, row: int, values: Floats) -> None:
+        at, levels = row % _RING, self._levels
+        levels[0, at] = values
+        for level in range(7):
+            np.maximum(levels[level, at], levels[level, (row - (1 << level)) % _RING], out=levels[level + 1, at])
+
+    def top(self, row: int) -> Floats:
+        at, levels = row % _RING, self._levels
+        top: Floats = np.maximum(levels[7, at], levels[7, (row - (_YEAR - 128)) % _RING])
         return top
 
 
@@ -67,98 +80,132 @@ class FactorStream:
 
     def __init__(self, names: int) -> None:
         self._row = -1
-        self._close = np.full((256, names), np.nan)
-        self._filled = np.full((256, names), np.nan)
-        self._filled_row = np.full((256, names), -(10**9), dtype=np.int64)
+        self._close = np.full((_RING, names), np.nan)
+        self._filled = np.full((_RING, names), np.nan)
+        self._filled_row = np.full((_RING, names), -(10**9), dtype=np.int64)
         self._volume = np.full(names, np.nan)
-        self._present = np.zeros((256, 2, names))
-        self._counts = np.zeros((2, names))
+        self._present = np.zeros((_RING, 2, names), dtype=np.bool_)
+        self._counts = np.zeros((2, names), dtype=np.int64)
         self._short = _Sums(20, 15, names)
         self._long = _Sums(60, 4, names)
         self._tops = _Tops(names)
 
-    def push(self, open_: Floats, high: Floats, close: Floats, volume: Floats, amount: Floats) -> Floats:
-        """Take one session and return the factors at its close, in the order of ``FACTOR_NAMES``."""
+    def push(self, bars: Floats) -> Floats:
+        """Take one session (see :meth:`feed`) and return :meth:`values`."""
+        self.feed(bars)
+        return self.values()
+
+    def feed(self, bars: Floats) -> None:
+        """Take one session, shape (5, names): open, high, close, volume, amount."""
         self._row += 1
         with np.errstate(all="ignore"):
-            opened, top, closed, traded, money = (
-                np.where(x > 0, x, np.nan) for x in (open_, high, close, volume, amount)
-            )
-            before = self._close[(self._row - 1) % 256].copy() if self._row else np.full_like(closed, np.nan)
-            returns = closed / before - 1.0
-            change = exact.log(traded / self._volume)
-            self._remember(closed, traded)
-            values = {
-                **self._from_short(returns, change, opened / before - 1.0, closed / opened - 1.0, money),
-                **self._from_long(returns),
-                **self._from_year(closed, top),
-            }
-        return np.stack([values[name] for name in FACTOR_NAMES])
+            known = np.where(bars > 0, bars, np.nan)
+            before = self._close[(self._row - 1) % _RING]
+            returns = known[2] / before - 1.0
+            self._fill_short(known, before, returns)
+            self._fill_long(returns)
+            self._fill_year(known[2], known[1])
 
-    def _remember(self, close: Floats, volume: Floats) -> None:
-        at, before = self._row % 256, (self._row - 1) % 256
-        present = ~np.isnan(close)
-        self._close[at] = close
+    def values(self) -> Floats:
+        """Return the factors at the close of the last session taken, in the order of ``FACTOR_NAMES``."""
+        values = np.empty((len(FACTOR_NAMES), self._close.shape[1]))
+        with np.errstate(all="ignore"):
+            self._from_short(values)
+            self._from_long(values)
+            self._from_year(values)
+        return values
+
+    def _fill_short(self, bars: Floats, before: Floats, returns: Floats) -> None:
+        """Write the series of the 20-day windows: four masks, four values, and those of the correlation."""
+        opened, _, closed, volume, amount = bars
+        slot = self._short.slot(self._row)
+        values, pair = slot[4:8], slot[9:11]
+        np.divide(np.abs(returns), amount, out=values[0])
+        np.subtract(opened / before, 1.0, out=values[1])
+        np.subtract(closed / opened, 1.0, out=values[2])
+        values[3] = amount
+        present = np.isfinite(values)
+        slot[:4] = present
+        np.copyto(values, 0.0, where=~present)
+        pair[0] = returns
+        pair[1] = exact.log(volume / self._volume)
         self._volume = volume
-        self._filled[at] = np.where(present, close, self._filled[before])
-        self._filled_row[at] = np.where(present, self._row, self._filled_row[before])
+        both = np.isfinite(pair).all(axis=0)
+        slot[8] = both
+        np.copyto(pair, 0.0, where=~both)
+        np.multiply(pair, pair, out=slot[11:13])
+        np.multiply(pair[0], pair[1], out=slot[13])
+        np.multiply(values[3], values[3], out=slot[14])
+        self._short.grow(self._row)
 
-    def _from_short(
-        self, returns: Floats, change: Floats, overnight: Floats, intraday: Floats, amount: Floats
-    ) -> dict[str, Floats]:
-        both = np.isfinite(returns) & np.isfinite(change)
-        x, y = np.where(both, returns, 0.0), np.where(both, change, 0.0)
-        single = np.stack([np.abs(returns) / amount, overnight, intraday, amount])
-        present = np.isfinite(single)
-        single = np.where(present, single, 0.0)
-        money = single[3]
-        pair = np.stack([both, x, y, x * x, y * y, x * y, money * money])
-        sums = self._short.push(self._row, np.concatenate([present, single, pair]))
-        n, s = sums[:4], sums[4:8]
-        joint, sx, sy, sxx, syy, sxy, squares = sums[8:]
-        return {
-            "ILLIQ": moments.log_average(n[0], s[0], _ENOUGH["ILLIQ"]),
-            "REV_ON": moments.average(n[1], s[1], _ENOUGH["REV_ON"]),
-            "MOM_ID": moments.average(n[2], s[2], _ENOUGH["MOM_ID"]),
-            "CORR_PV": moments.correlation(joint, sx, sy, sxx, syy, sxy, _ENOUGH["CORR_PV"]),
-            "CV_VOL": moments.relative_spread(n[3], s[3], squares, _ENOUGH["CV_VOL"]),
-        }
-
-    def _from_long(self, returns: Floats) -> dict[str, Floats]:
+    def _fill_long(self, returns: Floats) -> None:
+        """Write the series of the 60-day windows: a mask and three powers."""
+        slot = self._long.slot(self._row)
         present = np.isfinite(returns)
-        x = np.where(present, returns, 0.0)
-        square = x * x
-        n, s, ss, sss = self._long.push(self._row, np.stack([present, x, square, square * x]))
-        return {
-            "RV_60": moments.spread(n, s, ss, _ENOUGH["RV_60"]) * moments.YEAR,
-            "SKEW": -moments.skewness(n, s, ss, sss, _ENOUGH["SKEW"]),
-        }
+        slot[0] = present
+        slot[1] = returns
+        np.copyto(slot[1], 0.0, where=~present)
+        np.multiply(slot[1], slot[1], out=slot[2])
+        np.multiply(slot[2], slot[1], out=slot[3])
+        self._long.grow(self._row)
 
-    def _from_year(self, close: Floats, high: Floats) -> dict[str, Floats]:
-        row, at = self._row, self._row % 256
+    def _fill_year(self, close: Floats, high: Floats) -> None:
+        """Remember closes, where the last one was, and the highest high."""
+        row, at, before = self._row, self._row % _RING, (self._row - 1) % _RING
+        absent, hidden = np.isnan(close), np.isnan(high)
+        self._close[at] = close
+        self._filled[at] = np.where(absent, self._filled[before], close)
+        self._filled_row[at] = np.where(absent, self._filled_row[before], row)
+        self._count(absent, hidden)
+        self._tops.grow(row, np.where(hidden, -np.inf, high))
+
+    def _from_short(self, values: Floats) -> None:
+        sums = self._short.sums(self._row)
+        n, s = sums[:4], sums[4:8]
+        joint, x, y, xx, yy, xy, squares = sums[8:]
+        values[_AT["ILLIQ"]] = moments.log_average(n[0], s[0], _ENOUGH["ILLIQ"])
+        values[_AT["REV_ON"]] = moments.average(n[1], s[1], _ENOUGH["REV_ON"])
+        values[_AT["MOM_ID"]] = moments.average(n[2], s[2], _ENOUGH["MOM_ID"])
+        values[_AT["CORR_PV"]] = moments.correlation(joint, x, y, xx, yy, xy, _ENOUGH["CORR_PV"])
+        values[_AT["CV_VOL"]] = moments.relative_spread(n[3], s[3], squares, _ENOUGH["CV_VOL"])
+
+    def _from_long(self, values: Floats) -> None:
+        n, s, ss, sss = self._long.sums(self._row)
+        values[_AT["RV_60"]] = moments.spread(n, s, ss, _ENOUGH["RV_60"]) * moments.YEAR
+        values[_AT["SKEW"]] = -moments.skewness(n, s, ss, sss, _ENOUGH["SKEW"])
+
+    def _from_year(self, values: Floats) -> None:
+        row, at = self._row, self._row % _RING
         start = row - (_YEAR - 1)
-        present = np.stack([~np.isnan(close), ~np.isnan(high)]).astype(np.float64)
-        self._counts = self._counts + present - (self._present[(row - _YEAR) % 256] if row >= _YEAR else 0.0)
-        self._present[at] = present
-        top = self._tops.push(row, np.where(np.isnan(high), -np.inf, high))
-        last = np.where(self._filled_row[at] >= start, self._filled[at], np.nan)
-        momentum = np.full_like(close, np.nan)
-        if row >= SKIPPED - 1:
-            month = (row - (SKIPPED - 1)) % 256
-            near = np.where(self._filled_row[month] >= start, self._filled[month], np.nan)
-            momentum = near / self._first_since(max(start, 0)) - 1.0
-        return {
-            "MOM_12_1": np.where(self._counts[0] >= _ENOUGH["MOM_12_1"], momentum, np.nan),
-            "HIGH_52W": np.where(self._counts[1] >= _ENOUGH["HIGH_52W"], last / top, np.nan),
-        }
-
-    def _first_since(self, start: int) -> Floats:
-        """Return the first close present in the rows from ``start`` to a month ago."""
-        first: Floats = self._close[start % 256].copy()
+        last = self._filled[at] / self._tops.top(row)
+        last[(self._counts[1] < _ENOUGH["HIGH_52W"]) | (self._filled_row[at] < start)] = np.nan
+        values[_AT["HIGH_52W"]] = last
         known = self._counts[0] >= _ENOUGH["MOM_12_1"]
+        if row < SKIPPED - 1 or not known.any():
+            values[_AT["MOM_12_1"]] = np.nan
+            return
+        month = (row - (SKIPPED - 1)) % _RING
+        momentum = self._filled[month] / self._first_since(max(start, 0), known) - 1.0
+        momentum[~known | (self._filled_row[month] < start)] = np.nan
+        values[_AT["MOM_12_1"]] = momentum
+
+    def _count(self, absent: Bools, hidden: Bools) -> None:
+        """Count closes and highs present in the last 252 rows."""
+        present = self._present[self._row % _RING]
+        np.logical_not(absent, out=present[0])
+        np.logical_not(hidden, out=present[1])
+        self._counts += present
+        if self._row >= _YEAR:
+            gone: NDArray[np.bool_] = self._present[(self._row - _YEAR) % _RING]
+            self._counts -= gone
+
+    def _first_since(self, start: int, known: Bools) -> Floats:
+        """Return the first close present in the rows from ``start`` to a month ago."""
+        first: Floats = self._close[start % _RING].copy()
+        missing = np.isnan(first) & known
         for row in range(start + 1, self._row - SKIPPED + 2):
-            missing = np.isnan(first) & known
             if not missing.any():
                 break
-            first = np.where(missing, self._close[row % 256], first)
+            first = np.where(missing, self._close[row % _RING], first)
+            missing = np.isnan(first) & known
         return first

@@ -1,13 +1,12 @@
 """The day loop: latent values move, boards clip them, and what is left is printed in whole ticks.
 
 Every name has a latent value that no limit holds. A session prints it, cut at the board's limits, so that a move
-too great for one day spills into the next. All state is whole numbers or made by elementwise IEEE arithmetic.
+too great for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or made by elementwise IEEE arithmetic.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,124 +14,67 @@ from tradeassay.core import exact
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.regimes import MarketPath
+from tradeassay.data.synthetic.drivers import Drivers
 from tradeassay.data.synthetic.schedule import Plan, Schedule, split_ratio
+from tradeassay.data.synthetic.tape import Action, Tape, make_tape
 from tradeassay.data.synthetic.universe import Universe
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
-DISTRESS = 40
-"""A name that is to be delisted declines over this many sessions."""
-_DISTRESS_DRIFT = -0.012
 _STEPS = 256
 _EXP_RANGE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Drivers:
-    """What moves prices, all known before the loop. Pairs are (overnight, intraday).
-
-    ``styles`` has shape (2, rows, 9), ``sectors`` (2, rows, sectors), ``planted`` (news: 2, rows, names), ``decline``
-    (rows, names) what names lose before they are delisted.
-    """
-
-    market: MarketPath
-    styles: Floats
-    sectors: Floats
-    planted: Floats
-    decline: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A corporate action that took place. ``value`` is in ticks per share (dividend) or new per old (split)."""
-
-    column: int
-    kind: str
-    announced: int
-    ex: int
-    value: float
-
-
-@dataclass(slots=True)
-class Tape:
-    """Everything the loop leaves behind; arrays have shape (rows, names), prices in ticks, NaN without trade.
-
-    ``last`` is the last close so far (in ticks, 0 before listing), ``shares`` thousands of shares, ``scale`` the
-    product of split ratios so far, ``exposures`` (rows, 9, names) what was known before each session.
-    """
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    volume: Floats
-    amount: Floats
-    last: Floats
-    shares: Ints
-    scale: Floats
-    trading: Bools
-    exposures: Floats
-    residual: Floats
-    actions: list[Action] = field(default_factory=list)
-
-
-def make_decline(config: SyntheticConfig, universe: Universe, burn: int) -> Floats:
-    """Return what names lose per session in the weeks before they are delisted, shape (rows, names)."""
-    decline = np.zeros((burn + config.sessions, universe.size))
-    for column in np.flatnonzero(universe.last < config.sessions - 1).tolist():
-        end = burn + int(universe.last[column]) + 1
-        decline[end - DISTRESS : end, column] = _DISTRESS_DRIFT
-    return decline
-
-
 def run_days(config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int) -> Tape:
     """Run all sessions, hidden ones first."""
-    rows = burn + config.sessions
     loop = _Loop(config, universe, drivers, schedule, burn)
     with np.errstate(invalid="ignore", divide="ignore"):
-        for row in range(rows):
+        for row in range(burn + config.sessions):
             loop.session(row)
-    return loop.tape
+    return make_tape(universe, loop.bars, loop.trading, loop.exposures, loop.residual, loop.actions)
 
 
 class _Loop:
-    """State of the loop; one :meth:`session` per row."""
+    """State of the loop; one :meth:`session` per row. Prices are in ticks."""
 
     def __init__(
         self, config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int
     ) -> None:
         rows, n = burn + config.sessions, universe.size
-        self.config, self.universe, self.drivers, self.schedule = config, universe, drivers, schedule
-        self.first = np.where(universe.first == 0, 0, universe.first + burn)
-        self.final = universe.last + burn
+        self.config, self.universe, self.schedule, self.burn = config, universe, schedule, burn
+        self.styles = np.ascontiguousarray(drivers.styles.transpose(1, 0, 2))[:, :, :, None]
+        self.told = np.minimum(np.abs(drivers.planted[0]) * 30.0, 1.0)
+        at = np.arange(rows)[:, None]
+        self.active = (at >= np.where(universe.first == 0, 0, universe.first + burn)) & (
+            at <= universe.last + burn
+        )
+        self.trading = self.active & ~schedule.suspended
         self.due: dict[int, list[Action]] = {}
+        self.actions: list[Action] = []
         self.latent = universe.price.astype(np.float64)
         self.last = universe.price.astype(np.float64)
-        self.scale = np.ones(n)
-        self.shares = universe.shares.copy()
-        self.variance = universe.sigma * universe.sigma
+        self.rescale = np.ones((5, n))
+        self.long_run = universe.sigma * universe.sigma
+        self.variance = self.long_run
         self.exposure = np.zeros((len(FACTOR_NAMES), n))
         self.stream = FactorStream(n)
         self.unit = universe.unit.astype(np.float64)
+        self.limit = universe.limit.astype(np.float64)
         self.lot = 100.0 if config.preset in ("ashare", "futures") else 1.0
-        self._draw(rows, n)
-        self.tape = _blank(rows, n)
+        self.bars = np.full((rows, 6, n), np.nan)
+        self.exposures = np.zeros((rows, len(FACTOR_NAMES), n))
+        self.residual = np.zeros((rows, n))
+        self._draw(rows, n, drivers)
 
-    def _draw(self, rows: int, n: int) -> None:
-        config, drivers, universe = self.config, self.drivers, self.universe
+    def _draw(self, rows: int, n: int, drivers: Drivers) -> None:
+        config, universe = self.config, self.universe
         draws = Draws(config.seed, "days")
         share, df = config.trading.overnight, config.noise.df
         night = draws.student((rows, n), df) * math.sqrt(share)
         day = draws.student((rows, n), df) * math.sqrt(1.0 - share)
         self.shocks = np.stack([night, day], axis=1)
         self.reach = np.abs(draws.normal((rows, 2, n))) * (0.55 * math.sqrt(1.0 - share))
-        self.chatter = draws.normal((rows, 2, n))
-        self.activity = np.zeros(n)
-        market = np.stack([drivers.market.overnight, drivers.market.intraday], axis=1)
-        base = market[:, :, None] * universe.beta + drivers.sectors.transpose(1, 0, 2)[:, :, universe.sector]
-        base += drivers.planted.transpose(1, 0, 2)
-        base[:, 1] += universe.alpha + drivers.decline
-        self.base = base
+        self.activity = _slow(draws.normal((rows, n))) + 0.25 * draws.normal((rows, n)) + self.told
+        self.base = drivers.known_returns(universe)
         self.mean_volume = universe.shares * 1000.0 * config.trading.turnover * exact.exp(0.5 * draws.normal(n))
         steps = np.arange(-_EXP_RANGE * _STEPS, _EXP_RANGE * _STEPS + 1) / _STEPS
         self.exp_table = exact.exp(steps)
@@ -140,87 +82,53 @@ class _Loop:
     def session(self, row: int) -> None:
         """Trade one session and remember it."""
         self._go_ex(row)
-        active = (self.first <= row) & (row <= self.final)
-        trading = active & ~self.schedule.suspended[row]
+        active, trading = self.active[row], self.trading[row]
         sigma = np.sqrt(self.variance)
         noise = self.shocks[row] * sigma
-        style = exact.total(self.drivers.styles[:, row, :, None] * self.exposure, axis=1)
-        moves = self.base[row] + style + noise
+        moves = self.base[row] + exact.total(self.styles[row] * self.exposure, axis=1) + noise
         start = self.latent
         opened = start * (1.0 + moves[0])
         closed = np.maximum(start * (1.0 + moves[0] + moves[1]), self.unit)
         self.latent = np.where(active, closed, start)
-        low, high = _limits(self.last, self.universe.limit)
-        prices = self._print(opened, closed, low, high, sigma * self.reach[row])
-        volume, amount = self._trade(row, prices, sigma, (low, high))
-        self._remember(row, trading, prices, volume, amount, noise)
-        model, total = self.config.noise, noise[0] + noise[1]
-        base = self.universe.sigma * self.universe.sigma
-        variance = (
-            base * (1.0 - model.arch - model.garch) + model.arch * total * total + model.garch * self.variance
-        )
-        self.variance = np.minimum(variance, 16.0 * base)
-        self._look(row, trading, active)
+        bars = self._print(opened, closed, sigma * self.reach[row], row, sigma)
+        self.last = np.where(trading, bars[2], self.last)
+        self.bars[row] = np.where(trading, bars, np.nan)
+        self.exposures[row] = self.exposure
+        total = noise[0] + noise[1]
+        self.residual[row] = total
+        model = self.config.noise
+        variance = model.arch * total * total + model.garch * self.variance
+        variance += (1.0 - model.arch - model.garch) * self.long_run
+        self.variance = np.minimum(variance, 16.0 * self.long_run)
         self._announce(row)
+        self.stream.feed(self.bars[row, :5] * self.rescale)
+        if row + 1 >= self.burn:
+            exposure = standardise(np.where(active, self.stream.values(), np.nan))
+            self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
 
-    @staticmethod
-    def _print(opened: Floats, closed: Floats, low: Floats, high: Floats, reach: Floats) -> Floats:
-        """Return open, high, low and close in ticks, inside the limits."""
+    def _print(self, opened: Floats, closed: Floats, reach: Floats, row: int, sigma: Floats) -> Floats:
+        """Return open, high, close, volume, amount and low of a session, inside the limits."""
+        low, high = limits(self.last, self.limit)
         first = np.minimum(np.maximum(np.rint(opened), low), high)
         final = np.minimum(np.maximum(np.rint(closed), low), high)
         above = np.rint(np.maximum(opened, closed) * (1.0 + reach[0]))
         below = np.rint(np.minimum(opened, closed) / (1.0 + reach[1]))
         top = np.maximum(np.minimum(above, high), np.maximum(first, final))
         bottom = np.minimum(np.maximum(below, low), np.minimum(first, final))
-        return np.stack([first, top, bottom, final])
-
-    def _trade(
-        self, row: int, prices: Floats, sigma: Floats, limits: tuple[Floats, Floats]
-    ) -> tuple[Floats, Floats]:
-        """Return volume and amount: more when prices move or news is out, little when a limit locks the name."""
-        first, top, bottom, final = prices
-        self.activity = 0.85 * self.activity + 0.18 * self.chatter[row, 0]
-        surprise = np.minimum(np.abs(final / self.last - 1.0) / sigma, 5.0)
-        told = np.minimum(np.abs(self.drivers.planted[0, row]) * 30.0, 1.0)
-        power = self.activity + 0.25 * self.chatter[row, 1] + 0.32 * (surprise - 0.8) + told
-        locked = (bottom == limits[1]) | (top == limits[0])
-        power -= np.where(locked, 2.2, 0.0)
-        place = np.rint(np.clip(power, -_EXP_RANGE, _EXP_RANGE) * _STEPS).astype(np.int64) + _EXP_RANGE * _STEPS
-        shares = self.mean_volume * self.scale * self.exp_table[place]
-        volume = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
+        volume = self._volume(row, np.abs(final / self.last - 1.0) / sigma, (bottom == high) | (top == low))
         paid = (first + top + bottom + final) * 0.25 / self.unit
-        return volume, np.rint(paid * volume * 100.0) / 100.0
+        bars = np.empty((6, first.size))
+        for k, values in enumerate((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom)):
+            bars[k] = values
+        return bars
 
-    def _remember(
-        self, row: int, trading: Bools, prices: Floats, volume: Floats, amount: Floats, noise: Floats
-    ) -> None:
-        tape = self.tape
-        self.last = np.where(trading, prices[3], self.last)
-        for array, values in zip(
-            (tape.open, tape.high, tape.low, tape.close, tape.volume, tape.amount),
-            (*prices, volume, amount),
-            strict=True,
-        ):
-            array[row] = np.where(trading, values, np.nan)
-        tape.last[row] = np.where(self.first <= row, self.last, 0.0)
-        tape.shares[row] = self.shares
-        tape.scale[row] = self.scale
-        tape.trading[row] = trading
-        tape.exposures[row] = self.exposure
-        tape.residual[row] = noise[0] + noise[1]
-
-    def _look(self, row: int, trading: Bools, active: Bools) -> None:
-        """Bring the exposures up to date with the session's printed bars."""
-        tape, scale = self.tape, self.scale
-        raw = self.stream.push(
-            tape.open[row] * scale,
-            tape.high[row] * scale,
-            tape.close[row] * scale,
-            tape.volume[row] / scale,
-            tape.amount[row],
-        )
-        exposure = standardise(np.where(active, raw, np.nan))
-        self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
+    def _volume(self, row: int, surprise: Floats, locked: Bools) -> Floats:
+        """Return shares traded: more when prices move or news is out, little when a limit locks the name."""
+        power = self.activity[row] + 0.32 * (np.minimum(surprise, 5.0) - 0.8) - 2.2 * locked
+        place = np.rint(np.minimum(np.maximum(power, -_EXP_RANGE), _EXP_RANGE) * _STEPS).astype(np.int64)
+        shares = self.mean_volume * self.rescale[0] * self.exp_table[place + _EXP_RANGE * _STEPS]
+        volume: Floats = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
+        return volume
 
     def _announce(self, row: int) -> None:
         for plan in self.schedule.plans.get(row, ()):
@@ -246,34 +154,23 @@ class _Loop:
             else:
                 self.latent[i] /= value
                 self.last[i] = max(math.floor(self.last[i] / value + 0.5), 1.0)
-                self.scale[i] *= value
-                self.shares[i] = int(self.shares[i] * value)
-            self.tape.actions.append(action)
+                self.rescale[:3, i] *= value
+                self.rescale[3, i] /= value
+            self.actions.append(action)
 
 
-def _blank(rows: int, n: int) -> Tape:
-    def missing() -> Floats:
-        return np.full((rows, n), np.nan)
-
-    return Tape(
-        open=missing(),
-        high=missing(),
-        low=missing(),
-        close=missing(),
-        volume=missing(),
-        amount=missing(),
-        last=np.zeros((rows, n)),
-        shares=np.zeros((rows, n), dtype=np.int64),
-        scale=np.ones((rows, n)),
-        trading=np.zeros((rows, n), dtype=np.bool_),
-        exposures=np.zeros((rows, len(FACTOR_NAMES), n)),
-        residual=np.zeros((rows, n)),
-    )
+def _slow(shocks: Floats) -> Floats:
+    """Return a persistent (autoregressive) path per name: busy weeks follow busy weeks."""
+    path = np.zeros_like(shocks)
+    state = np.zeros(shocks.shape[1])
+    for row in range(shocks.shape[0]):
+        state = 0.85 * state + 0.18 * shocks[row]
+        path[row] = state
+    return path
 
 
-def _limits(reference: Floats, percent: Ints) -> tuple[Floats, Floats]:
+def limits(reference: Floats, percent: Floats | Ints) -> tuple[Floats, Floats]:
     """Return the lowest and highest price of a session in ticks: the reference +- percent, rounded half up."""
-    whole = reference.astype(np.int64)
-    low = (whole * (100 - percent) * 2 + 100) // 200
-    high = (whole * (100 + percent) * 2 + 100) // 200
-    return np.maximum(low, 1).astype(np.float64), high.astype(np.float64)
+    low = np.floor(reference * (100.0 - percent) / 100.0 + 0.5)
+    high = np.floor(reference * (100.0 + percent) / 100.0 + 0.5)
+    return np.maximum(low, 1.0), high

@@ -6,10 +6,11 @@ Texts are written later, from the event alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
 from tradeassay.core.view import Floats, Ints
@@ -26,8 +27,7 @@ DECAY = (35, 25, 18, 12, 10)
 """How a drift spreads over its sessions, in parts; later sessions get 5 parts each."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewsEvent:
+class NewsEvent(msgspec.Struct, frozen=True):
     """One item to be written. ``row`` is the first session that opens after publication.
 
     ``tone`` is what the text says (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves),
@@ -48,8 +48,7 @@ class NewsEvent:
     origin: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """A quarterly report: period, column, row and instant of publication, surprise in standard deviations."""
 
     period_end: str
@@ -69,23 +68,26 @@ def make_reports(config: SyntheticConfig, universe: Universe, sessions: Sessions
         return ()
     draws = Draws(config.seed, "reports")
     ends = _quarter_ends(sessions)
-    lag = draws.between(22.0, 50.0, (len(ends), universe.size))
-    surprise = np.clip(draws.student((len(ends), universe.size), 6), -3.0, 3.0)
-    year = float(config.year)
-    reports = []
-    for q, end in enumerate(ends):
-        for i in range(universe.size):
-            at = (int(end.astype(np.int64)) + int(lag[q, i])) * DAY + int(lag[q, i] * 86_400) % 86_400 * SECOND
-            row = int(np.searchsorted(sessions.open_time, at + 2 * HOUR))
-            if row == 0:
-                row = -int((int(sessions.open_time[0]) - at) / DAY * year / 365.0)
-            elif row >= sessions.days.size:
-                continue
-            else:
-                at = _quiet(at, row, sessions)
-            if (row > universe.first[i] + 20 and row <= universe.last[i]) or (row <= 0 and universe.first[i] == 0):
-                reports.append(Report(str(end), i, row, at, float(surprise[q, i])))
-    return tuple(reports)
+    shape = (len(ends), universe.size)
+    lag = draws.between(22.0, 50.0, shape)
+    surprise = np.clip(draws.student(shape, 6), -3.0, 3.0)
+    ended = np.array([int(end.astype(np.int64)) for end in ends])[:, None]
+    told = ended * DAY + np.floor(lag * 86_400.0).astype(np.int64) * SECOND
+    rows = np.searchsorted(sessions.open_time, told + 2 * HOUR)
+    early = (int(sessions.open_time[0]) - told) / DAY * (config.year / 365.0)
+    rows = np.where(rows == 0, -np.floor(early).astype(np.int64), rows)
+    old = (rows > universe.first + 20) & (rows <= universe.last)
+    counted = (old | ((rows <= 0) & (universe.first == 0))) & (rows < sessions.days.size)
+    return tuple(
+        Report(str(ends[q]), i, row, _quiet(at, row, sessions) if row > 0 else at, surprised)
+        for q, i, row, at, surprised in zip(
+            *(k.tolist() for k in np.nonzero(counted)),
+            rows[counted].tolist(),
+            told[counted].tolist(),
+            surprise[counted].tolist(),
+            strict=True,
+        )
+    )
 
 
 def _quarter_ends(sessions: Sessions) -> list[np.datetime64]:
@@ -167,11 +169,9 @@ def _scattered(
         "rumour": (worth * 0.5, worth * -0.5),
     }.get(kind, (worth * 0.0, worth * 0.0))
     living = (rows > np.maximum(universe.first[columns], 1)) & (rows <= universe.last[columns] - model.horizon)
-    return [
-        NewsEvent(int(columns[k]), int(rows[k]), int(at[k]), kind, theme[k], int(tone[k]),
-                  float(size[k]), float(gap[k]), float(drift[k]), int(pick[k]))
-        for k in np.flatnonzero(living).tolist()
-    ]  # fmt: skip
+    told = zip(columns.tolist(), rows.tolist(), at.tolist(), theme, tone.tolist(), size.tolist(), gap.tolist(),
+               drift.tolist(), pick.tolist(), living.tolist(), strict=True)  # fmt: skip
+    return [NewsEvent(i, row, when, kind, what, *rest) for i, row, when, what, *rest, lives in told if lives]
 
 
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:

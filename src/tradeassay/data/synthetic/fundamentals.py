@@ -8,8 +8,8 @@ from tradeassay.core import exact
 from tradeassay.core.instruments import Fundamental
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.engine import Tape
 from tradeassay.data.synthetic.events import Report
+from tradeassay.data.synthetic.tape import Tape
 from tradeassay.data.synthetic.universe import Universe
 
 FIELDS = (
@@ -111,4 +111,4 @@ def _trailing(paid: list[tuple[int, float]], row: int, year: int) -> float:
 
 def _rounded(value: float) -> float:
     """Return a figure as one would print it: whole numbers from a million, else four decimals."""
-    return float(np.rint(value)) if abs(value) >= 1e6 else float(np.rint(value * 1e4) / 1e4)
+    return float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4

@@ -68,8 +68,8 @@ class AnswerKey:
 
     A session's latent return is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha +
     decline + residual``, all simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles``
-    (T, 9) and ``sectors`` (T, sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N), ``beta``,
-    ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to
+    (T, 9) and ``sectors`` (T, sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N),
+    ``beta``, ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to
     the tick, and what a price limit held back.
     """
 

@@ -36,8 +36,8 @@ _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
         ("Materials", "Chemicals"), ("Property", "Estates"),
     ),
     "ashare": (
-        ("Technology", "Electronics"), ("Health", "Pharma"), ("Financials", "Securities"), ("Industry", "Equipment"),
-        ("Consumer", "Appliances"), ("Staples", "Liquor"), ("Energy", "Coal"), ("Utilities", "Hydropower"),
+        ("Technology", "Electronics"), ("Health", "Pharma"), ("Financials", "Securities"),
+        ("Industry", "Equipment"), ("Consumer", "Appliances"), ("Staples", "Liquor"), ("Energy", "Coal"), ("Utilities", "Hydropower"),
         ("Materials", "New Materials"), ("Property", "Land"),
     ),
     "crypto": (("Settlement", "Coin"), ("Platform", "Network"), ("Finance", "Swap"), ("Storage", "Vault")),

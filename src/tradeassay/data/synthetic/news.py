@@ -23,17 +23,15 @@ def write_news(
     items: list[NewsItem] = []
     for position, event in enumerate(events):
         instrument = instruments[event.column]
-        title, body = _told(config, event, instrument)
-        if event.origin is not None:
-            title, body = _again(event, items[event.origin])
+        told = _told(config, event, instrument) if event.origin is None else _again(event, items[event.origin])
         number = f"{position + 1:06d}"
         items.append(
             NewsItem(
                 id=f"n{number}",
                 published_at=event.published_at,
                 symbols=(instrument.symbol,),
-                title=title,
-                body=body,
+                title=told[0],
+                body=told[1],
                 source=_source(event.kind, where[position]),
                 url=f"https://news.example/{number}",
             )

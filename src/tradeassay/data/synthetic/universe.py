@@ -25,7 +25,7 @@ class Universe:
 
     ``first``/``last`` are rows (``last`` is the final session of a delisted name, or the world's last row).
     ``unit`` is the number of ticks per unit of currency, ``limit`` the largest daily move in percent, ``shares``
-    counts thousands, ``price`` is in ticks. ``beta``, ``alpha`` (per session) and ``sigma`` (per session) are true.
+    counts thousands, ``price`` is in ticks. ``beta`` and, per session, ``alpha`` and ``sigma`` are the truth.
     """
 
     instruments: tuple[Instrument, ...]

@@ -17,7 +17,8 @@ from tradeassay.data.calendars import Sessions, sessions_between
 from tradeassay.data.panel import Listing, Panel, PanelFacts, action_known_at
 from tradeassay.data.synthetic.answers import make_key
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
-from tradeassay.data.synthetic.engine import Action, Drivers, Tape, make_decline, run_days
+from tradeassay.data.synthetic.drivers import Drivers, make_decline
+from tradeassay.data.synthetic.engine import run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
 from tradeassay.data.synthetic.fundamentals import make_fundamentals
 from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
@@ -26,6 +27,7 @@ from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.regimes import make_market
 from tradeassay.data.synthetic.schedule import make_schedule
 from tradeassay.data.synthetic.styles import make_sectors, make_styles
+from tradeassay.data.synthetic.tape import Action, Tape
 from tradeassay.data.synthetic.universe import Universe, make_universe
 
 BURN = 253
