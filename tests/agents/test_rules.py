@@ -60,8 +60,9 @@ def test_index_hold_fails_without_a_fund(observe: Any) -> None:
 
 
 def test_momentum_takes_the_winners(observe: Any) -> None:
-    seen = observe(straight(90.0, 130.0, 110.0, 120.0))
+    seen = observe(straight(90.0, 130.0, 110.0, 120.0, 80.0, 70.0))
     assert weights(ask("momentum-12-1", seen, k=2, buffer=0.0)) == {"S1": 0.5, "S3": 0.5}
+    assert weights(ask("momentum-12-1", observe(straight(90.0, 130.0, 110.0)), k=20, buffer=0.0)) == {"S1": 1.0}
 
 
 def test_momentum_leaves_out_the_last_month(observe: Any) -> None:
@@ -82,8 +83,8 @@ def test_momentum_is_measured_between_the_two_stated_closes(observe: Any) -> Non
 def test_momentum_keeps_a_held_name_that_still_ranks(observe: Any) -> None:
     table = straight(130.0, 120.0, 110.0)
     seen = observe(table, held={"S1": (1_000, 100.0)}, cash=1_000)
-    assert ask("momentum-12-1", seen, k=1, keep=2, band=0.5).orders == ()
-    assert [o.symbol for o in ask("momentum-12-1", seen, k=1, keep=1).orders] == ["S1", "S0"]
+    assert ask("momentum-12-1", seen, k=1, keep=2.0, band=0.5).orders == ()
+    assert [o.symbol for o in ask("momentum-12-1", seen, k=1, keep=1.0).orders] == ["S1", "S0"]
 
 
 def test_a_gap_is_read_a_few_sessions_earlier(observe: Any) -> None:

@@ -60,17 +60,3 @@ def returns(observation: Observation, sessions: int) -> Floats | None:
     closes = closes[:, observation.columns]
     changes: Floats = closes[1:] / closes[:-1] - 1.0
     return changes
-
-
-def best(scores: Floats, k: int) -> list[int]:
-    """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
-    losses = -scores
-    if k < len(losses):
-        # Sorting only what can be among the first k; whoever ties with the k-th is sorted too.
-        worst = np.partition(losses, k - 1)[k - 1]
-        candidates = np.flatnonzero(losses <= worst) if worst == worst else np.flatnonzero(losses == losses)
-    else:
-        candidates = np.flatnonzero(losses == losses)
-    order = candidates[np.argsort(losses[candidates], kind="stable")]
-    chosen: list[int] = order[:k].tolist()
-    return chosen

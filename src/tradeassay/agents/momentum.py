@@ -7,9 +7,10 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tradeassay.agents.history import PATIENCE, best, buyable, row_as_of
+from tradeassay.agents.history import PATIENCE, buyable, row_as_of
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
+from tradeassay.agents.selection import Count, how_many, rotate
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
@@ -23,10 +24,8 @@ Skip = Annotated[
 class MomentumConfig(PortfolioConfig, frozen=True, kw_only=True):
     """How many names, and which stretch of the past ranks them."""
 
-    k: Annotated[int, Meta(ge=1, description="names to hold")] = 20
-    keep: Annotated[
-        int, Meta(ge=0, description="a held name stays while it ranks this high (never stricter than k)")
-    ] = 40
+    k: Count = 20
+    keep: Annotated[float, Meta(ge=1, description="a held name stays while it ranks in the first keep x k")] = 2.0
     lookback: Lookback = 252
     skip: Skip = 21
 
@@ -48,10 +47,11 @@ class Momentum(Rebalancer[MomentumConfig]):
         scores = momentum(observation, config.lookback, config.skip)
         if isinstance(scores, Abstain):
             return scores
-        chosen = rotate(observation, scores, config.k, config.keep)
+        k = how_many(config.k, len(observation.universe))
+        chosen = rotate(observation, scores, k, int(config.keep * k))
         if not chosen:
             return Abstain("no name of the universe has a momentum yet")
-        return dict.fromkeys(chosen, 1.0 / config.k)
+        return dict.fromkeys(chosen, 1.0 / k)
 
 
 def check_period(lookback: int, skip: int) -> None:
@@ -72,13 +72,3 @@ def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abs
     scores: Floats = end / start - 1.0
     scores[~buyable(observation)] = float("nan")
     return scores
-
-
-def rotate(observation: Observation, scores: Floats, k: int, keep: int) -> list[str]:
-    """Return at most ``k`` names: those held that still rank in the first ``keep``, then the best others."""
-    universe = observation.universe
-    ranked = [universe[i] for i in best(scores, max(k, keep))]
-    held = observation.account.positions
-    staying = [name for name in ranked if name in held][:k]
-    fresh = [name for name in ranked[:k] if name not in held]
-    return staying + fresh[: k - len(staying)]

@@ -11,13 +11,14 @@ from msgspec import Meta
 from tradeassay.agents.history import buyable
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
+from tradeassay.agents.selection import Count, how_many
 from tradeassay.core.agent import EpisodeInfo, Observation
 
 
 class RandomConfig(PortfolioConfig, frozen=True, kw_only=True):
     """How many names, and how fast they are exchanged; set both to match the agent whose luck is in question."""
 
-    k: Annotated[int, Meta(ge=1, description="names to hold")] = 20
+    k: Count = 20
     turnover: Annotated[
         float, Meta(ge=0, le=1, description="share of the names exchanged at each rebalancing")
     ] = 0.2
@@ -46,6 +47,7 @@ class Random(Rebalancer[RandomConfig]):
         pool = [s for s, ok in zip(observation.universe, buyable(observation).tolist(), strict=True) if ok]
         if not pool:
             return Abstain("no name of the universe has a price yet")
+        k = how_many(config.k, len(observation.universe))
         present = set(pool)
         staying = [name for name in self._names if name in present]
         leaving = self.rng.binomial(len(staying), config.turnover) if staying else 0
@@ -53,7 +55,7 @@ class Random(Rebalancer[RandomConfig]):
             gone = set(self.rng.choice(len(staying), size=leaving, replace=False).tolist())
             staying = [name for i, name in enumerate(staying) if i not in gone]
         outside = [name for name in pool if name not in set(self._names)] or pool
-        missing = min(config.k - len(staying), len(outside))
+        missing = min(k - len(staying), len(outside))
         drawn = self.rng.choice(len(outside), size=missing, replace=False).tolist() if missing > 0 else []
         self._names = staying + [outside[i] for i in drawn if outside[i] not in staying]
-        return dict.fromkeys(self._names, 1.0 / config.k)
+        return dict.fromkeys(self._names, 1.0 / k)

@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tradeassay.agents.history import best
 from tradeassay.agents.momentum import Lookback, check_period, momentum
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
+from tradeassay.agents.selection import Count, best, how_many
 from tradeassay.core.agent import Observation
 
 
 class ReversalConfig(PortfolioConfig, frozen=True, kw_only=True):
     """How many names, and how short the term is."""
 
-    k: Annotated[int, Meta(ge=1, description="names to hold")] = 20
+    k: Count = 20
     lookback: Lookback = 6
     every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 5
 
@@ -38,7 +38,8 @@ class Reversal(Rebalancer[ReversalConfig]):
         scores = momentum(observation, self.config.lookback, 1)
         if isinstance(scores, Abstain):
             return scores
-        chosen = best(-scores, self.config.k)
+        k = how_many(self.config.k, len(observation.universe))
+        chosen = best(-scores, k)
         if not chosen:
             return Abstain("no name of the universe has a past return yet")
-        return {observation.universe[i]: 1.0 / self.config.k for i in chosen}
+        return {observation.universe[i]: 1.0 / k for i in chosen}

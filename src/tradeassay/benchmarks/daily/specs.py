@@ -14,7 +14,7 @@ DAILY_US = Benchmark(
     ),
     dataset="synthetic/us:7",
     market=MarketConfig(
-        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-20",
+        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-22",
         index="IDX",
     ),
 )  # fmt: skip

@@ -1,0 +1,42 @@
+"""Choosing a few names out of many by a score."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.core.agent import Observation
+from tradeassay.core.view import Floats
+
+Count = Annotated[int, Meta(ge=1, description="names to hold (never more than a third of the universe)")]
+
+
+def how_many(k: int, universe: int) -> int:
+    """Return ``k``, or a third of a universe too small for it: holding nearly everything is no choice."""
+    return min(k, max(1, universe // 3))
+
+
+def best(scores: Floats, k: int) -> list[int]:
+    """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
+    losses = -scores
+    if k < len(losses):
+        # Sorting only what can be among the first k; whoever ties with the k-th is sorted too.
+        worst = np.partition(losses, k - 1)[k - 1]
+        candidates = np.flatnonzero(losses <= worst) if worst == worst else np.flatnonzero(losses == losses)
+    else:
+        candidates = np.flatnonzero(losses == losses)
+    order = candidates[np.argsort(losses[candidates], kind="stable")]
+    chosen: list[int] = order[:k].tolist()
+    return chosen
+
+
+def rotate(observation: Observation, scores: Floats, k: int, keep: int) -> list[str]:
+    """Return at most ``k`` names: those held that still rank in the first ``keep``, then the best others."""
+    universe = observation.universe
+    ranked = [universe[i] for i in best(scores, max(k, keep))]
+    held = observation.account.positions
+    staying = [name for name in ranked if name in held][:k]
+    fresh = [name for name in ranked[:k] if name not in held]
+    return staying + fresh[: k - len(staying)]

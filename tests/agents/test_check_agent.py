@@ -1,0 +1,212 @@
+"""The agents' checker: everything registered passes, and every kind of bad agent is caught."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pytest
+from msgspec import Meta
+
+from tradeassay.agents import AgentConfig, agents
+from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.orders import Decision, Order
+from tradeassay.testing import CheckFailed, check_agent
+
+
+@pytest.mark.parametrize("name", agents.names())
+def test_everything_registered_passes(name: str) -> None:
+    check_agent(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("momentum-12-1", {"k": 3, "every": 1, "band": 0.0, "buffer": 0.0}),
+        ("momentum-12-1", {"lookback": 2, "skip": 1, "every": 1}),
+        ("min-variance", {"lookback": 10, "every": 2, "cap": 0.01, "floor": 0.0}),
+        ("random", {"k": 500, "turnover": 1.0, "every": 1}),
+        ("vol-target", {"lookback": 5, "every": 1, "volatility": 5.0}),
+        ("sector-equal", {"every": 1, "band": 0.0}),
+    ],
+)
+def test_rules_pass_with_unusual_parameters(name: str, params: dict[str, float]) -> None:
+    check_agent(name, params)
+
+
+class NoConfig(AgentConfig, frozen=True, kw_only=True):
+    pass
+
+
+class Good:
+    """Buys the first name of the universe; the bad ones below change one thing each."""
+
+    summary: ClassVar[str] = "buys the first name"
+    Config: ClassVar[type[AgentConfig]] = NoConfig
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, 0.1)
+
+    def buy(self, seen: Observation, weight: Any) -> Decision:
+        symbol = seen.universe[0] if seen.universe else None
+        return Decision(orders=(Order(symbol=symbol, amount=weight, unit="target_weight"),) if symbol else ())
+
+
+def test_a_plain_class_can_be_checked_before_it_is_registered() -> None:
+    check_agent(Good)
+
+
+class ReadsTheClock(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, 0.1 if time.time() > 0 else 0.2)
+
+
+class ReadsTheDate(Good):
+    def answer(self, request: AskDecision) -> Any:
+        datetime.datetime.now(datetime.UTC)
+        return self.buy(request.observation, 0.1)
+
+
+class UsesGlobalRandom(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, random.random() / 2)
+
+
+class UsesGlobalNumpy(Good):
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        np.random.seed(info.seed)  # noqa: NPY002 - the fault under test
+
+
+class MakesItsOwnGenerator(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, float(np.random.default_rng().uniform(0, 0.5)))
+
+
+class Raises(Good):
+    def answer(self, request: AskDecision) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+
+class RaisesOnEmptyHistory(Good):
+    def answer(self, request: AskDecision) -> Any:
+        last = request.observation.view.bars("close")[-1]
+        return self.buy(request.observation, 0.1 if last.size else 0.2)
+
+
+class RaisesWithoutUniverse(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, 0.1 + 0.0 * len(request.observation.universe[0]))
+
+
+class DividesByNav(Good):
+    def answer(self, request: AskDecision) -> Any:
+        account = request.observation.account
+        return self.buy(request.observation, 0.1 * account.cash / account.nav)
+
+
+class AnswersNothing(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return None
+
+
+class AnswersNan(Good):
+    def answer(self, request: AskDecision) -> Any:
+        seen = request.observation
+        closes = seen.view.bars("close", 1)
+        return self.buy(seen, float(closes.mean()) * 0.0 + 0.1 if len(closes) else 0.1)
+
+
+class AnswersNumpy(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return self.buy(request.observation, np.float64(0.1))
+
+
+class InventsSymbols(Good):
+    def answer(self, request: AskDecision) -> Any:
+        return Decision(orders=(Order(symbol="TSLA", amount=1.0, side="BUY"),))
+
+
+class EmptiesTheAccount(Good):
+    def answer(self, request: AskDecision) -> Any:
+        request.observation.account.positions.clear()
+        return self.buy(request.observation, 0.1)
+
+
+class CountsAcrossCopies(Good):
+    count = 0
+
+    def answer(self, request: AskDecision) -> Any:
+        type(self).count += 1
+        return self.buy(request.observation, 1.0 / (1 + type(self).count))
+
+
+class LooksIntoTheStore(Good):
+    """Reads the whole future out of the view's private parts."""
+
+    def answer(self, request: AskDecision) -> Any:
+        view = request.observation.view
+        history = getattr(view, "_history", None)
+        if history is None:
+            return self.buy(request.observation, 0.1)
+        tomorrow = float(np.nansum(history.fields["close"][view.row + 1]))
+        return self.buy(request.observation, tomorrow % 0.5)
+
+
+class RequiredConfig(AgentConfig, frozen=True, kw_only=True):
+    k: int
+
+
+class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
+    k: Annotated[int, Meta(ge=1)] = 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (ReadsTheClock, "reads the clock (time.time)"),
+        (ReadsTheDate, "reads the clock (datetime.now)"),
+        (UsesGlobalRandom, "Python's global random"),
+        (UsesGlobalNumpy, "numpy's global random"),
+        (MakesItsOwnGenerator, "randomness from the operating system"),
+        (Raises, "raised ZeroDivisionError: division by zero on "),
+        (RaisesOnEmptyHistory, "from the first session on"),
+        (RaisesWithoutUniverse, "on a day without a universe"),
+        (DividesByNav, "on a day without money"),
+        (AnswersNothing, "NoneType, not a Decision"),
+        (AnswersNan, "amount nan"),
+        (AnswersNumpy, "np.float64(0.1) is no finite plain number"),
+        (InventsSymbols, "TSLA: no such symbol"),
+        (EmptiesTheAccount, "changed what it observed"),
+        (CountsAcrossCopies, "different answers to the same questions"),
+        (LooksIntoTheStore, "when only the future after step"),
+    ],
+)
+def test_each_fault_is_caught_and_named(bad: type, said: str) -> None:
+    with pytest.raises(CheckFailed) as caught:
+        check_agent(bad)
+    assert said in str(caught.value)
+    assert f"agent '{bad.__name__}'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"summary": " "}, "no summary"),
+        ({"Config": dict}, "no Config derived from AgentConfig"),
+        ({"Config": RequiredConfig}, "parameter 'k' without a default"),
+        ({"Config": ThawedConfig}, "not frozen"),
+        ({"answer": None}, "no method 'answer'"),
+    ],
+)
+def test_a_class_without_its_papers_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(CheckFailed, match=said):
+        check_agent(type("Paperless", (Good,), changes))
