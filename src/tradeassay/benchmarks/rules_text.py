@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tradeassay.benchmarks.benchmark import Benchmark
+from tradeassay.execution import Venue, venues
 from tradeassay.market import MarketConfig
 
 _KNOWS = {
-    "pre_open": "before the session opens. You know every bar up to the previous close, and the corporate actions "
-    "that take effect today",
+    "pre_open": "before the session opens. You know every bar up to the previous close, and the splits and "
+    "dividends that take effect today",
     "at_open": "when the session opens. You know every bar up to the previous close, and today's opening prices",
     "close": "at the close. You know today's whole bar",
 }
@@ -16,21 +19,119 @@ _KNOWS = {
 def rules_text(benchmark: Benchmark) -> str:
     """Return the rules page of one benchmark."""
     market = benchmark.market
-    lines = [
-        f"{benchmark.title} ({benchmark.id})",
-        "",
-        benchmark.description,
-        "",
-        f"- Data: {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history.",
-        f"- Universe: {_universe(market)}",
-        f"- Money: you start with {market.cash:,.0f} in cash.",
-        f"- You decide {_KNOWS[market.decide]}.",
-        f"- Orders fill at the session's {market.fill}; the account is valued at its {market.mark}.",
-    ]
-    return "\n".join(lines) + "\n"
+    venue = venues.get(market.venue).limited(max_weight=market.max_weight, max_positions=market.max_positions)
+    parts = (
+        ("What is played", _what(benchmark)),
+        ("A day", _day(benchmark)),
+        (f"The venue: {venue.title} ({venue.id})", _venue(venue)),
+        ("What happens to holdings", _holdings()),
+        ("What counts", _counts(benchmark)),
+    )
+    title = f"{benchmark.title} ({benchmark.id}, convention: {benchmark.convention})"
+    pages = [f"{head}\n" + "\n".join(f"  - {line}" for line in lines) for head, lines in parts]
+    return "\n\n".join((title, benchmark.description, *pages)) + "\n"
+
+
+def _what(benchmark: Benchmark) -> Iterator[str]:
+    market = benchmark.market
+    currency = venues.get(market.venue).currency
+    yield f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history."
+    yield _universe(market)
+    yield f"You start with {market.cash:,.0f} {currency} in cash."
+    if market.index is not None:
+        yield f"Results are compared with the index {market.index} and with the agent '{benchmark.baseline}'."
+    else:
+        yield f"Results are compared with the agent '{benchmark.baseline}'."
 
 
 def _universe(market: MarketConfig) -> str:
     if market.universe == "all":
-        return "every name listed at the time, index funds aside."
-    return f"the members of {market.universe} as of each day; what left the index may still be sold."
+        who = "Every name listed on the day may be bought"
+    else:
+        who = f"The members of {market.universe} on the day may be bought; what left the index may be sold"
+    return f"{who}. Index funds may be bought too, where there are any."
+
+
+def _day(benchmark: Benchmark) -> Iterator[str]:
+    market, day = benchmark.market, benchmark.day
+    yield f"You decide once per session, {_KNOWS[market.decide]}."
+    yield f"Orders fill at the session's {market.fill}; the account is valued at its {market.mark}."
+    yield (
+        f"An answer that is malformed comes back with the reason. After {day.attempts} attempts the day counts as "
+        "failed and nothing is traded."
+    )
+    yield "One order per symbol: by shares, money, or a target weight, value or holding; market, limit or stop."
+    yield "An order the venue refuses stays in the journal with the reason. Nothing is silently corrected."
+
+
+def _venue(venue: Venue) -> Iterator[str]:
+    fees = venue.fees
+    yield (
+        f"Commission {fees.buy_bps:g} bp on purchases, {fees.sell_bps:g} bp on sales"
+        + (f", tax {fees.sell_tax_bps:g} bp on sales" if fees.sell_tax_bps else "")
+        + (f", at least {fees.minimum:g} {venue.currency} per order" if fees.minimum else "")
+        + "."
+    )
+    if venue.slippage.bps:
+        yield f"Fills are {venue.slippage.bps:g} bp worse than the reference price."
+    yield from _quantities(venue)
+    if venue.settlement.t_plus:
+        yield "What is bought in a session cannot be sold in it (T+1)."
+    if venue.price_limits is not None:
+        yield _limits(venue)
+    if venue.margin is None:
+        yield "A cash account: no borrowing, no short sales."
+    else:
+        margin = venue.margin
+        yield (
+            f"A margin account: equity of {margin.initial:.0%} of the exposure to open, "
+            f"{margin.maintenance_long:.0%} (long) and {margin.maintenance_short:.0%} (short) to keep; "
+            f"borrowed cash costs {margin.interest_per_year:.1%} a year."
+        )
+    if venue.shorting.allowed:
+        yield f"Short sales are allowed; borrowing shares costs {venue.shorting.borrow_per_year:.1%} a year."
+    yield f"A year has {venue.periods_per_year} sessions."
+
+
+def _quantities(venue: Venue) -> Iterator[str]:
+    lot = venue.lots.lot
+    if lot is None:
+        yield "Purchases in whole lots of the instrument."
+    elif lot != 1.0:
+        yield f"Purchases in multiples of {lot:g}."
+    else:
+        yield "Whole shares."
+    if venue.lots.min_value:
+        yield f"An order is worth at least {venue.lots.min_value:g} {venue.currency}."
+    if venue.participation.max_share is not None:
+        yield f"At most {venue.participation.max_share:.0%} of a session's volume; the rest of an order is cut."
+    if venue.concentration.max_weight is not None:
+        yield f"No purchase may bring a name above {venue.concentration.max_weight:.0%} of NAV."
+    if venue.concentration.max_positions is not None:
+        yield f"At most {venue.concentration.max_positions} names at once."
+
+
+def _limits(venue: Venue) -> str:
+    limits = venue.price_limits
+    assert limits is not None
+    boards = (
+        ("main board", limits.main), ("ChiNext", limits.chinext), ("STAR", limits.star), ("BSE", limits.bse),
+        ("elsewhere", limits.none),
+    )  # fmt: skip
+    shown = ", ".join(f"{name} {limit:.0%}" for name, limit in boards if limit is not None)
+    return (
+        f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and no "
+        "sale on the way down."
+    )
+
+
+def _holdings() -> Iterator[str]:
+    yield "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are paid out."
+    yield "A name that leaves the exchange is paid out at its last price."
+    yield "A suspended name does not trade and is valued at its last price."
+
+
+def _counts(benchmark: Benchmark) -> Iterator[str]:
+    yield "Every cost leaves the account. Cash plus positions is the value of the account, in every session."
+    yield "A day without orders is an abstention; a day without a usable answer is a failure. Both are counted."
+    yield f"Whatever would change a score changes the version at the end of '{benchmark.id}'."

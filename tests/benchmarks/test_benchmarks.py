@@ -1,0 +1,101 @@
+"""The benchmarks that ship: they can be played as stated, and their rules page says what the config says."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.agents import agents, make_agent
+from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
+from tradeassay.core.agent import EpisodeInfo
+from tradeassay.core.events import ENCODER, Marked
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.execution import venues
+from tradeassay.market import Market, MarketConfig
+
+SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
+ALL = (*SYNTHETIC, "daily-us-real-v1")
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: Any) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+def snapshot_of(name: str, home: Path) -> Snapshot:
+    return load_dataset(benchmarks.get(name).dataset, home)
+
+
+def test_the_four_are_registered_under_their_own_ids() -> None:
+    assert set(ALL) <= set(benchmarks.names())
+    for name, benchmark in benchmarks.items():
+        assert benchmark.id == name and name[-3:-1] == "-v" and name[-1].isdigit()
+        assert benchmark.baseline in agents.names()
+        assert benchmark.market.venue in venues.names()
+        assert benchmark.title and benchmark.description.endswith(".")
+
+
+def test_a_year_is_the_venue_s() -> None:
+    assert [benchmarks.get(name).periods_per_year for name in ALL] == [252, 252, 365, 252]
+    assert [benchmarks.get(name).index for name in ALL] == ["IDX", "IDX", "IDX", None]
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_there_is_a_year_of_history_before_the_first_decision(name: str, home: Path) -> None:
+    benchmark, snapshot = benchmarks.get(name), snapshot_of(name, home)
+    rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
+    year = benchmark.periods_per_year
+    assert rows.start >= max(252, year) and len(rows) >= year
+    assert snapshot.sessions[-1] >= np.datetime64(benchmark.market.last) - np.timedelta64(4, "D")
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_the_baseline_plays_it_whole_and_the_money_adds_up(name: str, home: Path) -> None:
+    benchmark = benchmarks.get(name)
+    market, agent = Market(snapshot_of(name, home), benchmark.market), make_agent(benchmark.baseline)
+    agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
+    seen, flows, count = market.reset(), 0.0, 0
+    while seen is not None:
+        record, seen = market.step(drive(day(seen, benchmark.day), agent))
+        flows += sum(
+            getattr(e, "cash", 0.0) for e in (*record.opening, *record.events) if not isinstance(e, Marked)
+        )
+        marked, count = record.events[-1], count + 1
+        assert isinstance(marked, Marked)
+        assert marked.nav == marked.cash + marked.positions
+        assert flows == pytest.approx(marked.cash, rel=1e-9)
+    assert count == len(market) == len(market.rows)
+    assert marked.positions > 0.5 * marked.nav, "buy and hold should hold something"
+
+
+def test_rules_are_written_from_the_config() -> None:
+    text = benchmarks.get("daily-ashare-v1").rules_text()
+    for said in (
+        "10,000,000 CNY", "members of IDX", "before the session opens", "fill at the session's open",
+        "valued at its close", "Commission 5 bp on purchases, 5 bp on sales, tax 10 bp on sales, at least 5 CNY",
+        "multiples of 100", "(T+1)", "main board 10%", "10% of a session's volume", "After 3 attempts",
+    ):  # fmt: skip
+        assert said in text, f"the rules do not say: {said}"
+    assert "Whole shares" in benchmarks.get("daily-us-v1").rules_text()
+    assert "A year has 365 sessions" in benchmarks.get("daily-crypto-v1").rules_text()
+
+
+def test_a_changed_config_changes_the_rules() -> None:
+    base = benchmarks.get("daily-us-v1")
+    market = MarketConfig(
+        venue="us-margin-v1", universe="all", cash=5.0, decide="close", fill="close", first="2022-01-10",
+        last="2022-01-11", max_weight=0.1, max_positions=7,
+    )  # fmt: skip
+    text = msgspec.structs.replace(base, market=market).rules_text()
+    for said in (
+        "at the close. You know today's whole bar", "above 10% of NAV", "At most 7 names", "margin account",
+        "Short sales are allowed", "Every name listed on the day",
+    ):  # fmt: skip
+        assert said in text
+
+
+def test_a_benchmark_survives_json() -> None:
+    for _, benchmark in benchmarks.items():
+        assert msgspec.json.decode(ENCODER.encode(benchmark), type=Benchmark) == benchmark
