@@ -4,7 +4,21 @@ Importing this registers the sources ``yfinance``, ``ccxt``, ``baostock`` and ``
 themselves are extras and are imported when a source loads.
 """
 
+from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
+from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
+from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay.data.connectors.patience import Patience, Runtime
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
 
-__all__ = ["Patience", "Runtime", "YFinanceConfig", "YFinanceSource"]
+__all__ = [
+    "AkshareConfig",
+    "AkshareSource",
+    "BaostockConfig",
+    "BaostockSource",
+    "CcxtConfig",
+    "CcxtSource",
+    "Patience",
+    "Runtime",
+    "YFinanceConfig",
+    "YFinanceSource",
+]

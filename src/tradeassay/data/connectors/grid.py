@@ -14,6 +14,10 @@ from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.sessions import first_day, last_day
 from tradeassay.data.panel import Listing
 
+DELISTING_SLACK = 30
+"""Sessions by which a series may end before its vendor's delisting date, which is the day of the formal act."""
+DELISTING_DAYS = 45
+"""The same slack in calendar days, for a formal act after the last session asked for."""
 PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 
 
@@ -138,7 +142,10 @@ def _listing(
         cut.append(f"{symbol} from {sessions.days[first_bar]}")
     if first_bar != begin:
         listed = str(sessions.days[first_bar])
-    if last_bar < end:
+    soon = column.delisted is not None and column.delisted <= str(sessions.days[-1] + DELISTING_DAYS)
+    if soon and end - DELISTING_SLACK <= last_bar < end:
+        delisted = str(sessions.days[last_bar])
+    elif last_bar < end:
         _refuse_part(symbol, "end", str(sessions.days[last_bar]), sessions, vendor, partial)
         delisted = str(sessions.days[last_bar])
         cut.append(f"{symbol} to {delisted}")

@@ -1,4 +1,4 @@
-"""Vendor libraries talk: warnings, log lines, prints on stdout. Our results go there, not their chatter."""
+"""Vendor libraries talk: warnings, log lines, prints, progress bars. Our output is ours, not their chatter."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quietly(module: str) -> Iterator[None]:
-    """Keep a library's log lines, its prints and the warnings it causes to itself; its exceptions pass."""
+    """Keep a library's log lines, prints, progress bars and the warnings it causes to itself; errors pass."""
     logger = logging.getLogger(module)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        nowhere = io.StringIO()
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -1,0 +1,196 @@
+"""A-shares from Eastmoney through akshare: daily bars as traded with amounts, dividends and bonus shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tradeassay.core.view import Days, Field, Floats
+from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors.akshare_wire import VENDOR, AkshareWire, conversation
+from tradeassay.data.connectors.ashare import (
+    AShare,
+    Distribution,
+    distribution_actions,
+    merged,
+    parse_ashare,
+    unexplained,
+    unexplained_note,
+)
+from tradeassay.data.connectors.asked import (
+    ConnectorConfig,
+    changed_format,
+    empty_answer,
+    need_symbols,
+    query_text,
+    retrieved,
+)
+from tradeassay.data.connectors.grid import Column, lay_out
+from tradeassay.data.connectors.patience import Runtime
+from tradeassay.data.connectors.sessions import first_day, last_day, sessions_asked
+from tradeassay.data.panel import Panel, PanelFacts
+from tradeassay.data.source import SourceConfig, sources
+
+COLUMNS: dict[Field, str] = {
+    "open": "开盘", "high": "最高", "low": "最低", "close": "收盘", "volume": "成交量", "amount": "成交额",
+}  # fmt: skip
+DAY, CHANGE = "日期", "涨跌额"
+LISTED, INDUSTRY = "上市时间", "行业"
+EX_DATE, CASH_PER_TEN, SHARES_PER_TEN = "除权除息日", "现金分红-现金分红比例", "送转股份-送转总比例"
+BOARD_LOT = 100.0
+
+LICENCE = (
+    "Eastmoney through akshare (MIT): for academic research; the numbers are Eastmoney's and the exchanges', "
+    "do not redistribute them."
+)
+
+
+class AkshareConfig(ConnectorConfig, frozen=True, kw_only=True):
+    """Codes like ``600000.SH``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stock:
+    column: Column
+    distributions: list[Distribution]
+    unexplained: list[str]
+
+
+class AkshareSource:
+    """Daily bars of A-shares. Eastmoney marks no suspensions: a session without a bar is one.
+
+    For dated index members use the source ``baostock``.
+    """
+
+    Config: ClassVar[type[SourceConfig]] = AkshareConfig
+    summary: ClassVar[str] = "A-shares from Eastmoney through akshare: daily with amounts, dividends, bonus shares"
+    extra: ClassVar[str | None] = "ashare"
+
+    def __init__(self, config: AkshareConfig, *, runtime: Runtime | None = None) -> None:
+        """Take a configuration."""
+        self._config = config
+        self._runtime = runtime or Runtime()
+
+    def load(self) -> Panel:
+        """Fetch the panel; raises :class:`SourceError` naming the code that could not be had."""
+        config = self._config
+        need_symbols(config, "600000.SH")
+        shares = [parse_ashare(text) for text in config.symbols]
+        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        with conversation(self._runtime) as wire:
+            stocks = [_stock(wire, share, sessions) for share in shares]
+        columns = [stock.column for stock in stocks]
+        grid = lay_out(columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial)
+        actions = [
+            action
+            for stock in stocks
+            for action in distribution_actions(stock.column.instrument.symbol, stock.distributions, sessions)
+        ]
+        facts = PanelFacts(
+            kind="real",
+            source="akshare",
+            query=query_text(config),
+            currency="CNY",
+            calendar="XSHG",
+            adjusted="none",
+            biases=(
+                "symbols chosen at the time of retrieval: survivorship",
+                "industries as of the time of retrieval",
+                *grid.notes,
+                *unexplained_note({stock.column.instrument.symbol: stock.unexplained for stock in stocks}),
+            ),
+            licence=LICENCE,
+            retrieved_at=retrieved(self._runtime.clock),
+        )
+        return Panel(
+            name=config.name or "akshare",
+            facts=facts,
+            listings=grid.listings,
+            sessions=sessions.days,
+            open_time=sessions.open_time,
+            close_time=sessions.close_time,
+            bars=grid.bars,
+            suspended=grid.suspended,
+            actions=tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind))),
+        )
+
+
+def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> _Stock:
+    first, last = first_day(sessions), last_day(sessions)
+    table = wire.bars(share.code, first, last)
+    if table is None or len(table) == 0:
+        raise empty_answer(VENDOR, share.symbol, first, last)
+    facts = wire.facts(share.code)
+    found = _distributions(share, wire.distributions(share.code), first, last)
+    try:
+        days: Days = np.array([str(day) for day in table[DAY]], dtype="datetime64[D]")
+        fields = {ours: table[theirs].to_numpy(dtype=np.float64) for ours, theirs in COLUMNS.items()}
+        change: Floats = table[CHANGE].to_numpy(dtype=np.float64)
+        listed = _compact_day(facts[LISTED])
+        industry = str(facts[INDUSTRY])
+    except (KeyError, TypeError, ValueError) as error:
+        raise changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
+    fields["volume"] = fields["volume"] * _volume_unit(share, fields)
+    column = Column(
+        instrument=share.instrument(None if industry in ("", "-") else industry),
+        days=days,
+        fields=fields,
+        listed=listed,
+    )
+    # The change of the day is counted from the exchange's reference price.
+    return _Stock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
+
+
+def _compact_day(value: Any) -> str:
+    text = str(value)
+    if len(text) != 8 or not text.isdecimal():
+        raise ValueError(f"{LISTED} reads {text}")
+    return f"{text[:4]}-{text[4:6]}-{text[6:]}"
+
+
+def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
+    """Return how many shares one unit of volume is, by what makes the average price lie inside the bars.
+
+    Eastmoney counts board lots of a hundred, on some boards single shares.
+    """
+    traded = (fields["volume"] > 0) & (fields["amount"] > 0)
+    for unit in (BOARD_LOT, 1.0):
+        average = fields["amount"][traded] / (fields["volume"][traded] * unit)
+        # Volume is rounded to whole lots, so that the average of a thin day may lie a little outside.
+        inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
+        if bool(np.mean(inside) > 0.5) if inside.size else True:
+            return unit
+    raise changed_format(
+        VENDOR,
+        f"the volume of {share.symbol}",
+        "amount / volume lies outside the bars in lots and in shares",
+        "akshare",
+    )
+
+
+def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Distribution]:
+    if table is None:
+        return []
+    found: list[Distribution] = []
+    try:
+        rows: Sequence[tuple[Any, Any, Any]] = list(
+            zip(table[EX_DATE], table[CASH_PER_TEN], table[SHARES_PER_TEN], strict=True)
+        )
+        for day, cash, shares in rows:
+            # A plan that was not carried out yet has no ex-date; pandas says NaT.
+            if first <= str(day) <= last:
+                found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
+    return merged(found)
+
+
+def _per_share(per_ten: Any) -> float:
+    value = float(per_ten)
+    return 0.0 if np.isnan(value) else value / 10.0
+
+
+sources.add("akshare", AkshareSource)

@@ -1,0 +1,272 @@
+"""A-shares from baostock: daily bars as traded with amounts, suspensions, dividends, dated index membership."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.view import Days, Field, Floats
+from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors.ashare import (
+    AShare,
+    Distribution,
+    distribution_actions,
+    merged,
+    parse_ashare,
+    unexplained,
+    unexplained_note,
+)
+from tradeassay.data.connectors.asked import ConnectorConfig, changed_format, empty_answer, query_text, retrieved
+from tradeassay.data.connectors.baostock_wire import VENDOR, BaostockWire, Row, conversation
+from tradeassay.data.connectors.grid import Column, lay_out, shorten
+from tradeassay.data.connectors.membership import dated_members
+from tradeassay.data.connectors.patience import Runtime
+from tradeassay.data.connectors.sessions import first_day, last_day, sessions_asked
+from tradeassay.data.panel import Membership, Panel, PanelFacts
+from tradeassay.data.source import SourceConfig, sources
+
+Index = Literal["hs300", "sz50", "zz500"]
+LEVELS: dict[Index, str] = {"hs300": "sh.000300", "sz50": "sh.000016", "zz500": "sh.000905"}
+BAR_FIELDS = ("date", "open", "high", "low", "close", "preclose", "volume", "amount", "tradestatus", "isST")
+KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
+"""baostock's types that can be traded here: shares, and exchange-traded funds."""
+NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
+FEW = 5
+"""Up to this many symbols, facts are asked for one by one; beyond it, for the whole market at once."""
+
+LICENCE = (
+    "baostock.com through baostock (BSD): free for study and research; the numbers are the exchanges' and their "
+    "suppliers', do not redistribute them."
+)
+
+
+class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
+    """Codes like ``600000.SH``; or, with ``index`` and no symbols, all who were in it on any day asked for."""
+
+    index: Index | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.symbols and self.index is None:
+            raise UserError("no symbols to fetch", mend="name some, e.g. 600000.SH, or an index, e.g. hs300")
+
+
+@dataclass(slots=True)
+class _Stock:
+    """What was fetched of one stock."""
+
+    column: Column
+    distributions: list[Distribution]
+    unexplained: list[str] = field(default_factory=list)
+    special_treatment: int = 0
+
+
+class BaostockSource:
+    """Daily bars of A-shares. With ``index`` alone the universe is dated, and nobody is picked with hindsight."""
+
+    Config: ClassVar[type[SourceConfig]] = BaostockConfig
+    summary: ClassVar[str] = (
+        "A-shares from baostock: daily with amounts, suspensions, dividends, dated index members"
+    )
+    extra: ClassVar[str | None] = "ashare"
+
+    def __init__(self, config: BaostockConfig, *, runtime: Runtime | None = None) -> None:
+        """Take a configuration."""
+        self._config = config
+        self._runtime = runtime or Runtime()
+
+    def load(self) -> Panel:
+        """Fetch the panel; raises :class:`SourceError` naming the code that could not be had."""
+        config = self._config
+        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        with conversation(self._runtime) as wire:
+            memberships = _members(wire, config.index, sessions) if config.index else ()
+            shares = [parse_ashare(text) for text in config.symbols]
+            shares = shares or [parse_ashare(name) for name in sorted({one.symbol for one in memberships})]
+            facts = _listings(wire, shares)
+            sectors = _sectors(wire, shares, sessions)
+            stocks = [_stock(wire, share, facts[share], sectors.get(share), sessions) for share in shares]
+            indices = {config.index: _levels(wire, LEVELS[config.index], sessions)} if config.index else {}
+        chosen = {share.symbol for share in shares}
+        return self._panel(stocks, sessions, tuple(one for one in memberships if one.symbol in chosen), indices)
+
+    def _panel(
+        self,
+        stocks: Sequence[_Stock],
+        sessions: Sessions,
+        memberships: tuple[Membership, ...],
+        indices: dict[Index, Floats],
+    ) -> Panel:
+        config = self._config
+        grid = lay_out(
+            [stock.column for stock in stocks], sessions, vendor=VENDOR, allow_partial=config.allow_partial
+        )
+        actions = [
+            action
+            for stock in stocks
+            for action in distribution_actions(stock.column.instrument.symbol, stock.distributions, sessions)
+        ]
+        facts = PanelFacts(
+            kind="real",
+            source="baostock",
+            query=query_text(config),
+            currency="CNY",
+            calendar="XSHG",
+            adjusted="none",
+            biases=(
+                *(["symbols chosen at the time of retrieval: survivorship"] if config.symbols else []),
+                *grid.notes,
+                *_warnings(stocks),
+            ),
+            licence=LICENCE,
+            retrieved_at=retrieved(self._runtime.clock),
+        )
+        return Panel(
+            name=config.name or "baostock",
+            facts=facts,
+            listings=grid.listings,
+            sessions=sessions.days,
+            open_time=sessions.open_time,
+            close_time=sessions.close_time,
+            bars=grid.bars,
+            suspended=grid.suspended,
+            actions=tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind))),
+            memberships=memberships,
+            indices={str(name): levels for name, levels in indices.items()},
+        )
+
+
+def _warnings(stocks: Sequence[_Stock]) -> list[str]:
+    named = [(stock.column.instrument.symbol, stock) for stock in stocks]
+    special = [symbol for symbol, stock in named if stock.special_treatment]
+    warnings = unexplained_note({symbol: stock.unexplained for symbol, stock in named})
+    if special:
+        warnings.append(f"days under special treatment (ST), whose 5 % limit is not stored: {shorten(special)}")
+    return warnings
+
+
+def _their(share: AShare) -> str:
+    return f"{share.market.lower()}.{share.code}"
+
+
+def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Membership, ...]:
+    def ask(day: str) -> frozenset[str]:
+        rows = wire.rows(f"the members of {index} on {day}", ("code",), f"query_{index}_stocks", date=day)
+        if not rows:
+            raise SourceError(f"baostock names no members of {index} on {day}", mend="ask for later days")
+        return frozenset(parse_ashare(row["code"]).symbol for row in rows)
+
+    return dated_members(index, sessions, ask)
+
+
+def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]:
+    needed = ("code", "ipoDate", "outDate", "type")
+    rows: list[Row] = []
+    for share in shares if len(shares) <= FEW else [None]:
+        code = "" if share is None else _their(share)
+        rows += wire.rows(
+            f"the listing of {share.symbol if share else 'all stocks'}", needed, "query_stock_basic", code
+        )
+    found = {row["code"]: row for row in rows}
+    for share in shares:
+        kind = found.get(_their(share), {}).get("type")
+        if kind not in KINDS:
+            what = "knows no" if kind is None else "lists, but not as"
+            raise SourceError(
+                f"baostock {what} stock or fund {share.symbol}", mend="check the code, or leave it out"
+            )
+    return {share: found[_their(share)] for share in shares}
+
+
+def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -> dict[AShare, str]:
+    """Return industries as they were on the first day; of later listings, as they were on the last."""
+    sectors: dict[AShare, str] = {}
+    for day in (first_day(sessions), last_day(sessions)):
+        rest = [share for share in shares if share not in sectors]
+        rows: list[Row] = []
+        for share in rest if len(rest) <= FEW else [None]:
+            code = "" if share is None else _their(share)
+            what = f"the industry of {share.symbol if share else 'all stocks'} on {day}"
+            rows += wire.rows(what, ("code", "industry"), "query_stock_industry", code, day)
+        found = {row["code"]: row["industry"] for row in rows if row["industry"]}
+        sectors |= {share: found[_their(share)] for share in rest if _their(share) in found}
+    return sectors
+
+
+def _stock(wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions) -> _Stock:
+    days = (first_day(sessions), last_day(sessions))
+    what = f"the daily bars of {share.symbol}"
+    rows = _bars(wire, what, _their(share), days)
+    if not rows:
+        raise empty_answer(VENDOR, share.symbol, *days)
+    traded = [row for row in rows if row["tradestatus"] == "1"]
+    halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
+    try:
+        fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in NUMBERS}
+        stock = _Stock(
+            Column(
+                instrument=share.instrument(sector, KINDS[listing["type"]]),
+                days=_days([row["date"] for row in traded]),
+                fields=fields,
+                listed=listing["ipoDate"] or None,
+                delisted=listing["outDate"] or None,
+                halted=_days(halted),
+            ),
+            _distributions(wire, share, days),
+            special_treatment=sum(row["isST"] == "1" for row in rows),
+        )
+        precloses = np.array([float(row["preclose"]) for row in traded])
+        stock.unexplained = unexplained(stock.column.days, fields["close"], precloses, stock.distributions)
+    except ValueError as error:
+        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+    return stock
+
+
+def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> list[Row]:
+    # Adjustment flag 3: prices as they were traded.
+    return wire.rows(
+        what, BAR_FIELDS, "query_history_k_data_plus", code, ",".join(BAR_FIELDS),
+        start_date=days[0], end_date=days[1], frequency="d", adjustflag="3",
+    )  # fmt: skip
+
+
+def _days(texts: Sequence[str]) -> Days:
+    return np.array(texts, dtype="datetime64[D]")
+
+
+def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> list[Distribution]:
+    needed = ("dividOperateDate", "dividCashPsBeforeTax", "dividStocksPs", "dividReserveToStockPs")
+    found: list[Distribution] = []
+    for year in range(int(days[0][:4]), int(days[1][:4]) + 1):
+        what = f"the dividends of {share.symbol} in {year}"
+        for row in wire.rows(what, needed, "query_dividend_data", _their(share), str(year), "operate"):
+            try:
+                cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
+            except ValueError as error:
+                raise changed_format(VENDOR, what, str(error), VENDOR) from error
+            if days[0] <= row["dividOperateDate"] <= days[1]:
+                found.append(Distribution(row["dividOperateDate"], cash, bonus + reserve))
+    return merged(found)
+
+
+def _levels(wire: BaostockWire, code: str, sessions: Sessions) -> Floats:
+    what = f"the levels of {code}"
+    rows = _bars(wire, what, code, (first_day(sessions), last_day(sessions)))
+    levels = np.full(sessions.days.size, np.nan)
+    try:
+        closes = {row["date"]: float(row["close"]) for row in rows}
+    except ValueError as error:
+        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+    for row, day in enumerate(sessions.days):
+        levels[row] = closes.get(str(day), np.nan)
+    if bool(np.isnan(levels).any()):
+        gap = sessions.days[np.isnan(levels)][0]
+        raise SourceError(f"baostock has no level of {code} on {gap}", mend="ask for other days or without index")
+    return levels
+
+
+sources.add("baostock", BaostockSource)

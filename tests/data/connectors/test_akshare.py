@@ -1,0 +1,223 @@
+"""The real akshare library against a stand-in of Eastmoney on the loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SourceError
+from tradeassay.core.instruments import Board
+from tradeassay.core.time import parse_iso
+from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
+from tradeassay.data.panel import Panel
+
+from .standins.eastmoney import Eastmoney, Share
+from .standins.http import Ask, Reply
+
+pytest.importorskip("akshare", reason="the extra 'ashare' is not installed")
+
+NOW = "2024-02-01T12:00:00Z"
+WEEK = ("2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08")
+BARS, FACTS, BONUS = "/api/qt/stock/kline/get", "/api/qt/stock/get", "/api/data/v1/get"
+
+
+def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
+    bars = {}
+    for i, day in enumerate(days):
+        base = price + i / 10
+        volume = 1_000_000.0 + 100 * i
+        bars[day] = (base, base + 0.2, base - 0.2, base + 0.1, volume, round(volume * base, 2))
+    return Share(bars, **facts)
+
+
+@pytest.fixture
+def load(behind_proxy, runtime) -> Callable[..., Panel]:
+    """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
+
+    def run(service: Eastmoney, patience: dict | None = None, **config) -> Panel:
+        run.stand_in = behind_proxy(service)
+        asked = {"first": "2024-01-02", "last": "2024-01-08", "symbols": ("600000",), **config}
+        return AkshareSource(AkshareConfig(**asked), runtime=runtime(NOW, **(patience or {}))).load()
+
+    return run
+
+
+def test_bars_facts_and_listing(load):
+    service = Eastmoney({"600000": share(), "300750": share(150.0, listed=20180611, industry="电池")})
+    panel = load(service, symbols=("300750.SZ", "600000.SH"))
+    assert panel.symbols == ("600000.SH", "300750.SZ")
+    assert [str(day) for day in panel.sessions] == list(WEEK)
+    assert panel.bars["open"][:, 0].tolist() == [10.0, 10.1, 10.2, 10.3, 10.4]
+    assert panel.bars["high"][:, 1].tolist() == [150.2, 150.3, 150.4, 150.5, 150.6]
+    assert panel.bars["close"][0, 1] == 150.1
+    assert panel.bars["amount"][1, 0] == round(1_000_100 * 10.1, 2)
+    first, second = panel.listings
+    assert (first.listed, second.listed) == ("1999-11-10", "2018-06-11")
+    assert (second.instrument.board, second.instrument.sector) == (Board.CHINEXT, "电池")
+    facts = panel.facts
+    assert (facts.source, facts.calendar, facts.currency, facts.adjusted) == ("akshare", "XSHG", "CNY", "none")
+    assert facts.retrieved_at == NOW and facts.licence
+    assert "survivorship" in facts.biases[0]
+
+
+@pytest.mark.parametrize("lot", [100.0, 1.0])
+def test_volume_is_in_shares_whatever_the_board_counts(load, lot):
+    panel = load(Eastmoney({"688001": share(40.0, lot=lot)}), symbols=("688001",))
+    assert panel.bars["volume"][:, 0].tolist() == [1_000_000.0 + 100 * i for i in range(5)]
+
+
+def test_a_volume_in_an_unknown_unit_is_refused(load):
+    with pytest.raises(SourceError, match=r"volume of 600000\.SH in another format"):
+        load(Eastmoney({"600000": share(lot=10_000.0)}))
+
+
+def test_a_missing_session_is_a_suspension(load):
+    stock = share()
+    del stock.bars["2024-01-04"]
+    panel = load(Eastmoney({"600000": stock}))
+    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
+    assert np.isnan(panel.bars["close"][2, 0])
+    assert "sessions without a bar, taken as suspensions: 600000.SH 1" in panel.facts.biases
+
+
+def test_dividends_and_bonus_shares_of_one_day(load):
+    # Before: 10.20. Per ten shares 5.0 in cash and 5 new shares: (10.2 - 0.5) / 1.5 = 6.47.
+    stock = share(
+        dividends={"2019-06-03": (1.0, 0.0), "2024-01-04": (5.0, 5.0), "": (2.0, 0.0)},
+        references={"2024-01-04": 6.47},
+    )
+    for day in WEEK[2:]:
+        stock.bars[day] = (6.5, 6.6, 6.4, 6.5, 1e6, 6.5e6)
+    panel = load(Eastmoney({"600000": stock}))
+    assert [(a.kind, a.ex_date, a.value) for a in panel.actions] == [
+        ("dividend", "2024-01-04", 0.5),
+        ("split", "2024-01-04", 1.5),
+    ]
+    assert panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z")
+    assert not any("reference prices" in bias for bias in panel.facts.biases)
+
+
+def test_a_reference_price_without_a_dividend_is_said(load):
+    panel = load(Eastmoney({"600000": share(references={"2024-01-04": 8.0})}))
+    assert any("rights issues?): 600000.SH 2024-01-04" in bias for bias in panel.facts.biases)
+
+
+def test_an_unknown_code_is_named(load, sleeps):
+    with pytest.raises(SourceError, match=r"Eastmoney has no bars of 600009\.SH from 2024-01-02 to 2024-01-08"):
+        load(Eastmoney({"600000": share()}), symbols=("600000", "600009"))
+    assert sleeps == []
+
+
+@pytest.mark.parametrize(("days", "side"), [(WEEK[2:], "begin on 2024-01-04"), (WEEK[:3], "end on 2024-01-04")])
+def test_a_partial_range_is_refused_by_name(load, days, side):
+    with pytest.raises(SourceError, match=rf"bars of 600000\.SH {side}"):
+        load(Eastmoney({"600000": share(days=days)}))
+
+
+def at(path: str, reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:
+    left = [times]
+
+    def before(ask: Ask) -> Reply | None:
+        if ask.path == path and left[0] > 0:
+            left[0] -= 1
+            return reply
+        return None
+
+    return before
+
+
+BUSY = Reply(b"<html>slow down</html>", 429, {"Retry-After": "9", "Content-Type": "text/html"})
+
+
+@pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
+def test_429_waits_as_asked_and_goes_on(load, sleeps, path):
+    panel = load(Eastmoney({"600000": share()}, before=at(path, BUSY, 1)))
+    assert sleeps == [9.0]
+    assert panel.sessions.size == 5
+
+
+def test_429_gives_up_in_one_line(load, sleeps):
+    with pytest.raises(SourceError) as caught:
+        load(Eastmoney({"600000": share()}, before=at(BARS, BUSY)))
+    text = str(caught.value)
+    assert "Eastmoney refused the daily bars of 600000" in text and "429" in text and "\n" not in text
+    assert sleeps == [9.0, 9.0]
+
+
+@pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
+def test_a_time_out_is_tried_again_and_then_said(load, sleeps, path):
+    with pytest.raises(SourceError, match=r"600000: nothing came within 0\.3 s \(2 attempts"):
+        load(
+            Eastmoney({"600000": share()}, before=at(path, Reply(stall=True))),
+            patience={"timeout": 0.3, "attempts": 2},
+        )
+    assert sleeps == [2.0]
+
+
+@pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
+def test_a_body_that_breaks_off(load, sleeps, path):
+    body = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02' + b" " * 100, cut=True)
+    with pytest.raises(SourceError, match="600000: the answer broke off in the middle"):
+        load(Eastmoney({"600000": share()}, before=at(path, body)))
+    assert sleeps == [2.0, 4.0]
+
+
+def test_half_a_json(load):
+    half = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02')
+    with pytest.raises(SourceError, match="600000: the answer is not complete JSON"):
+        load(Eastmoney({"600000": share()}, before=at(BARS, half)))
+
+
+def test_a_server_error_and_a_refusal(load, sleeps):
+    down = Reply(b"<html>", 502)
+    assert load(Eastmoney({"600000": share()}, before=at(BARS, down, 1))).sessions.size == 5
+    assert sleeps == [2.0]
+    with pytest.raises(SourceError, match="refused the daily bars of 600000: HTTP 403"):
+        load(Eastmoney({"600000": share()}, before=at(BARS, Reply(b"<html>", 403))))
+
+
+def test_a_line_with_fewer_columns_is_a_changed_schema(load, sleeps):
+    def edit(path: str, answer: dict) -> dict:
+        if path == BARS:
+            answer["data"]["klines"] = [line.rsplit(",", 2)[0] for line in answer["data"]["klines"]]
+        return answer
+
+    with pytest.raises(
+        SourceError, match=r"bars of 600000 in another format than expected: ValueError.*pip install"
+    ):
+        load(Eastmoney({"600000": share()}, edit=edit))
+    assert sleeps == []
+
+
+def test_a_renamed_field_is_a_changed_schema(load):
+    def edit(path: str, answer: dict) -> dict:
+        if path == BARS:
+            answer["payload"] = answer.pop("data")
+        return answer
+
+    with pytest.raises(SourceError, match=r"in another format than expected: KeyError.'data'"):
+        load(Eastmoney({"600000": share()}, edit=edit))
+
+
+@pytest.mark.parametrize("listed", ["-", "1999"])
+def test_a_listing_date_that_is_none(load, listed):
+    with pytest.raises(SourceError, match=f"another format than expected: ValueError.*{listed}"):
+        load(Eastmoney({"600000": share(listed=listed)}))
+
+
+def test_a_dividend_table_with_another_width_is_a_changed_schema(load):
+    def edit(path: str, answer: dict) -> dict:
+        if path == BONUS:
+            answer["result"]["data"] = [{**row, "NEW": 1} for row in answer["result"]["data"]]
+        return answer
+
+    with pytest.raises(SourceError, match="dividends of 600000 in another format"):
+        load(Eastmoney({"600000": share(dividends={"2024-01-04": (5.0, 0.0)})}, edit=edit))
+
+
+def test_nothing_is_printed(load, capfd):
+    load(Eastmoney({"600000": share(dividends={"2024-01-04": (0.5, 0.0)}, references={"2024-01-04": 10.15})}))
+    captured = capfd.readouterr()
+    assert captured.out == "" and captured.err == ""

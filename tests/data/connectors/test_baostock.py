@@ -1,0 +1,361 @@
+"""The real baostock library against a stand-in of its server on the loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.instruments import Board
+from tradeassay.core.time import parse_iso
+from tradeassay.data.calendars import sessions_between
+from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
+from tradeassay.data.panel import Panel
+
+from .standins.baostock import Baostock, BaostockStandIn, Share, message
+
+baostock = pytest.importorskip("baostock", reason="the extra 'ashare' is not installed")
+constants = pytest.importorskip("baostock.common.contants")
+context = pytest.importorskip("baostock.common.context")
+
+NOW = "2024-02-01T12:00:00Z"
+WEEK = ("2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08")
+
+
+def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
+    bars = {
+        day: (price + i / 10, price + i / 10 + 0.2, price + i / 10 - 0.2, price + i / 10 + 0.1, 1e6 + i, 1e7 + i)
+        for i, day in enumerate(days)
+    }
+    return Share(bars, **facts)
+
+
+@pytest.fixture
+def load(runtime, monkeypatch) -> Iterator[Callable[..., Panel]]:
+    """Load through the unpatched library; only the host and port in its constants are ours."""
+    running: list[BaostockStandIn] = []
+
+    def run(service: Baostock, patience: dict | None = None, now: str = NOW, **config) -> Panel:
+        run.stand_in = BaostockStandIn(service)
+        running.append(run.stand_in)
+        monkeypatch.setattr(constants, "BAOSTOCK_SERVER_IP", "127.0.0.1")
+        monkeypatch.setattr(constants, "BAOSTOCK_SERVER_PORT", run.stand_in.port)
+        asked = {"first": "2024-01-02", "last": "2024-01-08", **config}
+        return BaostockSource(BaostockConfig(**asked), runtime=runtime(now, **(patience or {}))).load()
+
+    yield run
+    for stand_in in running:
+        stand_in.close()
+
+
+def methods(load) -> list[str]:
+    return [method for method, _ in load.stand_in.asked]
+
+
+def test_bars_facts_and_listing(load):
+    service = Baostock({"sh.600000": share(), "sz.300750": share(150.0, listed="2018-06-11", industry="C38电气")})
+    panel = load(service, symbols=("300750", "sh.600000"))
+    assert panel.symbols == ("600000.SH", "300750.SZ")
+    assert [str(day) for day in panel.sessions] == list(WEEK)
+    assert panel.bars["open"][:, 0].tolist() == [10.0, 10.1, 10.2, 10.3, 10.4]
+    assert panel.bars["amount"][:, 1].tolist() == [1e7, 1e7 + 1, 1e7 + 2, 1e7 + 3, 1e7 + 4]
+    assert panel.bars["volume"][4, 0] == 1_000_004.0
+    assert panel.open_time[0] == parse_iso("2024-01-02T01:30:00Z")
+    first, second = (listing.instrument for listing in panel.listings)
+    assert (first.board, second.board) == (Board.MAIN, Board.CHINEXT)
+    assert (second.sector, second.currency, second.lot, second.name) == ("C38电气", "CNY", 100.0, "")
+    assert panel.listings[1].listed == "2018-06-11"
+    facts = panel.facts
+    assert (facts.source, facts.calendar, facts.adjusted, facts.retrieved_at) == ("baostock", "XSHG", "none", NOW)
+    assert "survivorship" in facts.biases[0]
+    assert facts.licence
+
+
+def test_a_suspension_has_no_bar(load):
+    stock = share()
+    stock.bars["2024-01-04"] = None
+    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
+    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
+    assert np.isnan(panel.bars["close"][2, 0])
+    assert not any("without a bar" in bias for bias in panel.facts.biases)
+
+
+def test_a_session_the_vendor_forgot_is_said(load):
+    stock = share()
+    del stock.bars["2024-01-04"]
+    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
+    assert panel.suspended[2, 0]
+    assert "sessions without a bar, taken as suspensions: 600000.SH 1" in panel.facts.biases
+
+
+def test_dividends_and_bonus_shares_of_one_day(load):
+    # 10.10 before: 0.5 in cash and 3 + 2 new shares for ten give a reference of (10.2 - 0.5) / 1.5 = 6.47.
+    stock = share(dividends={"2024-01-04": (0.5, 0.3, 0.2)}, precloses={"2024-01-04": 6.47})
+    for day in WEEK[2:]:
+        stock.bars[day] = (6.5, 6.6, 6.4, 6.5, 1e6, 6.5e6)
+    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
+    assert [(a.kind, a.ex_date, a.value) for a in panel.actions] == [
+        ("dividend", "2024-01-04", 0.5),
+        ("split", "2024-01-04", 1.5),
+    ]
+    assert panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z")
+    assert not any("reference prices" in bias for bias in panel.facts.biases)
+
+
+def test_a_reference_price_without_a_dividend_is_said(load):
+    stock = share(precloses={"2024-01-04": 8.0})
+    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
+    assert any("rights issues?): 600000.SH 2024-01-04" in bias for bias in panel.facts.biases)
+
+
+def test_special_treatment_is_said(load):
+    panel = load(Baostock({"sh.600000": share(special=WEEK[3:])}), symbols=("600000",))
+    assert any("special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases)
+
+
+def test_a_delisting_ends_the_series(load):
+    gone = share(days=WEEK[:3], delisted="2024-01-08")
+    panel = load(Baostock({"sh.600000": share(), "sh.600001": gone}), symbols=("600000", "600001"))
+    assert panel.listings[1].delisted == "2024-01-04"
+    assert not panel.suspended.any()
+
+
+def test_a_later_listing(load):
+    late = share(days=WEEK[3:], listed="2024-01-05")
+    panel = load(Baostock({"sh.600000": share(), "sh.688001": late}), symbols=("688001", "600000"))
+    assert panel.symbols == ("600000.SH", "688001.SH")
+    assert panel.listings[1].instrument.board is Board.STAR
+    assert panel.listings[1].instrument.sector is not None
+
+
+@pytest.mark.parametrize(("days", "side"), [(WEEK[2:], "begin on 2024-01-04"), (WEEK[:3], "end on 2024-01-04")])
+def test_a_partial_range_is_refused_by_name(load, days, side):
+    with pytest.raises(SourceError, match=rf"bars of 600000\.SH {side}"):
+        load(Baostock({"sh.600000": share(days=days)}), symbols=("600000",))
+
+
+def index_service() -> Baostock:
+    """600001 replaces 600002 in the index on 5 January."""
+    service = Baostock(
+        {"sh.600000": share(), "sh.600001": share(), "sh.600002": share()}, levels={"sh.000300": share(3400.0)}
+    )
+    service.members = lambda index, day: ["sh.600000", "sh.600001" if day >= "2024-01-05" else "sh.600002"]
+    return service
+
+
+def test_an_index_is_a_dated_universe(load):
+    panel = load(index_service(), index="hs300")
+    assert panel.symbols == ("600000.SH", "600001.SH", "600002.SH")
+    assert [(m.symbol, m.start, m.end) for m in panel.memberships] == [
+        ("600000.SH", "2024-01-02", None),
+        ("600001.SH", "2024-01-05", None),
+        ("600002.SH", "2024-01-02", "2024-01-04"),
+    ]
+    assert all(m.index == "hs300" for m in panel.memberships)
+    assert panel.indices["hs300"].tolist() == [3400.1, 3400.2, 3400.3, 3400.4, 3400.5]
+    assert not any("survivorship" in bias for bias in panel.facts.biases)
+
+
+def test_members_beside_chosen_symbols(load):
+    panel = load(index_service(), index="hs300", symbols=("600002",))
+    assert [m.symbol for m in panel.memberships] == ["600002.SH"]
+    assert "survivorship" in panel.facts.biases[0]
+
+
+def test_an_index_without_members_or_levels(load):
+    service = index_service()
+    service.members = lambda index, day: []
+    with pytest.raises(SourceError, match="no members of zz500 on 2024-01-02"):
+        load(service, index="zz500")
+    service = index_service()
+    del service.levels["sh.000300"].bars["2024-01-04"]
+    with pytest.raises(SourceError, match=r"no level of sh\.000300 on 2024-01-04"):
+        load(service, index="hs300")
+
+
+def test_long_histories_come_page_by_page(load):
+    days = tuple(str(day) for day in sessions_between("XSHG", "2014-01-02", "2024-01-08").days)
+    panel = load(Baostock({"sh.600000": share(days=days)}), symbols=("600000",), first="2014-01-02")
+    assert panel.sessions.size == len(days) > 2000
+    assert np.isfinite(panel.bars["close"]).all()
+    assert methods(load).count("query_history_k_data_plus") == 2
+
+
+def test_many_symbols_are_asked_about_at_once(load):
+    service = Baostock({f"sh.60000{i}": share() for i in range(7)})
+    panel = load(service, symbols=tuple(f"60000{i}" for i in range(7)))
+    assert len(panel.symbols) == 7
+    assert methods(load).count("query_stock_basic") == 1
+    assert methods(load).count("query_stock_industry") == 1
+
+
+def test_unknown_codes_are_named(load):
+    with pytest.raises(SourceError, match=r"knows no stock or fund 600009\.SH"):
+        load(Baostock({"sh.600000": share()}), symbols=("600000", "600009"))
+    with pytest.raises(SourceError, match=r"not as stock or fund 000300\.SH"):
+        load(Baostock({"sh.000300": share(kind="2")}), symbols=("sh.000300",))
+    with pytest.raises(UserError, match="'AAPL' is no A-share code"):
+        load(Baostock({}), symbols=("AAPL",))
+    with pytest.raises(UserError, match="no symbols"):
+        BaostockConfig(first="2024-01-02")
+
+
+def test_a_fund_is_no_stock(load):
+    panel = load(Baostock({"sh.510300": share(3.5, kind="5")}), symbols=("sh.510300",))
+    assert panel.listings[0].instrument.kind == "index"
+    assert panel.listings[0].instrument.tick == 0.001
+
+
+def test_an_empty_answer_is_named(load):
+    with pytest.raises(SourceError, match=r"baostock has no bars of 600000\.SH from 2024-01-02 to 2024-01-08"):
+        load(Baostock({"sh.600000": share(days=("2023-12-29",))}), symbols=("600000",))
+
+
+def at(method: str, mishap, times: int = 99):
+    left = [times]
+
+    def before(asked: str, args: list[str]):
+        if asked == method and left[0] > 0:
+            left[0] -= 1
+            return mishap
+        return None
+
+    return before
+
+
+BARS = "query_history_k_data_plus"
+
+
+def test_too_many_logins_backs_off_and_goes_on(load, sleeps):
+    # The protocol has no 429; a full server says so with a code of its own.
+    busy = at("login", ("10001005", "login limit reached"), 2)
+    panel = load(Baostock({"sh.600000": share()}, before=busy), symbols=("600000",))
+    assert sleeps == [2.0, 4.0]
+    assert panel.sessions.size == 5
+
+
+def test_too_many_logins_gives_up_in_one_line(load, sleeps):
+    busy = at("login", ("10001005", "login limit reached"))
+    with pytest.raises(SourceError) as caught:
+        load(Baostock({"sh.600000": share()}, before=busy), symbols=("600000",))
+    text = str(caught.value)
+    assert "too many logins" in text and "3 attempts" in text and "\n" not in text
+    assert sleeps == [2.0, 4.0]
+
+
+def test_a_ban_and_an_old_client_are_final(load, sleeps):
+    with pytest.raises(SourceError, match=r"10001011.*wait a day"):
+        load(Baostock({}, before=at("login", ("10001011", "blacklist"))), symbols=("600000",))
+    with pytest.raises(SourceError, match=r"10001004.*pip install -U baostock"):
+        load(Baostock({}, before=at("login", ("10001004", "version expired"))), symbols=("600000",))
+    assert sleeps == []
+
+
+def test_a_lost_login_is_renewed(load, sleeps):
+    lost = at(BARS, ("10001001", "not logged in"), 1)
+    panel = load(Baostock({"sh.600000": share()}, before=lost), symbols=("600000",))
+    assert methods(load).count("login") == 2
+    assert panel.sessions.size == 5
+
+
+@pytest.mark.parametrize("method", ["login", BARS])
+def test_a_time_out_is_tried_again_and_then_said(load, sleeps, method):
+    with pytest.raises(SourceError, match=r"nothing came within 0\.2 s \(2 attempts"):
+        load(
+            Baostock({"sh.600000": share()}, before=at(method, "stall")),
+            symbols=("600000",),
+            patience={"timeout": 0.2, "attempts": 2},
+        )
+    assert sleeps == [2.0]
+
+
+@pytest.mark.timeout(30)  # unwatched, the library reads nothing for ever
+@pytest.mark.parametrize("mishap", ["hang up", "half"])
+@pytest.mark.parametrize("method", ["login", "query_stock_basic", BARS])
+def test_a_body_that_breaks_off_does_not_hang(load, sleeps, method, mishap):
+    with pytest.raises(SourceError, match="the answer broke off in the middle"):
+        load(Baostock({"sh.600000": share()}, before=at(method, mishap)), symbols=("600000",))
+    assert sleeps == [2.0, 4.0]
+
+
+def test_a_shortened_body_with_a_proper_end(load):
+    whole = message("96", ["0", "success", BARS, "anonymous", "1", "2000", "{}"], compressed=True)
+    cut = whole[:21] + whole[21:30] + b"\x011<![CDATA[]]>\n"
+    with pytest.raises(SourceError, match=r"600000\.SH: the answer broke off"):
+        load(Baostock({"sh.600000": share()}, before=at(BARS, cut)), symbols=("600000",))
+
+
+def test_half_a_json(load):
+    body = [
+        "0",
+        "success",
+        BARS,
+        "anonymous",
+        "1",
+        "2000",
+        '{"record": [["2024',
+        "sh.600000",
+        "date",
+        "",
+        "",
+        "d",
+        "3",
+    ]
+    half = message("96", body, compressed=True)
+    with pytest.raises(SourceError, match=r"600000\.SH: the answer is not complete JSON"):
+        load(Baostock({"sh.600000": share()}, before=at(BARS, half)), symbols=("600000",))
+
+
+def test_a_page_that_fails_is_no_short_history(load, sleeps):
+    days = tuple(str(day) for day in sessions_between("XSHG", "2014-01-02", "2024-01-08").days)
+
+    def second_page(method: str, args: list[str]):
+        return "hang up" if method == BARS and args[0] == "2" else None
+
+    with pytest.raises(SourceError, match="the answer broke off"):
+        load(
+            Baostock({"sh.600000": share(days=days)}, before=second_page), symbols=("600000",), first="2014-01-02"
+        )
+
+
+def test_nobody_at_the_other_end(load, runtime, sleeps):
+    load(Baostock({"sh.600000": share()}), symbols=("600000",))
+    load.stand_in.close()
+    with pytest.raises(SourceError, match="the connection failed"):
+        BaostockSource(
+            BaostockConfig(symbols=("600000",), first="2024-01-02", last="2024-01-08"), runtime=runtime(NOW)
+        ).load()
+    assert sleeps == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["tradestatus", "ipoDate", "dividOperateDate", "industry"])
+def test_a_changed_schema_names_the_field(load, sleeps, name):
+    with pytest.raises(SourceError, match=f"another format than expected: no field {name}.*pip install"):
+        load(Baostock({"sh.600000": share()}, rename={name: "renamed"}), symbols=("600000",))
+    assert sleeps == []
+
+
+def test_an_answer_with_fewer_parts_is_a_changed_schema(load):
+    short = message("96", ["0", "success", BARS], compressed=True)
+    with pytest.raises(SourceError, match=r"600000\.SH in another format than expected: IndexError"):
+        load(Baostock({"sh.600000": share()}, before=at(BARS, short)), symbols=("600000",))
+
+
+def test_a_refused_question_is_final(load, sleeps):
+    wrong = at(BARS, ("10004012", "unknown indicator"))
+    with pytest.raises(SourceError, match=r"refused the daily bars of 600000\.SH: unknown indicator \(10004012\)"):
+        load(Baostock({"sh.600000": share()}, before=wrong), symbols=("600000",))
+    assert sleeps == []
+
+
+def test_the_library_is_left_as_it_was_and_says_nothing(load, capfd):
+    from baostock.util.socketutil import SocketUtil
+
+    before = SocketUtil.instance
+    load(Baostock({"sh.600000": share()}), symbols=("600000",))
+    assert SocketUtil.instance is before
+    assert context.default_socket is None
+    captured = capfd.readouterr()
+    assert captured.out == "" and captured.err == ""
