@@ -100,9 +100,10 @@ def make_spec(benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> 
     """Describe a run.
 
     ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
-    or a mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves. ``first`` and ``last``
-    bound the sessions (both or none). Without a ``slug`` the name is made from the content, so that the same
-    description always means the same run. Raises :class:`UserError` for anything unknown, with near names.
+    or a mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves. ``first`` and
+    ``last`` bound the sessions (a missing one is the benchmarks'). Without a ``slug`` the name is made from the
+    content, so that the same description always means the same run. Raises :class:`UserError` for anything
+    unknown, with near names.
     """
     names = (benchmarks,) if isinstance(benchmarks, str) else tuple(benchmarks)
     chosen = [_benchmarks.get(name) for name in names]
@@ -141,8 +142,8 @@ def run(
 ) -> Run:
     """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents; continue it if it was begun.
 
-    ``folder`` defaults to ``runs/<slug>``. ``workers`` defaults to the cores, ``executor`` is ``local``, ``inline``
-    or ``ray``; none of them changes a byte of the result. Keywords describe the run as in :func:`make_spec`.
+    ``folder`` defaults to ``runs/<slug>``, ``workers`` to the cores; ``executor`` is ``local``, ``inline`` or
+    ``ray``; none of them changes a byte of the result. Keywords describe the run as in :func:`make_spec`.
     Episodes that fail are recorded and the others go on: see ``run.failed``.
     """
     spec = _spec(what, fields)

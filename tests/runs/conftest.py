@@ -9,7 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import world
+import runs_agents  # noqa: F401  # registers the agents
+import runs_world as world
 
 from tradeassay.runs import Run, run
 

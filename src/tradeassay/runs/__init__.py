@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tradeassay.runs.planning import Plan, plan
     from tradeassay.runs.progress import Advanced, Finished, Listener, PhaseStarted, ProgressEvent, RunEnded
     from tradeassay.runs.recorded import Run
-    from tradeassay.runs.runner import RunStopped, resume, run
+    from tradeassay.runs.runner import resume, run
     from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
     from tradeassay.runs.spec import AgentSpec, RunSpec, Window
     from tradeassay.runs.spec_file import load_spec
@@ -42,7 +42,6 @@ _HOMES = {
     "RunEnded": "progress",
     "RunManifest": "manifest",
     "RunSpec": "spec",
-    "RunStopped": "runner",
     "Scores": "scores",
     "VerifyReport": "verification",
     "Violation": "verification",
@@ -74,7 +73,6 @@ __all__ = [
     "RunEnded",
     "RunManifest",
     "RunSpec",
-    "RunStopped",
     "Scores",
     "VerifyReport",
     "Violation",

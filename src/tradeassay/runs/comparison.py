@@ -16,7 +16,7 @@ from tradeassay.runs.scores import AgentScores
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure in both runs (medians over seeds); ``difference`` is second minus first, None with a ``reason``."""
+    """A measure in both runs (medians over seeds); ``difference`` is second minus first, or None with a reason."""
 
     first: float | None
     second: float | None

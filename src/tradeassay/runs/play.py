@@ -12,14 +12,16 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import Benchmark, day, drive
 from tradeassay.core.agent import Agent, CostlyAgent, EpisodeInfo, Observation
 from tradeassay.core.errors import LedgerError, RunError
-from tradeassay.core.events import StepRecord
+from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.hashing import sha256_of
+from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.market import Market
 from tradeassay.runs.episode import Episode
@@ -29,6 +31,8 @@ from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, one_line, write_outcome
 from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.tasks import Played, PlayTask
+
+_DECISION = msgspec.json.Decoder(Decision)
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
@@ -130,11 +134,19 @@ def steps(
             decision = known[count].record.decision
             agent.recall(observation, decision)
         else:
-            decision = drive(day(observation, benchmark.day), agent)
+            decision = as_recorded(drive(day(observation, benchmark.day), agent))
         step = market.step(decision)
         yield step.record
         observation = step.observation
         count += 1
+
+
+def as_recorded(decision: Decision) -> Decision:
+    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
+
+    The market gets exactly this, so that what happens live and what a replay gives cannot differ.
+    """
+    return _DECISION.decode(ENCODER.encode(decision)) if decision.orders else decision
 
 
 def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:

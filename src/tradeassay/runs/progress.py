@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Phase = Literal["data", "play", "score"]
 _PHASES: dict[Phase, str] = {"data": "preparing data", "play": "playing", "score": "scoring"}
+_THINGS: dict[Phase, str] = {"data": "data sets", "play": "episodes", "score": "agents"}
 
 
 class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
@@ -91,9 +92,7 @@ class LineListener:
             self._began = self._spoke = self._clock()
             self._done = self._sessions = 0
             if event.total:
-                self._say(
-                    f"{_PHASES[event.phase]}: {event.total} {'data sets' if event.phase == 'data' else 'episodes'}"
-                )
+                self._say(f"{_PHASES[event.phase]}: {event.total} {_THINGS[event.phase]}")
         elif isinstance(event, Advanced):
             self._sessions += event.sessions
         elif isinstance(event, Finished):

@@ -29,14 +29,6 @@ from tradeassay.runs.timing import add_timing
 from tradeassay.runs.versions import present_versions
 
 
-class RunStopped(KeyboardInterrupt):
-    """A run was stopped by Ctrl-C. What was decided is on disk; ``folder`` says where."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        super().__init__(f"stopped; continue with: {resume_command(folder)}")
-
-
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is carried out. Nothing here changes a byte of its result."""
 
@@ -62,7 +54,8 @@ def run(
 
     Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
     :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
-    :class:`RunError` when the folder holds another run or something else, and :class:`RunStopped` on Ctrl-C.
+    :class:`RunError` when the folder holds another run or something else, and on Ctrl-C ``KeyboardInterrupt``
+    with the command that continues the run.
     """
     place = RunFolder(Path(folder) if folder is not None else DEFAULT_PARENT / spec.slug)
     return _run(spec, place, progress, Options(executor=executor, workers=workers, home=_text(home)))
@@ -98,8 +91,10 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
         with RunLock(place.lock):
             _carry_out(spec, episodes, place, Phases(place, options.home, listen), options)
     except KeyboardInterrupt:
-        listen(RunEnded(complete=False, hint=f"stopped; continue with: {resume_command(place.path)}"))
-        raise RunStopped(place.path) from None
+        hint = f"stopped; continue with: {resume_command(place.path)}"
+        listen(RunEnded(complete=False, hint=hint))
+        # Exactly this type, not one of our own: Python then ends by the signal, which a shell shows as 130.
+        raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
         raise

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.runs.manifest import DatasetEntry
@@ -26,8 +27,17 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
 
 
 def describe(dataset: str, home: str | None) -> DatasetEntry:
-    """Open a data set, making it if it is synthetic and new, and say what it is."""
+    """Open a data set, making it if it is synthetic and new, and say what it is.
+
+    Raises :class:`DataError` when a file does not have the hash that its manifest says.
+    """
     snapshot = load_dataset(dataset, Path(home) if home else None)
+    for name, entry in snapshot.manifest.files.items():
+        if sha256_file(snapshot.folder / name) != entry.sha256:
+            raise DataError(
+                f"data set '{dataset}': {name} was altered after it was stored",
+                mend="get or import the data again",
+            )
     return DatasetEntry(
         name=snapshot.name,
         sha256=snapshot.sha256,

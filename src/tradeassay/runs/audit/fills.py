@@ -72,7 +72,7 @@ class FillAuditor:
         if not near(fill.fee, fee, value) or not near(fill.tax, tax, value):
             yield Finding(
                 "fees",
-                f"{fill.symbol} was charged {fill.fee:g} and tax {fill.tax:g}, the venue takes {fee:g} and {tax:g}",
+                f"{fill.symbol} paid {fill.fee:g} and {fill.tax:g} tax, the venue takes {fee:g} and {tax:g}",
             )
         future = self._day.instrument(fill.symbol).kind == "future"
         expected = (0.0 if future else -fill.quantity * fill.price * fill.multiplier) - fill.fee - fill.tax

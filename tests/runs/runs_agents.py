@@ -1,0 +1,166 @@
+"""Agents that exist to test the runner. They live in a module of their own, as a user's would."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from tradeassay.agents import AgentConfig, agents
+from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.orders import Decision, Order
+
+
+class _Base:
+    summary: ClassVar[str] = "for tests"
+    Config: ClassVar[type[AgentConfig]] = AgentConfig
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.config = config
+        self.rng = np.random.default_rng(0)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+
+@agents.register("test-provoker")
+class Provoker(_Base):
+    """Sends every kind of order, many of which must be refused."""
+
+    def answer(self, request: AskDecision) -> Decision:
+        seen = request.observation
+        names = seen.universe
+        if seen.step % 5 == 4:
+            return Decision(reason="rests")
+        picks = self.rng.permutation(len(names))[:5]
+        orders: list[Order] = []
+        for place, pick in enumerate(picks.tolist()):
+            symbol = names[pick]
+            close = float(seen.view.bars("close", 1, adjust="none")[-1, seen.columns[pick]])
+            if not close > 0:
+                close = 10.0
+            held = seen.account.positions.get(symbol)
+            kind = int(self.rng.integers(0, 8))
+            if kind == 0:
+                orders.append(Order(symbol=symbol, amount=0.2, unit="target_weight"))
+            elif kind == 1:
+                orders.append(Order(symbol=symbol, amount=300, side="BUY", kind="limit", limit_price=close * 0.99))
+            elif kind == 2:
+                amount = held.quantity if held else 100
+                orders.append(
+                    Order(
+                        symbol=symbol, amount=amount, side="SELL", kind="stop", stop_price=close * 0.98, tif="gtc"
+                    )
+                )
+            elif kind == 3:
+                orders.append(Order(symbol=symbol, amount=1e9, side="SELL"))
+            elif kind == 4:
+                orders.append(Order(symbol=symbol, amount=30_000, side="BUY", tif="gtc"))
+            elif kind == 5:
+                orders.append(Order(symbol=symbol, amount=0.0, unit="target_weight"))
+            elif kind == 6:
+                orders.append(Order(symbol=symbol, amount=3_333, unit="dollars", side="BUY"))
+            else:
+                orders.append(Order(symbol=symbol, amount=17, side="BUY", reason=f"odd lot {place}"))
+        return Decision(orders=tuple(orders), reason="provokes")
+
+
+@agents.register("test-cannot-begin")
+class CannotBegin(_Base):
+    """Fails before its first day."""
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        raise RuntimeError(f"no key\nfor {object()}")
+
+    def answer(self, request: AskDecision) -> Decision:
+        return Decision()
+
+
+@agents.register("test-never-answers")
+class NeverAnswers(_Base):
+    """Raises on every day."""
+
+    def answer(self, request: AskDecision) -> Decision:
+        raise TimeoutError("no answer")
+
+
+class SleepConfig(AgentConfig, frozen=True, kw_only=True):
+    ms: float = 1.0
+
+
+def _buys(seen: Observation) -> Decision:
+    if seen.step % 3:
+        return Decision(reason="holds")
+    symbol = seen.universe[seen.step % len(seen.universe)]
+    return Decision(orders=(Order(symbol=symbol, amount=100, side="BUY"),), reason="buys")
+
+
+@agents.register("test-slow")
+class Slow(_Base):
+    """Decides slowly, so that there is a moment in which to kill it; uses its dice every day."""
+
+    Config: ClassVar[type[AgentConfig]] = SleepConfig
+
+    def answer(self, request: AskDecision) -> Decision:
+        time.sleep(self.config.ms / 1000)  # type: ignore[attr-defined]
+        seen = request.observation
+        symbol = seen.universe[int(self.rng.integers(len(seen.universe)))]
+        side = "BUY" if self.rng.random() < 0.7 else "SELL"
+        return Decision(orders=(Order(symbol=symbol, amount=100, side=side),), reason="tosses a coin")
+
+
+class LogConfig(AgentConfig, frozen=True, kw_only=True):
+    log: str = ""
+    ms: float = 0.0
+
+
+@agents.register("test-costly")
+class Costly(_Base):
+    """Writes down every question it is asked and every answer it is reminded of."""
+
+    Config: ClassVar[type[AgentConfig]] = LogConfig
+
+    def _note(self, text: str) -> None:
+        with Path(self.config.log).open("a") as file:  # type: ignore[attr-defined]
+            file.write(text + "\n")
+
+    def answer(self, request: AskDecision) -> Decision:
+        time.sleep(self.config.ms / 1000)  # type: ignore[attr-defined]
+        self._note(f"asked {request.observation.step}")
+        return _buys(request.observation)
+
+    def recall(self, observation: Observation, decision: Decision) -> None:
+        self._note(f"told {observation.step} {decision.reason}")
+
+
+@agents.register("test-fickle")
+class Fickle(_Base):
+    """Breaks the rule that an agent has no other randomness than its own."""
+
+    def answer(self, request: AskDecision) -> Decision:
+        return Decision(reason=os.urandom(4).hex())
+
+
+class MarkerConfig(AgentConfig, frozen=True, kw_only=True):
+    marker: str = ""
+    times: int = 1
+
+
+@agents.register("test-dies")
+class Dies(_Base):
+    """Kills its own process at the tenth day, a number of times."""
+
+    Config: ClassVar[type[AgentConfig]] = MarkerConfig
+
+    def answer(self, request: AskDecision) -> Decision:
+        if request.observation.step == 10:
+            marker = Path(self.config.marker)  # type: ignore[attr-defined]
+            deaths = len(marker.read_text()) if marker.exists() else 0
+            if deaths < self.config.times:  # type: ignore[attr-defined]
+                marker.write_text("x" * (deaths + 1))
+                os.kill(os.getpid(), signal.SIGKILL)
+        return _buys(request.observation)

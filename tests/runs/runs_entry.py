@@ -1,0 +1,55 @@
+"""A task function that knows nothing of episodes, for testing executors."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from tradeassay.core.errors import DataError
+
+
+def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], bool]) -> bytes:
+    word, _, rest = payload.decode().partition(":")
+    if word == "echo":
+        tick(3)
+        tick(4)
+        return rest.encode()[::-1]
+    if word == "pid":
+        time.sleep(0.05)
+        return str(os.getpid()).encode()
+    if word == "env":
+        return os.environ.get(rest, "").encode()
+    if word == "product":
+        rng = np.random.default_rng(0)
+        table = rng.normal(size=(252, 500))
+        return (table.T @ table).tobytes()
+    if word == "raise":
+        raise DataError("the data is gone", mend="bring it back")
+    if word == "strange":
+        raise _Strange(lambda: None)
+    if word == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if word == "print":
+        print("an agent prints to stdout")
+        return b""
+    if word == "wait":
+        Path(rest).write_text("started")
+        while not stopping():
+            time.sleep(0.01)
+        Path(rest).write_text("stopped")
+        return b""
+    if word == "deaf":
+        Path(rest).write_text(str(os.getpid()))
+        time.sleep(60)
+    raise ValueError(word)
+
+
+class _Strange(Exception):
+    """An error that cannot be pickled."""
+
+    def __init__(self, thing: object) -> None:
+        self.thing = thing
+        super().__init__("strange")

@@ -1,0 +1,180 @@
+"""Executors: the same results from all, errors with their type, deaths noticed, clean ends."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
+from tradeassay.runs.executors import Done, Executor, Lost, Task, cores, make_executor
+from tradeassay.runs.executors.in_process import InProcess
+from tradeassay.runs.executors.local import LocalProcesses
+from tradeassay.runs.executors.one_thread import one_thread
+
+ENTRY = "runs_entry:perform"
+
+
+def perform(executor: Executor, *payloads: str) -> dict[str, bytes]:
+    tasks = [Task(str(place), payload.encode()) for place, payload in enumerate(payloads)]
+    ticks: dict[str, int] = {}
+    results: dict[str, bytes] = {}
+    for result in executor.perform(tasks, lambda key, n: ticks.__setitem__(key, ticks.get(key, 0) + n)):
+        assert isinstance(result, Done)
+        results[result.key] = result.payload
+    if any(payload.startswith("echo") for payload in payloads):
+        assert set(ticks.values()) == {7}
+    return results
+
+
+def wait_for(path: Path, text: str | None = None, seconds: float = 10.0) -> str:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if path.exists() and (found := path.read_text()) and (text is None or found == text):
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{path} did not become {text!r}")
+
+
+@pytest.fixture(params=["inline", "two", "three, each on its own"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    made: Executor = InProcess(ENTRY) if request.param == "inline" else LocalProcesses(ENTRY, 2)
+    if request.param.startswith("three"):
+        made = LocalProcesses(ENTRY, 3)
+        made._forks = False  # the way that is taken where forking is not safe
+    with made:
+        yield made
+
+
+def test_every_task_has_its_result_and_its_ticks(executor: Executor) -> None:
+    words = [f"echo:{'abc' * n}" for n in range(7)]
+    assert perform(executor, *words) == {str(n): ("abc" * n)[::-1].encode() for n in range(7)}
+    assert perform(executor, "echo:again") == {"0": b"niaga"}
+    assert perform(executor) == {}
+
+
+def test_an_error_keeps_its_type_and_its_mend(executor: Executor) -> None:
+    with pytest.raises(DataError) as caught:
+        perform(executor, "raise")
+    assert (caught.value.message, caught.value.mend) == ("the data is gone", "bring it back")
+
+
+def test_an_error_that_cannot_travel_is_told_in_words() -> None:
+    with LocalProcesses(ENTRY, 2) as executor, pytest.raises(RunError, match="_Strange: strange"):
+        perform(executor, "strange")
+
+
+def test_work_is_spread_over_processes_that_do_not_run_threads_of_their_own() -> None:
+    with LocalProcesses(ENTRY, 2) as executor:
+        pids = set(perform(executor, *["pid"] * 6).values())
+        assert len(pids) == 2
+        assert str(os.getpid()).encode() not in pids
+        assert perform(executor, "env:OPENBLAS_NUM_THREADS") == {"0": b"1"}
+
+
+def test_a_matrix_product_has_the_same_bits_everywhere() -> None:
+    products = []
+    for made in (InProcess(ENTRY), LocalProcesses(ENTRY, 2)):
+        with made as executor:
+            products.append(perform(executor, "product")["0"])
+    assert products[0] == products[1]
+
+
+def test_threads_come_back_after_the_block() -> None:
+    table = np.random.default_rng(0).normal(size=(252, 500))
+    before = (table.T @ table).tobytes()
+    with one_thread():
+        pass
+    assert (table.T @ table).tobytes() == before
+
+
+def test_a_worker_that_dies_loses_its_task_and_nothing_else() -> None:
+    tasks = [Task("a", b"echo:x"), Task("b", b"die"), Task("c", b"echo:y"), Task("d", b"echo:z")]
+    with LocalProcesses(ENTRY, 2) as executor:
+        results = {result.key: result for result in executor.perform(tasks, lambda key, n: None)}
+        assert isinstance(results["b"], Lost)
+        assert "died" in results["b"].reason
+        assert [results[key] for key in "acd"] == [Done("a", b"x"), Done("c", b"y"), Done("d", b"z")]
+        assert perform(executor, "echo:x") == {"0": b"x"}
+
+
+def test_leaving_stops_a_task_between_two_steps(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with pytest.raises(KeyboardInterrupt), LocalProcesses(ENTRY, 2) as executor:
+        for _ in executor.perform(
+            [Task("a", f"wait:{marker}".encode()), Task("b", b"echo:x")], lambda key, n: None
+        ):
+            wait_for(marker, "started")
+            raise KeyboardInterrupt
+    assert marker.read_text() == "stopped"
+
+
+PARENT = """
+import sys
+from tradeassay.runs.executors import Task
+from tradeassay.runs.executors.local import LocalProcesses
+with LocalProcesses("runs_entry:perform", 2) as executor:
+    list(executor.perform([Task("a", f"{sys.argv[1]}:{sys.argv[2]}".encode())], lambda key, n: None))
+"""
+
+
+@pytest.mark.parametrize("word", ["wait", "deaf"])
+def test_workers_end_when_their_parent_is_killed(word: str, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", PARENT, word, str(marker)], env=env) as parent:
+        found = wait_for(marker)
+        parent.kill()
+        parent.wait()
+    if word == "wait":
+        wait_for(marker, "stopped")
+        return
+    deadline = time.monotonic() + 9
+    while Path(f"/proc/{found}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{found}").exists()
+
+
+def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tradeassay.runs.executors import Task\n"
+        "from tradeassay.runs.executors.local import LocalProcesses\n"
+        "with LocalProcesses('runs_entry:perform', 2) as executor:\n"
+        "    results = executor.perform([Task('a', b'print:'), Task('b', b'echo:')], lambda key, n: None)\n"
+        "    print(len(list(results)))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "2\n"
+    assert "an agent prints" in done.stderr
+
+
+def test_workers_that_cannot_start_say_so(capfd: pytest.CaptureFixture[str]) -> None:
+    with (
+        LocalProcesses("no_such_module:perform", 2) as executor,
+        pytest.raises(RunError, match="cannot be started"),
+    ):
+        list(executor.perform([Task("a", b"")], lambda key, n: None))
+    assert "no_such_module" in capfd.readouterr().err
+
+
+def test_choosing_one() -> None:
+    assert isinstance(make_executor("local", entry=ENTRY, workers=1), InProcess)
+    assert isinstance(make_executor("inline", entry=ENTRY, workers=4), InProcess)
+    assert isinstance(make_executor("local", entry=ENTRY, workers=2), LocalProcesses)
+    assert cores() >= 1
+    with pytest.raises(UserError, match="no executor 'cloud'"):
+        make_executor("cloud", entry=ENTRY)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="0 workers"):
+        make_executor("local", entry=ENTRY, workers=0)
+
+
+def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tradeassay\[ray\]'"):
+        make_executor("ray", entry=ENTRY)

@@ -1,0 +1,112 @@
+"""Killed at any moment and resumed, a run ends with the same bytes. Ctrl-C ends it cleanly."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import runs_child
+import runs_world as world
+
+from tradeassay.runs import Run, resume, run, verify
+from tradeassay.runs.progress import Advanced, ProgressEvent
+
+HERE = Path(__file__).parent
+
+
+def start(folder: Path, home: Path, workers: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(HERE / "runs_child.py"), str(folder), str(home), str(workers)],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def written(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("episodes/*/*"))
+
+
+@pytest.fixture(scope="module")
+def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    done = run(runs_child.spec(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home)
+    assert not done.failed
+    return world.same_bytes(done.folder)
+
+
+@pytest.mark.parametrize(("seed", "workers"), [(1, 2), (2, 1)])
+def test_killed_again_and_again(
+    whole: dict[str, bytes], home: Path, tmp_path: Path, seed: int, workers: int
+) -> None:
+    folder = tmp_path / "r"
+    dice = random.Random(seed)
+    kills = 0
+    for _ in range(5):
+        with start(folder, home, workers) as child:
+            delay = dice.uniform(0.0, 0.5)
+            before = written(folder)
+            deadline = time.monotonic() + 20
+            # Wait until this process writes something, then strike a random moment later.
+            while written(folder) == before and child.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.002)
+            time.sleep(delay)
+            if child.poll() is None:
+                kills += 1
+            child.kill()
+            child.wait()
+    assert kills >= 2
+    resume(folder, workers=workers, home=home)
+    assert world.same_bytes(folder) == whole
+    assert verify(folder, home=home).ok
+
+
+def test_killed_with_all_its_workers_before_anything_is_played(
+    whole: dict[str, bytes], home: Path, tmp_path: Path
+) -> None:
+    for delay in (0.05, 0.3):
+        with start(tmp_path / "r", home, 2) as child:
+            time.sleep(delay)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    run(runs_child.spec(), tmp_path / "r", executor="inline", home=home)
+    assert world.same_bytes(tmp_path / "r") == whole
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
+    whole: dict[str, bytes], home: Path, tmp_path: Path, workers: int
+) -> None:
+    folder = tmp_path / "r"
+    with start(folder, home, workers) as child:
+        while written(folder) == 0 and child.poll() is None:
+            time.sleep(0.002)
+        time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+    # An uncaught KeyboardInterrupt ends Python by the signal itself, which a shell shows as 130.
+    assert child.returncode == -signal.SIGINT
+    assert f"stopped; continue with: tradeassay resume {folder}" in said
+    assert not Run.load(folder).complete
+    for path in folder.glob("episodes/*/events.jsonl"):
+        assert path.read_bytes().endswith(b"\n") or path.stat().st_size == 0
+    resume(folder, workers=2, home=home)
+    assert world.same_bytes(folder) == whole
+
+
+def test_ctrl_c_in_the_callers_process(whole: dict[str, bytes], home: Path, tmp_path: Path) -> None:
+    sessions = 0
+
+    def interrupt(event: ProgressEvent) -> None:
+        nonlocal sessions
+        if isinstance(event, Advanced):
+            sessions += event.sessions
+            if sessions >= 60:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=f"tradeassay resume {tmp_path / 'r'}"):
+        run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
+    assert written(tmp_path / "r") > 0
+    resume(tmp_path / "r", executor="inline", home=home)
+    assert world.same_bytes(tmp_path / "r") == whole

@@ -1,0 +1,213 @@
+"""Running: the same bytes however it is carried out, failures recorded, nothing overwritten."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import runs_world as world
+
+from tradeassay.core.errors import LedgerError, RunError, UserError
+from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, resume, run
+from tradeassay.runs import play as play_module
+
+
+def copy(finished: Run, folder: Path) -> Path:
+    shutil.copytree(finished.folder, folder)
+    return folder
+
+
+def test_a_run_has_everything_on_disk(finished: Run) -> None:
+    assert finished.complete
+    assert finished.failed == ()
+    assert len(finished.episodes) == 10
+    names = {path.name for path in finished.folder.iterdir()}
+    assert names == {".lock", "manifest.json", "episodes", "scores.json", "timing.json"}
+    for episode in finished.episodes:
+        outcome = finished.outcome(episode.key)
+        assert outcome is not None
+        assert (outcome.status, outcome.steps) == ("done", world.SESSIONS - world.WARM)
+        assert len(list(finished.records(episode.key))) == outcome.steps
+        assert finished.series(episode.key).nav[0] == finished.manifest.benchmark(episode).market.cash
+    assert len(finished.scores.agents) == 6
+    assert {row.agent for row in finished.scores.agents if row.baseline} == {"equal-weight"}
+
+
+@pytest.mark.parametrize(("executor", "workers"), [("inline", None), ("local", 2), ("local", 3)])
+def test_the_same_bytes_from_every_executor(
+    finished: Run, home: Path, tmp_path: Path, executor: str, workers: int | None
+) -> None:
+    again = run(world.tiny_spec("other"), tmp_path / "r", executor=executor, workers=workers, home=home)  # type: ignore[arg-type]
+    assert world.same_bytes(again.folder) == world.same_bytes(finished.folder)
+
+
+def test_a_finished_run_is_not_touched_again(finished: Run, home: Path, tmp_path: Path) -> None:
+    folder = copy(finished, tmp_path / "tiny")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("events.jsonl")}
+    phases: list[ProgressEvent] = []
+    resume(folder, executor="inline", home=home, progress=phases.append)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("events.jsonl")} == before
+    assert [event.total for event in phases if isinstance(event, PhaseStarted)] == [2, 0]
+
+
+def test_another_spec_under_the_same_name_is_refused(finished: Run, home: Path, tmp_path: Path) -> None:
+    folder = copy(finished, tmp_path / "tiny")
+    before = world.same_bytes(folder)
+    with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
+        run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
+    assert "another slug" in str(caught.value.mend)
+    assert world.same_bytes(folder) == before
+
+
+def test_a_folder_with_something_else_in_it_is_refused(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(RunError, match="is not empty and holds no run"):
+        run(world.tiny_spec(), tmp_path, executor="inline", home=home)
+    with pytest.raises(RunError, match="is a file"):
+        run(world.tiny_spec(), tmp_path / "thesis.txt", executor="inline", home=home)
+
+
+@pytest.mark.parametrize(
+    ("agent", "complaint"),
+    [
+        (AgentSpec(name="momentum-12-2"), "no agent 'momentum-12-2'"),
+        (AgentSpec(name="reversal", params={"evry": 2}), "no parameter 'evry'"),
+    ],
+)
+def test_a_wrong_name_is_found_before_anything_is_written(
+    home: Path, tmp_path: Path, agent: AgentSpec, complaint: str
+) -> None:
+    with pytest.raises(UserError, match=complaint):
+        run(world.tiny_spec(agents=(agent,)), tmp_path / "r", executor="inline", home=home)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_missing_data_set_stops_the_run_with_its_name(home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(datasets={"tiny-us-v1": ("tiny-uk",)})
+    with pytest.raises(UserError, match="no dataset 'tiny-uk'"):
+        run(spec, tmp_path / "r", executor="inline", home=home)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home: Path, tmp_path: Path, workers: int) -> None:
+    events: list[ProgressEvent] = []
+    names = ("test-cannot-begin", "test-never-answers", "reversal")
+    spec = world.tiny_spec(agents=tuple(AgentSpec(name=name) for name in names), seeds=(0,))
+    done = run(spec, tmp_path / "r", workers=workers, home=home, progress=events.append)
+    assert len(done.failed) == 4
+    failures = [event for event in events if isinstance(event, Finished) and event.status == "failed"]
+    assert {event.key for event in failures} == set(done.failed)
+    begin = done.scores.episode("tiny-us-v1__tiny-us__test-cannot-begin__s0")
+    assert begin.reason == "RuntimeError: no key for <object object at 0x…>"
+    assert begin.steps == 0
+    silent = done.scores.episode("tiny-us-v1__tiny-us__test-never-answers__s0")
+    assert silent.steps == 50
+    assert str(silent.reason).startswith("no usable answer in any of 50 sessions")
+    for episode in (begin, silent):
+        assert episode.status == "failed"
+        assert episode.measures["cumulative_return"].value is None
+    row = next(row for row in done.scores.agents if row.agent == "test-never-answers")
+    assert row.failed == 1
+    assert row.versus_baseline is not None
+    assert row.versus_baseline.distinguishable is None
+    assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
+    outcome = done.outcome(begin.key)
+    assert outcome is not None
+    assert "Traceback" in str(outcome.traceback)
+
+
+def test_a_failed_episode_is_played_again_only_when_asked(home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    before = world.same_bytes(done.folder)
+    played: list[ProgressEvent] = []
+    resume(done.folder, executor="inline", home=home, progress=played.append)
+    assert not [event for event in played if isinstance(event, Finished) and event.key in done.failed]
+    resume(done.folder, executor="inline", home=home, progress=played.append, retry_failed=True)
+    assert [event.key for event in played if isinstance(event, Finished) and event.status == "failed"] == [
+        *done.failed
+    ]
+    assert world.same_bytes(done.folder) == before
+
+
+def test_wrong_money_stops_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise LedgerError("cash is gone")
+
+    monkeypatch.setattr(play_module, "drive", broken)
+    with pytest.raises(LedgerError, match="cash is gone"):
+        run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home)
+    assert not list((tmp_path / "r").rglob("outcome.json"))
+
+
+def test_a_worker_that_dies_once_does_not_show_in_the_result(home: Path, tmp_path: Path) -> None:
+    agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths")}, label="dies")
+    spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
+    first = run(spec, tmp_path / "one", workers=2, home=home)
+    assert (tmp_path / "deaths").read_text() == "x"
+    second = run(spec, tmp_path / "two", workers=2, home=home)
+    assert first.failed == ()
+    assert world.same_bytes(first.folder) == world.same_bytes(second.folder)
+
+
+def test_a_worker_that_dies_again_is_a_failed_episode(home: Path, tmp_path: Path) -> None:
+    agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": 9}, label="dies")
+    spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
+    done = run(spec, tmp_path / "r", workers=2, home=home)
+    assert done.failed == ("tiny-us-v1__tiny-us__dies__s0",)
+    assert "died" in str(done.scores.episode(done.failed[0]).reason)
+    assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
+
+
+def test_an_agent_with_other_randomness_is_caught_on_resume(home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(agents=(AgentSpec(name="test-fickle"),), benchmarks=("tiny-us-v1",), seeds=(0,))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    key = "tiny-us-v1__tiny-us__test-fickle__s0"
+    (done.folder / "episodes" / key / "outcome.json").unlink()
+    with pytest.raises(RunError, match=r"step 0 of .* does not come out as the journal says"):
+        resume(done.folder, executor="inline", home=home)
+
+
+def test_a_journal_that_was_swapped_is_noticed_on_resume(finished: Run, home: Path, tmp_path: Path) -> None:
+    folder = copy(finished, tmp_path / "tiny")
+    first, second = sorted(folder.glob("episodes/*/events.jsonl"))[:2]
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(RunError, match="is not the one its outcome"):
+        resume(folder, executor="inline", home=home)
+
+
+def test_a_costly_agent_is_reminded_not_asked_again(home: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
+    spec = world.tiny_spec(agents=(agent,), benchmarks=("tiny-us-v1",), seeds=(0,))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    whole = world.same_bytes(done.folder)
+    assert log.read_text().split("\n")[:-1] == [f"asked {step}" for step in range(50)]
+    key = "tiny-us-v1__tiny-us__costly__s0"
+    events = done.folder / "episodes" / key / "events.jsonl"
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join(lines[:20]) + lines[20][:40])
+    (events.parent / "outcome.json").unlink()
+    log.write_text("")
+    resume(done.folder, executor="inline", home=home)
+    told = [line for line in log.read_text().splitlines() if line.startswith("told")]
+    asked = [line for line in log.read_text().splitlines() if line.startswith("asked")]
+    assert [line.split()[1] for line in told] == [str(step) for step in range(20)]
+    assert asked == [f"asked {step}" for step in range(20, 50)]
+    assert world.same_bytes(done.folder) == whole
+
+
+def test_reading_what_is_not_there(finished: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="holds no run"):
+        Run.load(tmp_path)
+    with pytest.raises(RunError, match="did you mean"):
+        finished.episode("tiny-us-v1__tiny-us__equal-weight__s1")
+    folder = copy(finished, tmp_path / "tiny")
+    (folder / "scores.json").unlink()
+    with pytest.raises(RunError, match="has no scores yet"):
+        _ = Run.load(folder).scores
+    (folder / "scores.json").write_text("{")
+    with pytest.raises(RunError, match="is damaged"):
+        _ = Run.load(folder).scores
+    (folder / "manifest.json").write_text('{"format": 99}')
+    with pytest.raises(RunError, match="has format 99"):
+        Run.load(folder)

@@ -1,0 +1,154 @@
+"""Specs and what they expand to."""
+
+import msgspec
+import pytest
+import runs_world as world
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import canonical_json
+from tradeassay.runs import AgentSpec, RunSpec, Window, expand
+from tradeassay.runs.episode import dataset_name
+from tradeassay.runs.spec import safe_name, same_work, work_sha256
+
+world.register()
+
+
+def test_a_grid_is_one_spec_and_expands_in_order() -> None:
+    spec = RunSpec(
+        slug="grid",
+        benchmarks=("tiny-us-v1",),
+        agents=(AgentSpec(name="random"), AgentSpec(name="reversal", params={"k": 3, "every": 2})),
+        datasets={"tiny-us-v1": ("tiny-us", "synthetic/us:7")},
+        seeds=(0, 4),
+    )
+    assert [episode.key for episode in expand(spec)] == [
+        "tiny-us-v1__tiny-us__equal-weight__s0",
+        "tiny-us-v1__tiny-us__random__s0",
+        "tiny-us-v1__tiny-us__random__s4",
+        "tiny-us-v1__tiny-us__reversal-every=2-k=3__s0",
+        "tiny-us-v1__tiny-us__reversal-every=2-k=3__s4",
+        "tiny-us-v1__synthetic+us=7__equal-weight__s0",
+        "tiny-us-v1__synthetic+us=7__random__s0",
+        "tiny-us-v1__synthetic+us=7__random__s4",
+        "tiny-us-v1__synthetic+us=7__reversal-every=2-k=3__s0",
+        "tiny-us-v1__synthetic+us=7__reversal-every=2-k=3__s4",
+    ]
+    baselines = [episode for episode in expand(spec) if episode.baseline]
+    assert [(episode.label, episode.seed, episode.added) for episode in baselines] == [
+        ("equal-weight", 0, True)
+    ] * 2
+
+
+def test_a_named_baseline_is_not_added_again() -> None:
+    spec = world.tiny_spec(agents=(AgentSpec(name="cash"), AgentSpec(name="equal-weight", label="hold")))
+    cell = [episode for episode in expand(spec) if episode.benchmark == "tiny-us-v1"]
+    assert [(episode.label, episode.seed, episode.baseline) for episode in cell] == [
+        ("cash", 0, False), ("cash", 1, False), ("hold", 0, True), ("hold", 1, False),
+    ]  # fmt: skip
+    assert not any(episode.added for episode in cell)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"slug": "a/b"}, "slug 'a/b' cannot name a folder"),
+        ({"slug": ".."}, "cannot name a folder"),
+        ({"slug": ""}, "cannot name a folder"),
+        ({"benchmarks": ()}, "benchmarks: nothing is given"),
+        ({"agents": ()}, "agents: nothing is given"),
+        ({"seeds": ()}, "seeds: nothing is given"),
+        ({"seeds": (1, 1)}, "seeds: '1' is given twice"),
+        ({"seeds": (-1,)}, "seed -1 is negative"),
+        ({"agents": (AgentSpec(name="cash"), AgentSpec(name="x", label="CASH"))}, "'CASH' is given twice"),
+        ({"agents": (AgentSpec(name="cash", label="a b"),)}, "agent label 'a b'"),
+        ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not run"),
+        ({"datasets": {"tiny-us-v1": ()}}, "nothing is given"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        world.tiny_spec(**changes)
+    assert complaint in caught.value.message
+    assert caught.value.mend
+
+
+def test_a_window_must_not_end_before_it_starts() -> None:
+    with pytest.raises(UserError, match="before it starts"):
+        Window(first="2024-02-01", last="2024-01-01")
+
+
+def test_an_unknown_benchmark_gets_near_names() -> None:
+    with pytest.raises(UserError, match="did you mean tiny-us-v1"):
+        expand(world.tiny_spec(benchmarks=("tiny-us-v2",)))
+
+
+def test_a_convention_is_never_mixed() -> None:
+    with pytest.raises(UserError, match="follows the convention 'sound'"):
+        expand(world.tiny_spec(convention="paper"))
+
+
+def test_a_label_that_takes_the_baselines_name_clashes() -> None:
+    spec = world.tiny_spec(agents=(AgentSpec(name="cash", label="equal-weight"),))
+    with pytest.raises(UserError, match="two episodes would be called"):
+        expand(spec)
+
+
+def test_the_slug_is_only_a_name() -> None:
+    assert work_sha256(world.tiny_spec("a")) == work_sha256(world.tiny_spec("b"))
+    assert same_work(world.tiny_spec("a"), world.tiny_spec("b"))
+    assert not same_work(world.tiny_spec("a"), world.tiny_spec("a", seeds=(0,)))
+
+
+names = st.text(alphabet="abcXYZ019.-", min_size=1, max_size=12).filter(lambda text: text[0].isalnum())
+values = st.one_of(st.integers(-5, 5), st.floats(-2, 2, allow_nan=False), st.booleans(), names)
+agent_specs = st.builds(AgentSpec, name=names, params=st.dictionaries(names, values, max_size=3))
+specs = st.builds(
+    RunSpec,
+    slug=st.just("x"),
+    benchmarks=st.just(("tiny-us-v1", "tiny-ashare-v1")),
+    agents=st.lists(agent_specs, min_size=1, max_size=4, unique_by=lambda agent: agent.title.casefold()).map(
+        tuple
+    ),
+    seeds=st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True).map(tuple),
+    datasets=st.dictionaries(
+        st.just("tiny-us-v1"),
+        st.lists(names, min_size=1, max_size=3, unique_by=str.casefold).map(tuple),
+        max_size=1,
+    ),
+)
+
+
+@given(specs)
+def test_keys_are_unique_and_can_name_folders(spec: RunSpec) -> None:
+    episodes = expand(spec)
+    keys = [episode.key for episode in episodes]
+    assert len({key.casefold() for key in keys}) == len(keys)
+    assert all("/" not in key and not key.startswith(".") and len(key.encode()) < 255 for key in keys)
+    for cell in {episode.cell for episode in episodes}:
+        assert sum(episode.baseline for episode in episodes if episode.cell == cell) == 1
+
+
+@given(specs)
+def test_a_key_does_not_depend_on_its_neighbours(spec: RunSpec) -> None:
+    alone = msgspec.structs.replace(spec, agents=spec.agents[-1:], seeds=spec.seeds[-1:])
+    wanted = {episode.key for episode in expand(alone) if not episode.added}
+    assert wanted <= {episode.key for episode in expand(spec)}
+
+
+@given(specs)
+def test_a_spec_survives_its_canonical_json(spec: RunSpec) -> None:
+    again = msgspec.json.decode(canonical_json(spec), type=RunSpec)
+    assert again == spec
+    assert canonical_json(again) == canonical_json(spec)
+
+
+@given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))
+def test_safe_names_do_not_collide(one: str, other: str) -> None:
+    assert (safe_name(one) == safe_name(other)) == (one == other)
+
+
+def test_a_folder_as_data_set_has_a_readable_name() -> None:
+    assert dataset_name("fakestockdata") == "fakestockdata"
+    assert dataset_name("./my data").startswith("my-data-")
