@@ -19,19 +19,14 @@ def main(argv: list[str] | None = None) -> int:
 
     try:
         status = root.main(args=argv, prog_name="tradeassay", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("stopped", err=True)
-        return 130
-    except KeyboardInterrupt:
-        click.echo("stopped", err=True)
+    except (click.exceptions.Abort, KeyboardInterrupt) as stop:
+        click.echo(str(stop) or "stopped", err=True)
         return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except TradeassayError as error:
-        click.echo(f"error: {error.message}", err=True)
-        if error.mend:
-            click.echo(f"  try: {error.mend}", err=True)
+        click.echo(f"error: {error}", err=True)
         return 2
     except BrokenPipeError:
         sys.stderr.close()

@@ -1,0 +1,107 @@
+"""What ``tradeassay doctor`` looks at."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Literal
+
+import msgspec
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One look at the machine. ``absent`` is a missing optional part, ``broken`` a missing needed one."""
+
+    part: str
+    state: Literal["ok", "absent", "broken"]
+    finding: str
+
+
+_NEEDED = (
+    "click",
+    "exchange-calendars",
+    "jinja2",
+    "msgspec",
+    "numba",
+    "numpy",
+    "plotly",
+    "polars",
+    "pyarrow",
+    "rich",
+    "scipy",
+)
+_OPTIONAL = {
+    "us": ("yfinance", "live US prices"),
+    "crypto": ("ccxt", "live crypto prices"),
+    "ashare": ("baostock", "live A-share prices"),
+    "ray": ("ray", "grids over many machines"),
+}
+
+
+def examine() -> tuple[Finding, ...]:
+    """Look at everything; a check that raises is itself a finding."""
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _machine, _packages, _store, _extras, _tools)
+    return tuple(finding for check in checks for finding in check())
+
+
+def _python() -> Iterator[Finding]:
+    good = sys.version_info >= (3, 11)
+    yield Finding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
+
+
+def _machine() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
+
+
+def _packages() -> Iterator[Finding]:
+    missing, present = [], []
+    for name in _NEEDED:
+        try:
+            present.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        yield Finding("packages", "broken", f"missing: {', '.join(missing)} (pip install tradeassay)")
+    else:
+        yield Finding("packages", "ok", ", ".join(present))
+
+
+def _store() -> Iterator[Finding]:
+    from tradeassay.data import home_folder, list_datasets
+
+    home = home_folder()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        yield Finding("store", "broken", f"cannot write to {home}: {error.strerror} (set TRADEASSAY_HOME)")
+        return
+    free = shutil.disk_usage(home).free / 1e9
+    yield Finding(
+        "store",
+        "ok" if free > 1 else "broken",
+        f"{home}, {len(list_datasets(home))} data sets, {free:.0f} GB free",
+    )
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (module, purpose) in _OPTIONAL.items():
+        if find_spec(module) is None:
+            yield Finding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
+        else:
+            yield Finding(f"[{extra}]", "ok", f"{purpose}: {module} {metadata.version(module)}")
+
+
+def _tools() -> Iterator[Finding]:
+    if find_spec("pip") is None:
+        yield Finding("pip", "absent", "'data get' needs it: python -m ensurepip")
+    else:
+        yield Finding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")

@@ -1,0 +1,80 @@
+"""What passes between a day protocol and a language model: messages, tools, answers, and what they cost.
+
+A protocol yields :class:`AskModel` and is sent a :class:`ModelReply`. Texts and tool arguments are kept as the
+model wrote them; parsing them is the protocol's business, so that every mistake can be counted there, once.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a model may call. ``schema`` is the JSON schema of its arguments, as JSON text."""
+
+    name: str
+    description: str
+    schema: str
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as the model wrote it. ``arguments`` is JSON text, or whatever came instead.
+
+    ``found_in`` says where the call was found: ``call`` is the provider's own field, ``fenced`` a fenced block
+    in the text, ``json`` a bare JSON answer.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    found_in: Literal["call", "fenced", "json"] = "call"
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message. A ``tool`` message answers the call ``call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+
+
+class AskModel(msgspec.Struct, frozen=True, kw_only=True):
+    """Please answer. ``must_call`` names the one tool that has to be called; only that tool is then offered.
+
+    ``purpose`` names the stage ("research", "submit", "analysis" ...), ``attempt`` counts from 1 within it.
+    ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose.
+    """
+
+    purpose: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    must_call: str | None = None
+    answer_schema: str | None = None
+    attempt: int = 1
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens and dollars of one answer. ``usd`` is None when the model's price is unknown, never 0."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float | None = None
+
+
+class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model's answer, or the reason why there is none (``error``; then text and calls are empty).
+
+    ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    stop: Literal["stop", "length", "tool_calls", "filtered", "error"] = "stop"
+    usage: Usage = Usage()
+    error: str | None = None
+    error_kind: str | None = None
