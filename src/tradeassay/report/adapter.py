@@ -1,0 +1,216 @@
+"""From a recorded run to what a report is made from. Reads journals, scores and the hashed data; asks no agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tradeassay.core.events import Filled, StepRecord
+from tradeassay.core.orders import Order
+from tradeassay.metrics import EpisodeSeries, holdings_from_records
+from tradeassay.report.data import AgentData, CellData, DecisionNote, HoldingsOverTime, ReportData, Trade
+from tradeassay.report.numbers import number
+
+if TYPE_CHECKING:
+    from tradeassay.runs import AgentScores, EpisodeScores, Run
+
+MOST_SYMBOLS = 12
+"""Symbols per agent whose trades are shown on their price: those with the largest traded value."""
+MOST_DECISIONS = 40
+MOST_ORDERS = 8
+_BUY_AND_HOLD = ("equal-weight", "index-hold")
+
+
+def from_run(run: Run) -> ReportData:
+    """Return a finished run as report data; raises :class:`~tradeassay.core.errors.RunError` while it is not."""
+    scores = run.scores
+    cells = dict.fromkeys(row.cell for row in scores.agents)
+    episodes = {episode.key: episode for episode in scores.episodes}
+    grouped = [[row for row in scores.agents if row.cell == cell] for cell in cells]
+    titles = [run.manifest.benchmarks[rows[0].benchmark].config.title for rows in grouped]
+    return ReportData(
+        title=run.spec.slug,
+        cells=tuple(
+            _cell(run, rows, episodes, title if titles.count(title) == 1 else f"{title} ({rows[0].dataset})")
+            for rows, title in zip(grouped, titles, strict=True)
+        ),
+        level=run.spec.bootstrap.level,
+        draws=run.spec.bootstrap.draws,
+        hashes=_hashes(run),
+        versions=_versions(run),
+        check=f"tradeassay verify {run.spec.slug}",
+    )
+
+
+def _cell(run: Run, rows: Sequence[AgentScores], episodes: dict[str, EpisodeScores], title: str) -> CellData:
+    key = rows[0].episodes[0]
+    benchmark = run.manifest.benchmark(run.episode(key))
+    series = {key: run.series(key) for row in rows for key in row.episodes}
+    sound = [one for one in series.values() if one.failure is None]
+    reference = sound[0] if sound else None
+    agents = tuple(_agent(run, row, episodes, series) for row in rows)
+    sessions = reference.sessions if reference else ()
+    levels = reference.index if reference else None
+    return CellData(
+        id=rows[0].cell,
+        title=title,
+        benchmark=rows[0].benchmark,
+        dataset=rows[0].dataset,
+        badges=run.badges(key),
+        sessions=sessions,
+        agents=agents,
+        baseline=next((row.agent for row in rows if row.baseline), ""),
+        baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
+        description=benchmark.description,
+        rules=benchmark.rules_text(),
+        periods_per_year=benchmark.periods_per_year,
+        index_name=benchmark.index,
+        index=None if levels is None else tuple(levels.tolist()),
+        prices=_prices(run, key, sessions, {trade.symbol for agent in agents for trade in agent.trades}),
+    )
+
+
+def _agent(
+    run: Run, row: AgentScores, episodes: dict[str, EpisodeScores], series: dict[str, EpisodeSeries]
+) -> AgentData:
+    sound = [key for key in row.episodes if series[key].failure is None]
+    failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
+    # The repetition in the middle stands for all; without a result, the first one still shows what was said.
+    order = sorted(sound, key=lambda key: series[key].nav[-1])
+    shown = order[(len(order) - 1) // 2] if order else row.episodes[0]
+    records = tuple(run.records(shown))
+    trades, left_out = _trades(records)
+    decisions, silent = _decisions(records)
+    return AgentData(
+        name=row.agent,
+        measures=row.measures,
+        baseline=row.baseline,
+        added=row.added,
+        seeds=len(row.episodes),
+        paths=tuple(tuple(series[key].nav.tolist()) for key in sound),
+        shown=sound.index(shown) if order else 0,
+        shown_seed=episodes[shown].seed,
+        versus_baseline=row.versus_baseline,
+        p_adjusted=row.p_adjusted,
+        failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
+        failed_episodes=failed,
+        holdings=_holdings(records) if sound else None,
+        trades=trades,
+        trades_left_out=left_out,
+        rejections=_counts(episodes[key].rejections for key in row.episodes),
+        failures=_counts(episodes[key].failures for key in row.episodes),
+        decisions=decisions,
+        decisions_left_out=silent,
+    )
+
+
+def _holdings(records: Sequence[StepRecord]) -> HoldingsOverTime:
+    held = holdings_from_records(records)
+    return HoldingsOverTime(
+        symbols=held.symbols,
+        weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
+    )
+
+
+def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
+    """Return the trades in the symbols traded most, and how many trades were left out."""
+    every = [
+        Trade(
+            session=record.session,
+            symbol=event.symbol,
+            quantity=event.quantity,
+            price=event.price,
+            forced=event.forced,
+        )
+        for record in records
+        for event in (*record.opening, *record.events)
+        if isinstance(event, Filled)
+    ]
+    value: dict[str, float] = {}
+    for trade in every:
+        value[trade.symbol] = value.get(trade.symbol, 0.0) + abs(trade.quantity * trade.price)
+    most = set(sorted(value, key=lambda symbol: (-value[symbol], symbol))[:MOST_SYMBOLS])
+    kept = tuple(trade for trade in every if trade.symbol in most)
+    return kept, len(every) - len(kept)
+
+
+def _decisions(records: Sequence[StepRecord]) -> tuple[tuple[DecisionNote, ...], int]:
+    """Return the latest decisions with something in them, newest first, and how many more there are."""
+    notes = [
+        DecisionNote(
+            session=record.session,
+            orders=_orders(record.decision.orders),
+            reason=record.decision.reason,
+            failed=record.decision.status == "failed",
+            problems=tuple(f"{failure.kind}: {failure.detail}" for failure in record.decision.failures),
+        )
+        for record in records
+        if record.decision.orders or record.decision.reason or record.decision.failures
+    ]
+    return tuple(reversed(notes[-MOST_DECISIONS:])), max(0, len(notes) - MOST_DECISIONS)
+
+
+def _orders(orders: Sequence[Order]) -> tuple[str, ...]:
+    shown = tuple(order_words(order) for order in orders[:MOST_ORDERS])
+    return shown if len(orders) <= MOST_ORDERS else (*shown, f"and {len(orders) - MOST_ORDERS} more")
+
+
+def order_words(order: Order) -> str:
+    """Return an order as a person would say it: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
+    side = "" if order.side is None else f"{order.side.lower()} "
+    amount = f"{order.amount:,.10g}"
+    text = {
+        "shares": f"{side}{amount} {order.symbol}",
+        "dollars": f"{side}{order.symbol} for {amount}",
+        "target_weight": f"{side}{order.symbol} to {number(order.amount, unit='fraction')} of the account",
+        "target_value": f"{side}{order.symbol} to a value of {amount}",
+        "target_shares": f"{side}{order.symbol} to {amount} shares",
+    }[order.unit]
+    if order.kind == "limit" and order.limit_price is not None:
+        text += f", limit {order.limit_price:g}"
+    if order.kind == "stop" and order.stop_price is not None:
+        text += f", stop {order.stop_price:g}"
+    return text
+
+
+def _prices(run: Run, key: str, sessions: Sequence[str], symbols: set[str]) -> dict[str, tuple[float | None, ...]]:
+    """Return closing prices as traded of the symbols whose trades are shown."""
+    if not sessions or not symbols:
+        return {}
+    snapshot = run.snapshot(key)
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if len(rows) != len(sessions):
+        return {}
+    view = snapshot.at(rows[-1], "close")
+    closes = view.bars("close", len(rows), adjust="none")
+    return {
+        symbol: tuple(None if np.isnan(price) else float(price) for price in closes[:, view.column(symbol)])
+        for symbol in sorted(symbols)
+    }
+
+
+def _counts(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for reason, count in part.items():
+            total[reason] = total.get(reason, 0) + count
+    return total
+
+
+def _hashes(run: Run) -> tuple[tuple[str, str], ...]:
+    manifest = run.manifest
+    pairs = [("work (the spec)", manifest.work_sha256)]
+    pairs += [(f"data {name}", dataset.sha256) for name, dataset in manifest.datasets.items()]
+    for name, benchmark in manifest.benchmarks.items():
+        pairs += [(f"benchmark {name}", benchmark.sha256), (f"venue of {name}", benchmark.venue_sha256)]
+    pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
+    pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
+    return tuple(pairs)
+
+
+def _versions(run: Run) -> tuple[tuple[str, str], ...]:
+    versions = run.manifest.versions
+    machine = ("platform", f"{versions.platform} {versions.machine}")
+    return (*versions.packages.items(), ("python", versions.python), machine)

@@ -1,0 +1,243 @@
+"""What the page's template is given: words and places, all numbers already written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import MEASURES
+from tradeassay.report import charts, numbers
+from tradeassay.report.calendar_returns import YearOfReturns, by_month
+from tradeassay.report.data import AgentData, CellData, DecisionNote, ReportData
+from tradeassay.report.interval_bar import IntervalBar, Scale, common_scale
+from tradeassay.report.palette import LineStyle, colours, styles
+from tradeassay.report.words import Answer, Verdict, answer, in_words, ranked, result, verdict
+
+TABLE = ("cumulative_return", "sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
+TILES = (
+    "cumulative_return",
+    "annualised_return",
+    "sharpe",
+    "sortino",
+    "max_drawdown",
+    "volatility",
+    "information_ratio",
+    "turnover",
+)
+_BARRED = ("cumulative_return",)
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure, written out. ``sort`` orders a column (None last), ``note`` explains a missing number."""
+
+    id: str
+    title: str
+    defined: str
+    text: str
+    interval: str
+    sort: float | None
+    note: str
+    bar: IntervalBar | None = None
+    spread: str = ""
+
+
+class AgentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent on the page. ``rank`` is None without a result."""
+
+    id: str
+    rank: int | None
+    agent: AgentData
+    style: LineStyle
+    verdict: Verdict
+    figures: dict[str, Figure]
+    difference: Figure | None
+    months: tuple[YearOfReturns, ...]
+    rejections: tuple[tuple[str, int, float], ...]
+    failures: tuple[tuple[str, int], ...]
+    decisions: tuple[DecisionNote, ...]
+    has_holdings: bool
+    symbols: tuple[str, ...]
+
+
+class CellView(msgspec.Struct, frozen=True, kw_only=True):
+    """One tab of the page."""
+
+    id: str
+    cell: CellData
+    badges: tuple[tuple[str, str], ...]
+    answer: Answer
+    in_words: tuple[str, ...]
+    agents: tuple[AgentView, ...]
+    hottest: float
+    rules: tuple[tuple[str, tuple[str, ...]], ...]
+    window: str
+
+
+def badge_words(badges: Badges) -> tuple[tuple[str, str], ...]:
+    """Return (kind, text) per badge; every table and page carries them."""
+    model = {
+        "none": "rules only, no model",
+        "scripted": "scripted model",
+        "replayed": "replayed model",
+        "live": "live model",
+    }[badges.model]
+    first = [
+        (badges.data, f"{badges.data} data"),
+        ("convention", f"{badges.convention} convention"),
+        ("model", model),
+    ]
+    return (*first, *(("bias", f"known bias: {bias}") for bias in badges.biases))
+
+
+def cell_views(data: ReportData) -> list[CellView]:
+    """Return the tabs of a page."""
+    return [_cell(f"c{place}", cell, data) for place, cell in enumerate(data.cells)]
+
+
+def payload(views: list[CellView]) -> dict[str, Any]:
+    """Return what the page's script draws from, by tab: dates, colours, charts."""
+    return {view.id: _drawings(view) for view in views}
+
+
+def _cell(place: str, cell: CellData, data: ReportData) -> CellView:
+    looks = styles([agent.name for agent in cell.agents], cell.baseline)
+    order = ranked(cell.agents)
+    scale = common_scale([result(agent) for agent in order])
+    apart = common_scale([agent.versus_baseline.difference for agent in order if agent.versus_baseline])
+    agents = []
+    for number, agent in enumerate(order):
+        scales = {"cumulative_return": scale, "difference": apart}
+        rank = number + 1 if result(agent).value is not None else None
+        told = verdict(agent, cell, data.level)
+        agents.append(_agent(f"{place}-a{number}", rank, agent, cell, looks[agent.name], told, scales))
+    moved = [abs(month) for view in agents for year in view.months for month in year.months if month is not None]
+    return CellView(
+        id=place,
+        cell=cell,
+        badges=badge_words(cell.badges),
+        answer=answer(cell, data.level, data.draws),
+        in_words=in_words(order, cell, data.level),
+        agents=tuple(agents),
+        hottest=max([0.01, *moved]),
+        rules=_paragraphs(cell.rules),
+        window=_window(cell),
+    )
+
+
+def _agent(
+    place: str,
+    rank: int | None,
+    agent: AgentData,
+    cell: CellData,
+    style: LineStyle,
+    told: Verdict,
+    scales: Mapping[str, Scale],
+) -> AgentView:
+    versus = agent.versus_baseline
+    most = max(agent.rejections.values(), default=1)
+    traded = charts.trades(agent, cell)
+    return AgentView(
+        id=place,
+        rank=rank,
+        agent=agent,
+        style=style,
+        verdict=told,
+        figures={info.id: _figure(info.id, agent, scales) for info in MEASURES},
+        difference=None
+        if versus is None
+        else _difference(versus.difference, agent.p_adjusted, scales["difference"]),
+        months=by_month(cell.sessions, charts.shown_path(agent)) if agent.paths else (),
+        rejections=tuple(
+            (reason.replace("_", " "), number, round(100.0 * number / most, 1))
+            for reason, number in sorted(agent.rejections.items(), key=lambda item: (-item[1], item[0]))
+        ),
+        failures=tuple(sorted(agent.failures.items(), key=lambda item: (-item[1], item[0]))),
+        decisions=agent.decisions,
+        has_holdings=agent.holdings is not None and bool(agent.holdings.symbols),
+        symbols=() if traded is None else tuple(entry["symbol"] for entry in traded["symbols"]),
+    )
+
+
+def _figure(name: str, agent: AgentData, scales: Mapping[str, Scale]) -> Figure:
+    info = numbers.info(name)
+    summary = agent.measures[name]
+    measure = summary.median
+    spread = ""
+    if summary.n > 1 and summary.lowest is not None and summary.highest is not None:
+        spread = (
+            f"{summary.n} seeds: {numbers.shown(name, summary.lowest)} to {numbers.shown(name, summary.highest)}"
+        )
+    return Figure(
+        id=name,
+        title=info.title,
+        defined=info.defined,
+        text=numbers.NONE if measure.value is None else numbers.shown(name, measure.value),
+        interval=numbers.interval(name, measure),
+        sort=measure.value,
+        note=measure.reason or measure.note or "",
+        bar=scales[name].bar(measure) if name in _BARRED else None,
+        spread=spread,
+    )
+
+
+def _difference(measure: Measure, p: float | None, scale: Scale) -> Figure:
+    bounds = ""
+    if measure.low is not None and measure.high is not None:
+        bounds = f"{numbers.difference(measure.low)} to {numbers.difference(measure.high)}"
+    return Figure(
+        id="difference",
+        title="Against the baseline, per year",
+        defined="Yearly difference of growth, paired by session; p-value after Holm's correction.",
+        text=numbers.NONE if measure.value is None else numbers.difference(measure.value),
+        interval=bounds,
+        sort=measure.value,
+        note=measure.reason or ("" if p is None else numbers.p_value(p)),
+        bar=scale.bar(measure),
+    )
+
+
+def _paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return plain text as ("p", (line,)) and ("ul", items): lines that start with a dash are a list."""
+    blocks: list[tuple[str, tuple[str, ...]]] = []
+    items: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        stripped = line.strip()
+        if stripped.startswith("- "):
+            items.append(stripped[2:])
+            continue
+        if items:
+            blocks.append(("ul", tuple(items)))
+            items = []
+        if stripped:
+            blocks.append(("p", (stripped,)))
+    return tuple(blocks)
+
+
+def _window(cell: CellData) -> str:
+    if not cell.sessions:
+        return "no sessions"
+    return f"{numbers.count(len(cell.sessions), 'session')}, {cell.sessions[0]} to {cell.sessions[-1]}"
+
+
+def _drawings(view: CellView) -> dict[str, Any]:
+    cell = view.cell
+    looks = {agent.agent.name: agent.style for agent in view.agents}
+    agents: dict[str, Any] = {}
+    wanted: set[str] = set()
+    for agent in view.agents:
+        held, traded = charts.holdings(agent.agent), charts.trades(agent.agent, cell)
+        wanted |= set(agent.symbols)
+        agents[agent.id] = {"holdings": held, "trades": traded}
+    return {
+        "dates": charts.dates(cell),
+        "sessions": list(cell.sessions),
+        "colours": colours(looks),
+        "equity": charts.equity(cell, looks),
+        "underwater": charts.underwater(cell, looks),
+        "agents": agents,
+        "prices": {symbol: charts.prices(values) for symbol, values in cell.prices.items() if symbol in wanted},
+    }
