@@ -111,4 +111,3 @@ def test_an_id_cannot_be_used_twice(play, plain):
     tape = play(plain(), "2024-01-02 | A 10 10 10 10 1000 | a BUY 10 A limit 9 gtc | rest a A +10")
     with pytest.raises(ExchangeError, match="taken by a waiting order"):
         tape.session("2024-01-03", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 9 gtc", "b BUY 1 A limit 8 gtc"])
-        tape.session("2024-01-04", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 8 gtc"])

@@ -51,7 +51,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         ticket.fee, ticket.tax = session.fees.charge(value, ticket.quantity, ticket.buying)
         costs = ticket.fee + ticket.tax
         if ticket.instrument.kind == "future":
-            ticket.cash = -costs
+            ticket.cash = 0.0 - costs
         else:
             ticket.cash = (-value if ticket.buying else value) - costs
 
