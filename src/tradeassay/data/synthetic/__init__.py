@@ -11,10 +11,12 @@ from tradeassay.data.synthetic.config import (
     SyntheticConfig,
     TradingModel,
 )
+from tradeassay.data.synthetic.facts import World
 from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill
+from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
 from tradeassay.data.synthetic.presets import PRESETS, preset
 from tradeassay.data.synthetic.source import SyntheticSource
-from tradeassay.data.synthetic.world import World, generate
+from tradeassay.data.synthetic.world import generate
 
 __all__ = [
     "PRESETS",
@@ -22,6 +24,7 @@ __all__ = [
     "ActionModel",
     "AnswerKey",
     "MarketModel",
+    "MinuteConfig",
     "NewsModel",
     "NewsTruth",
     "NoiseModel",
@@ -33,5 +36,6 @@ __all__ = [
     "TradingModel",
     "World",
     "generate",
+    "generate_minutes",
     "preset",
 ]

@@ -21,22 +21,6 @@ def make_key(
     items: tuple[NewsItem, ...], days: Days, burn: int,
 ) -> AnswerKey:  # fmt: skip
     """Return the key of a world."""
-    truths = tuple(
-        NewsTruth(
-            id=item.id,
-            symbol=item.symbols[0],
-            session=str(days[event.row]),
-            kind=event.kind,
-            theme=event.theme,
-            tone=event.tone,
-            size=event.size,
-            gap=event.gap,
-            drift=event.drift,
-            horizon=config.news.horizon,
-            repeats=None if event.origin is None else items[event.origin].id,
-        )
-        for event, item in zip(events, items, strict=True)
-    )
     facts = KeyFacts(
         version=VERSION,
         preset=config.preset,
@@ -45,7 +29,7 @@ def make_key(
         factors=FACTOR_NAMES,
         sectors=sectors(config.preset),
         regimes=drivers.market.regime[burn:],
-        news=truths,
+        news=news_truths(config, events, items, days),
         skills=_skills(config, events),
     )
     market = drivers.market
@@ -62,6 +46,28 @@ def make_key(
         beta=universe.beta,
         alpha=universe.alpha,
         sector=universe.sector,
+    )
+
+
+def news_truths(
+    config: SyntheticConfig, events: tuple[NewsEvent, ...], items: tuple[NewsItem, ...], days: Days
+) -> tuple[NewsTruth, ...]:
+    """Return what every item is worth, in the order of the items."""
+    return tuple(
+        NewsTruth(
+            id=item.id,
+            symbol=item.symbols[0],
+            session=str(days[event.row]),
+            kind=event.kind,
+            theme=event.theme,
+            tone=event.tone,
+            size=event.size,
+            gap=event.gap,
+            drift=event.drift,
+            horizon=config.news.horizon,
+            repeats=None if event.origin is None else items[event.origin].id,
+        )
+        for event, item in zip(events, items, strict=True)
     )
 
 

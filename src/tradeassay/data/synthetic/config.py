@@ -43,7 +43,7 @@ class MarketModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StyleModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Yearly premium and volatility of each style, per unit of (z-scored) exposure, in the order of the factors."""
+    """Yearly premium and volatility of each style per unit of (z-scored) exposure, in the factors' order."""
 
     premia: tuple[float, ...] = (0.035, -0.025, 0.020, -0.020, 0.015, 0.010, -0.020, 0.025, -0.015)
     volatility: tuple[float, ...] = (0.045, 0.050, 0.025, 0.025, 0.025, 0.015, 0.020, 0.035, 0.020)
@@ -104,7 +104,7 @@ class NewsModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole world. ``minutes`` asks for minute bars of that many names (the first members of the index).
+    """A whole world. ``minutes`` asks for minute bars of that many names (the first that trade throughout).
 
     Raises :class:`UserError` when a size makes no market.
     """

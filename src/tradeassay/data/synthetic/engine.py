@@ -1,7 +1,8 @@
 """The day loop: latent values move, boards clip them, and what is left is printed in whole ticks.
 
 Every name has a latent value that no limit holds. A session prints it, cut at the board's limits, so that a move
-too great for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or made by elementwise IEEE arithmetic.
+too great for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or
+made by elementwise IEEE arithmetic.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
 _STEPS = 256
 _EXP_RANGE = 8
+_FLOOR = 50.0
+"""The least latent value in ticks: below it a tick would be a large move."""
 
 
 def run_days(config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int) -> Tape:
@@ -88,7 +91,7 @@ class _Loop:
         moves = self.base[row] + exact.total(self.styles[row] * self.exposure, axis=1) + noise
         start = self.latent
         opened = start * (1.0 + moves[0])
-        closed = np.maximum(start * (1.0 + moves[0] + moves[1]), self.unit)
+        closed = np.maximum(start * (1.0 + moves[0] + moves[1]), _FLOOR)
         self.latent = np.where(active, closed, start)
         bars = self._print(opened, closed, sigma * self.reach[row], row, sigma)
         self.last = np.where(trading, bars[2], self.last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _members(config: SyntheticConfig, universe: Universe, worth: Ints, days: Day
     member = np.zeros((days.size, universe.size), dtype=np.bool_)
     edges = [0, *_reviews(config, days), days.size]
     inside: set[int] = set()
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         fit = (universe.first + _SEASON <= start) | (universe.first == 0)
         fit &= universe.last > start + 1
         value = np.where(fit, worth[burn + start - 1], -1)

@@ -17,9 +17,9 @@ _MANIFEST = "manifest.json"
 class NewsTruth(msgspec.Struct, frozen=True, kw_only=True):
     """What one news item is worth. ``kind``: informative, noise, rumour or duplicate.
 
-    ``tone`` is what the text says, ``gap`` the return planted at the open of ``session`` (the first that opens after
-    publication), ``drift`` the return planted afterwards, over ``horizon`` sessions. ``repeats`` names the item that
-    a duplicate repeats.
+    ``tone`` is what the text says, ``gap`` the return planted at the open of ``session`` (the first that opens
+    after publication), ``drift`` the return planted afterwards, over ``horizon`` sessions. ``repeats`` names the
+    item that a duplicate repeats.
     """
 
     id: str
@@ -69,8 +69,8 @@ class AnswerKey:
     A session's latent return is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha +
     decline + residual``, all simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles``
     (T, 9) and ``sectors`` (T, sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N),
-    ``beta``, ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to
-    the tick, and what a price limit held back.
+    ``beta``, ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends,
+    rounding to the tick, and what a price limit held back.
     """
 
     facts: KeyFacts

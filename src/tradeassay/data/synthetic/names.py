@@ -37,8 +37,8 @@ _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
     ),
     "ashare": (
         ("Technology", "Electronics"), ("Health", "Pharma"), ("Financials", "Securities"),
-        ("Industry", "Equipment"), ("Consumer", "Appliances"), ("Staples", "Liquor"), ("Energy", "Coal"), ("Utilities", "Hydropower"),
-        ("Materials", "New Materials"), ("Property", "Land"),
+        ("Industry", "Equipment"), ("Consumer", "Appliances"), ("Staples", "Liquor"), ("Energy", "Coal"),
+        ("Utilities", "Hydropower"), ("Materials", "New Materials"), ("Property", "Land"),
     ),
     "crypto": (("Settlement", "Coin"), ("Platform", "Network"), ("Finance", "Swap"), ("Storage", "Vault")),
     "futures": (("Basket", "Component"),),

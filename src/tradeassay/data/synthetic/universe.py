@@ -116,7 +116,7 @@ def _sizes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints, Ints]:
     if config.preset == "crypto":
         unit = np.where(value >= 1000, 100, np.where(value >= 10, 1_000, 100_000)).astype(np.int64)
     price = np.rint(value * unit).astype(np.int64)
-    worth = exact.exp(23.0 + 1.1 * draws.normal(n))
+    worth = exact.exp(23.0 + 0.8 * draws.normal(n))
     shares = np.maximum(np.rint(worth / value / 1000.0), 10.0).astype(np.int64)
     return price, unit, shares
 

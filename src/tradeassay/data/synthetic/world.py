@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
 
-import msgspec
 import numpy as np
 
-from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import CorporateAction, Instrument
-from tradeassay.core.time import DAY, MINUTE, parse_day
+from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Bools, Field, Floats
-from tradeassay.data.calendars import Sessions, sessions_between
-from tradeassay.data.panel import Listing, Panel, PanelFacts, action_known_at
+from tradeassay.data.calendars import Sessions
+from tradeassay.data.panel import Listing, Panel, action_known_at
 from tradeassay.data.synthetic.answers import make_key
-from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers, make_decline
 from tradeassay.data.synthetic.engine import run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
+from tradeassay.data.synthetic.facts import World, panel_facts, world_sessions
 from tradeassay.data.synthetic.fundamentals import make_fundamentals
+from tradeassay.data.synthetic.futures_world import generate_futures
 from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
-from tradeassay.data.synthetic.key import AnswerKey
+from tradeassay.data.synthetic.minute_paths import make_minutes
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.regimes import make_market
 from tradeassay.data.synthetic.schedule import make_schedule
@@ -34,16 +32,10 @@ BURN = 253
 """Hidden sessions before the first visible one, so that every factor has its history on day one."""
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """A panel and its answer key, apart."""
-
-    panel: Panel
-    key: AnswerKey
-
-
 def generate(config: SyntheticConfig) -> World:
     """Make a world; raises :class:`UserError` when the calendar does not reach far enough."""
+    if config.preset == "futures":
+        return generate_futures(config)
     sessions = world_sessions(config)
     universe = make_universe(config)
     reports = make_reports(config, universe, sessions)
@@ -70,6 +62,7 @@ def generate(config: SyntheticConfig) -> World:
         close_time=sessions.close_time,
         bars=_bars(universe, tape, fund, place),
         suspended=np.insert(_suspended(universe, tape), place, False, axis=1),
+        minutes=make_minutes(config, universe, tape, sessions, BURN),
         actions=_actions(universe, sessions, tape, fund),
         memberships=index.memberships,
         indices={INDEX: np.rint(index.closes * 100.0) / 100.0},
@@ -77,32 +70,6 @@ def generate(config: SyntheticConfig) -> World:
         news=items,
     )
     return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days, BURN))
-
-
-def world_sessions(config: SyntheticConfig) -> Sessions:
-    """Return the world's sessions: the first ``config.sessions`` of its calendar from ``config.first`` on."""
-    first = parse_day(config.first)
-    span = config.sessions if config.calendar == "24/7" else int(config.sessions * 1.6) + 30
-    found = sessions_between(config.calendar, first, first + timedelta(days=span))
-    n = config.sessions
-    if found.days.size < n:
-        raise UserError(
-            f"{config.calendar} has {found.days.size} known sessions from {config.first} on, {n} were asked for",
-            mend="start earlier or ask for fewer sessions",
-        )
-    return Sessions(config.calendar, found.days[:n], found.open_time[:n], found.close_time[:n], found.early[:n])
-
-
-def panel_facts(config: SyntheticConfig) -> PanelFacts:
-    """Return what a reader must know about a synthetic panel."""
-    return PanelFacts(
-        kind="synthetic",
-        source=VERSION,
-        query=msgspec.json.encode({"preset": config.preset, "seed": config.seed}).decode(),
-        currency=config.currency,
-        calendar=config.calendar,
-        licence="generated; free to use",
-    )
 
 
 def _place(universe: Universe) -> int:

@@ -1,0 +1,112 @@
+"""Minute bars of one asset that trades round the clock: a year in well under a second.
+
+Volatility has three clocks: days (GARCH), half hours (persistent bursts) and the hour of the day.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+
+from tradeassay.core import exact
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import MINUTE, midnight, parse_day
+from tradeassay.core.view import Floats
+from tradeassay.data.panel import MinutePanel
+from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.regimes import clustered
+
+DAY_MINUTES = 1440
+_BURST, _KEPT, _KICK = 30, 0.94, 0.13
+"""Length of a burst in minutes, how much of it is left in the next one, and the size of a new one."""
+_STEPS, _RANGE = 256, 8
+HOURS = (0.85, 0.80, 0.80, 0.85, 0.80, 0.75, 0.80, 0.95, 1.05, 1.00, 0.95, 0.95,
+         1.00, 1.25, 1.45, 1.40, 1.25, 1.15, 1.10, 1.10, 1.05, 0.95, 0.90, 0.90)  # fmt: skip
+"""How lively each hour (UTC) is, relative to the day's mean."""
+
+
+class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One asset, minute by minute. ``volatility`` is per year, ``unit`` the number of ticks per unit of currency.
+
+    ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for no minutes.
+    """
+
+    seed: int = 0
+    symbol: str = "QUQX"
+    first: str = "2021-01-01"
+    minutes: int = 525_600
+    price: float = 20_000.0
+    unit: int = 100
+    volatility: float = 0.60
+    df: int = 4
+    turnover: float = 40.0
+
+    def __post_init__(self) -> None:
+        if self.minutes < 1:
+            raise UserError(f"{self.minutes} minutes are no series", mend="ask for at least one")
+
+
+def generate_minutes(config: MinuteConfig) -> MinutePanel:
+    """Make the bars; each opens where the last one closed, and closes a whole number of ticks away."""
+    draws = Draws(config.seed, "minutes", config.symbol)
+    count = config.minutes
+    scale = _scale(config, draws)
+    shocks = np.clip(draws.student(count, config.df), -8.0, 8.0)
+    moves = np.clip(shocks * scale, -0.03, 0.03)
+    path = config.price * np.multiply.accumulate(1.0 + moves)
+    close = np.maximum(np.rint(path * config.unit), 1.0)
+    opened = np.concatenate([[np.rint(config.price * config.unit)], close[:-1]])
+    reach = np.abs(draws.normal((2, count))) * scale * 0.5
+    top, bottom = np.maximum(opened, close), np.minimum(opened, close)
+    high = np.maximum(np.rint(top * (1.0 + reach[0])), top)
+    low = np.maximum(np.minimum(np.rint(bottom / (1.0 + reach[1])), bottom), 1.0)
+    busy = 0.30 * np.abs(shocks) + 0.45 * draws.normal(count) - 0.25
+    volume = np.maximum(np.rint(config.turnover * 1000.0 * bounded_exp(busy) * _hourly(count)), 1.0) / 1000.0
+    unit = float(config.unit)
+    amount = np.rint((opened + high + low + close) * 0.25 / unit * volume * 100.0) / 100.0
+    start = midnight(parse_day(config.first))
+    return MinutePanel(
+        symbols=(config.symbol,),
+        close_time=start + MINUTE * np.arange(1, count + 1, dtype=np.int64),
+        bars={
+            "open": (opened / unit)[:, None],
+            "high": (high / unit)[:, None],
+            "low": (low / unit)[:, None],
+            "close": (close / unit)[:, None],
+            "volume": volume[:, None],
+            "amount": amount[:, None],
+        },
+    )
+
+
+def bounded_exp(power: Floats) -> Floats:
+    """Return exponentials of numbers cut to [-8, 8] and rounded to 1/256: one table look-up each."""
+    table = exact.exp(np.arange(-_RANGE * _STEPS, _RANGE * _STEPS + 1) / _STEPS)
+    place = np.rint(np.clip(power, -_RANGE, _RANGE) * _STEPS).astype(np.int64) + _RANGE * _STEPS
+    result: Floats = table[place]
+    return result
+
+
+def _hourly(count: int) -> Floats:
+    return np.array(HOURS)[np.arange(count) % DAY_MINUTES // 60]
+
+
+def _scale(config: MinuteConfig, draws: Draws) -> Floats:
+    """Return the standard deviation of every minute's return."""
+    count = config.minutes
+    days = -(-count // DAY_MINUTES)
+    daily = config.volatility / math.sqrt(365.0)
+    path = clustered(draws, days + 1, 1.0, 0.12, 0.84, 6)
+    level = 0.6 + 0.5 * np.minimum(np.abs(path[:-1]), 3.0)
+    for k in range(1, days):
+        level[k] = 0.7 * level[k - 1] + 0.3 * level[k]
+    bursts, state = [], 0.0
+    for shock in draws.normal(-(-count // _BURST)).tolist():
+        state = _KEPT * state + _KICK * shock
+        bursts.append(state)
+    # Shifted by its variance, the squared burst has mean 1, and the year the volatility asked for.
+    shift = _KICK * _KICK / (1.0 - _KEPT * _KEPT)
+    burst = np.repeat(bounded_exp(np.array(bursts) - shift), _BURST)[:count]
+    return (daily / math.sqrt(DAY_MINUTES)) * np.repeat(level, DAY_MINUTES)[:count] * burst * _hourly(count)

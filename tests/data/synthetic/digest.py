@@ -1,0 +1,55 @@
+"""One number for a whole panel: equal worlds, equal digest. Run as a script it prints those of its arguments."""
+
+import hashlib
+import sys
+
+import msgspec
+import numpy as np
+
+from tradeassay.data.panel import MinutePanel, Panel
+from tradeassay.data.synthetic import MinuteConfig, generate, generate_minutes, preset
+
+SMALL = {"us": (30, 160), "ashare": (40, 160), "crypto": (12, 160), "futures": (24, 160)}
+
+
+def _feed(total: "hashlib._Hash", name: str, array: np.ndarray) -> None:
+    total.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+    total.update(np.ascontiguousarray(array).tobytes())
+
+
+def digest_minutes(minutes: MinutePanel) -> str:
+    total = hashlib.sha256()
+    _feed(total, "close_time", minutes.close_time)
+    for name, values in sorted(minutes.bars.items()):
+        _feed(total, name, values)
+    return total.hexdigest()
+
+
+def digest(panel: Panel) -> str:
+    total = hashlib.sha256()
+    for name, values in sorted({**panel.bars, **panel.indices}.items()):
+        _feed(total, name, values)
+    _feed(total, "suspended", panel.suspended)
+    _feed(total, "sessions", panel.sessions.astype("<i8"))
+    _feed(total, "open", panel.open_time)
+    records = (panel.listings, panel.actions, panel.memberships, panel.fundamentals, panel.news, panel.facts)
+    total.update(msgspec.json.encode(records))
+    if panel.minutes is not None:
+        total.update(digest_minutes(panel.minutes).encode())
+    return total.hexdigest()
+
+
+def small(name: str, seed: int) -> Panel:
+    names, sessions = SMALL[name]
+    minutes = 2 if name in ("us", "ashare") else 0
+    return generate(preset(name, seed=seed, names=names, sessions=sessions, minutes=minutes)).panel
+
+
+def digests() -> dict[str, str]:
+    found = {f"{name}:{seed}": digest(small(name, seed)) for name in SMALL for seed in (7, 8)}
+    found["minutes:7"] = digest_minutes(generate_minutes(MinuteConfig(seed=7, minutes=50_000)))
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(msgspec.json.encode(digests()).decode())
