@@ -10,6 +10,7 @@ import pytest
 from tradeassay.core.errors import SourceError
 from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
+from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
 from tradeassay.data.panel import Panel
 
@@ -114,6 +115,11 @@ def test_an_unknown_code_is_named(load, sleeps):
 def test_a_partial_range_is_refused_by_name(load, days, side):
     with pytest.raises(SourceError, match=rf"bars of 600000\.SH {side}"):
         load(Eastmoney({"600000": share(days=days)}))
+
+
+def test_the_store_takes_it(load, tmp_path):
+    manifest = write_snapshot(load(Eastmoney({"600000": share()})), tmp_path / "ashare")
+    assert manifest.facts.source == "akshare" and manifest.facts.retrieved_at == NOW
 
 
 def at(path: str, reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:

@@ -10,6 +10,7 @@ import pytest
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
 from tradeassay.data.panel import Panel
@@ -211,6 +212,14 @@ def test_a_fund_is_no_stock(load):
 def test_an_empty_answer_is_named(load):
     with pytest.raises(SourceError, match=r"baostock has no bars of 600000\.SH from 2024-01-02 to 2024-01-08"):
         load(Baostock({"sh.600000": share(days=("2023-12-29",))}), symbols=("600000",))
+
+
+def test_the_store_takes_it(load, tmp_path):
+    manifest = write_snapshot(load(index_service(), index="hs300"), tmp_path / "ashare")
+    assert (manifest.shapes.memberships, manifest.shapes.indices) == (3, 1)
+    snapshot = open_snapshot(tmp_path / "ashare")
+    assert snapshot.at(2, "close").members("hs300") == ("600000.SH", "600002.SH")
+    assert snapshot.at(3, "pre_open").members("hs300") == ("600000.SH", "600001.SH")
 
 
 def at(method: str, mishap, times: int = 99):

@@ -9,6 +9,7 @@ import pytest
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, parse_iso
+from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay.data.panel import Panel
 
@@ -173,6 +174,12 @@ def test_two_quotes_are_two_panels(load):
     markets = [btc(), Market("ETH", "BTC", {"1d": days(FIRST, 31, 1.0)})]
     with pytest.raises(UserError, match="ETH/BTC in BTC"):
         load(Binance(markets), symbols=("BTC/USDT", "ETH/BTC"))
+
+
+def test_the_store_takes_it(load, tmp_path):
+    panel = load(Binance([btc(**{"1m": minutes(FIRST, 2880)})]), last="2024-01-02", minutes=True)
+    manifest = write_snapshot(panel, tmp_path / "crypto")
+    assert (manifest.shapes.minutes, manifest.facts.source) == (2880, "ccxt/binance")
 
 
 def candles_only(reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:

@@ -9,6 +9,8 @@ import pytest
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import MINUTE, SECOND, parse_iso
+from tradeassay.data import open_snapshot, write_snapshot
+from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
 from tradeassay.data.connectors.yfinance_wire import browser_session
 from tradeassay.data.panel import Panel
@@ -127,9 +129,13 @@ def test_minutes_are_stamped_with_their_close_and_unsplit(load):
             bar = (price, price + 1, price - 1, price + 0.5, 40.0)
             stock.minutes[opening(day) + 60 * minute] = bar
     other = plain()
-    other.minutes = {opening("2024-01-05") + 60: (9.0, 9.5, 8.5, 9.25, 4.0)}
+    other.minutes = {opening(day) + 60: (9.0, 9.5, 8.5, 9.25, 4.0) for day in WEEK[3:]}
     panel = load(
-        Yahoo({"NVDA": stock, "AAPL": other}), symbols=("NVDA", "AAPL"), minutes=True, now="2024-01-09T00:00:00Z"
+        Yahoo({"NVDA": stock, "AAPL": other}),
+        symbols=("NVDA", "AAPL"),
+        first="2024-01-05",
+        minutes=True,
+        now="2024-01-09T00:00:00Z",
     )
     minutes = panel.minutes
     assert minutes is not None and minutes.symbols == ("NVDA", "AAPL")
@@ -137,7 +143,26 @@ def test_minutes_are_stamped_with_their_close_and_unsplit(load):
     assert minutes.close_time.size == 6
     assert minutes.bars["open"][:, 0].tolist() == [103.0] * 3 + [25.0] * 3
     assert minutes.bars["volume"][:, 0].tolist() == [40.0] * 6
-    assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [False, True, False, False, False, False]
+    assert np.isfinite(minutes.bars["close"][:, 1]).tolist() == [False, True, False, False, True, False]
+
+
+def test_a_day_without_minutes_is_refused(load):
+    stock = plain()
+    stock.minutes = {opening(day): (9.0, 9.5, 8.5, 9.25, 4.0) for day in WEEK[1:]}
+    with pytest.raises(SourceError, match="no minutes of AAPL on 2024-01-02"):
+        load(Yahoo({"AAPL": stock}), symbols=("AAPL",), minutes=True, now="2024-01-09T00:00:00Z")
+
+
+def test_minutes_are_asked_for_week_by_week(load):
+    days = tuple(str(day) for day in sessions_between("XNYS", "2024-01-02", "2024-01-24").days)
+    stock = plain(100.0, days)
+    stock.minutes = {opening(day): (9.0, 9.5, 8.5, 9.25, 4.0) for day in days}
+    panel = load(
+        Yahoo({"AAPL": stock}), symbols=("AAPL",), last="2024-01-24", minutes=True, now="2024-01-25T00:00:00Z"
+    )
+    asked = [ask for ask in load.stand_in.asked if ask.query.get("interval") == "1m"]
+    assert len(asked) == 4
+    assert panel.minutes is not None and panel.minutes.close_time.size == len(days)
 
 
 def test_old_minutes_are_refused_before_asking(load):
@@ -216,6 +241,16 @@ def test_a_session_that_is_not_over_is_refused(load):
 def test_last_defaults_to_the_last_finished_session(load):
     panel = load(Yahoo({"AAPL": plain()}), symbols=("AAPL",), last=None, now="2024-01-08T20:59:00Z")
     assert str(panel.sessions[-1]) == "2024-01-05"
+
+
+def test_the_store_takes_it_and_adjusts_as_of_the_clock(load, tmp_path):
+    panel = load(Yahoo({"NVDA": split_stock()}), symbols=("NVDA",), last="2024-01-09")
+    manifest = write_snapshot(panel, tmp_path / "us")
+    assert manifest.facts == panel.facts and len(manifest.sha256) == 64
+    snapshot = open_snapshot(tmp_path / "us")
+    before, after = snapshot.at(3, "close"), snapshot.at(4, "close")
+    assert before.bars("close", adjust="split")[:, 0].tolist() == [100.75, 101.75, 102.75, 103.75]
+    assert after.bars("close", adjust="split")[:, 0].tolist() == [25.1875, 25.4375, 25.6875, 25.9375, 25.75]
 
 
 class Refusing:

@@ -1,0 +1,101 @@
+"""What is common to all connectors: the registry, options, extras, and the guard of these tests."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.data import connectors
+from tradeassay.data.connectors import fetch, source_config
+from tradeassay.data.source import sources
+
+NAMES = ("akshare", "baostock", "ccxt", "yfinance")
+EXTRAS = {"akshare": "ashare", "baostock": "ashare", "ccxt": "crypto", "yfinance": "us"}
+OPTIONS = {
+    "akshare": {"symbols": ["600000"]},
+    "baostock": {"symbols": ["600000"]},
+    "ccxt": {"symbols": ["BTC/USDT"]},
+    "yfinance": {"symbols": ["AAPL"]},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_registered_with_a_frozen_config_a_summary_and_an_extra(name):
+    source = sources.get(name)
+    assert source.extra == EXTRAS[name]
+    assert source.summary and "\n" not in source.summary
+    config = source_config(name, {**OPTIONS[name], "first": "2024-01-02"})
+    assert isinstance(config, source.Config)
+    with pytest.raises(AttributeError):
+        config.first = "2020-01-01"
+    assert source(config)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_library_names_the_extra(name, monkeypatch, runtime, tmp_path):
+    monkeypatch.setitem(sys.modules, name, None)
+    config = source_config(name, {**OPTIONS[name], "first": "2024-01-02", "last": "2024-01-05"})
+    with pytest.raises(MissingExtra, match=rf"tradeassay\[{EXTRAS[name]}\]"):
+        fetch(name, config, tmp_path / "panel")
+    assert not (tmp_path / "panel").exists()
+
+
+def test_options_may_be_text():
+    config = source_config(
+        "yfinance", {"symbols": ["AAPL"], "first": "2024-01-02", "minutes": "true", "allow_partial": "false"}
+    )
+    assert config == connectors.YFinanceConfig(symbols=("AAPL",), first="2024-01-02", minutes=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"symbol": ["A"], "first": "2024-01-02"}, "no option 'symbol'.*did you mean symbols"),
+        ({"symbols": ["A"]}, "required field `first`"),
+        ({"symbols": "A", "first": "2024-01-02"}, r"Expected `array`.*\$.symbols"),
+        ({"symbols": ["A", "A"], "first": "2024-01-02"}, "asked twice for A"),
+        ({"symbols": ["A"], "first": "02.01.2024"}, "is no date"),
+        ({"symbols": ["A"], "first": "2024-01-02", "last": "2024-01-01"}, "lies before first"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(UserError, match=message):
+        source_config("yfinance", options)
+
+
+def test_an_index_and_a_symbol_of_one_name_are_asked_once():
+    with pytest.raises(UserError, match="asked twice for SPY"):
+        connectors.YFinanceConfig(symbols=("SPY",), indices=("SPY",), first="2024-01-02")
+
+
+@pytest.mark.parametrize("name", ["akshare", "ccxt", "yfinance"])
+def test_no_symbols_is_an_error(name):
+    source = sources.get(name)
+    with pytest.raises(UserError, match="no symbols"):
+        source(source.Config(first="2024-01-02", last="2024-01-05")).load()
+
+
+def test_the_query_can_be_asked_again(runtime):
+    config = connectors.CcxtConfig(symbols=("BTC/USDT",), first="2024-01-02", exchange="kraken")
+    from tradeassay.data.connectors.asked import query_text
+
+    assert msgspec.json.decode(query_text(config), type=connectors.CcxtConfig) == config
+
+
+def test_importing_the_connectors_is_cheap():
+    heavy = ("pandas", "yfinance", "ccxt", "baostock", "akshare", "exchange_calendars", "pyarrow", "requests")
+    code = f"import sys, tradeassay.data.connectors; print(*[n for n in {heavy!r} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_guard_lets_nobody_out():
+    with socket.socket() as one, pytest.raises(AssertionError, match="connects to"):
+        one.connect(("192.0.2.1", 80))
+    with pytest.raises(AssertionError, match="connects to"):
+        socket.create_connection(("192.0.2.1", 80), timeout=0.1)
