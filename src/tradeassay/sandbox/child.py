@@ -53,7 +53,8 @@ class Stage:
 
 
 def warm_up() -> None:
-    """Do once, in the zygote, what each child would otherwise do for the first time."""
+    """Do once, in the zygote, what each child would otherwise do for the first time, imports included."""
+    fix_seeds(0)
     text = "def run(columns):\n    return {'a': columns['close'][columns['no']]}"
     columns = decode(
         b"".join(encode({"close": [1.0, 2.0, 3.0], "no": [0, 2, 7], "name": ["a", None, "b"]})), _NO_CAPS

@@ -1,0 +1,227 @@
+"""Forging results, and looking at rows that were not given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tradeassay.testing._escape.attack import Attack, attack, forged, knows_future, touched
+
+FORGING: Final[tuple[Attack, ...]] = (
+    attack(
+        "printed-result",
+        "result",
+        """
+        import os
+        os.write(1, b'\\n{"evidence": [], "pnl": 2e9}\\n')
+        os._exit(0)
+        """,
+        forged,
+        short=True,
+    ),
+    attack(
+        "patched-score",
+        "result",
+        """
+        import sys
+        sys.modules["__main__"].score = lambda *arguments: 2e9
+        """,
+        forged,
+        short=True,
+    ),
+    attack(
+        "patched-writer",
+        "result",
+        """
+        import json, sys
+        real = json.dumps
+        json.dumps = lambda value, *a, **k: real({**value, "pnl": 2e9} if isinstance(value, dict) else value)
+        codec = sys.modules.get("tradeassay.sandbox.codec")
+        child = sys.modules.get("tradeassay.sandbox.child")
+        if codec is not None:
+            encode = codec.encode
+            codec.encode = child.encode = lambda columns: encode({**columns, "pnl": [2e9]})
+        """,
+        forged,
+    ),
+    attack(
+        "infinite-result",
+        "result",
+        """
+        import os, struct
+        head = b'{"columns":[{"name":"pnl","kind":"f8","rows":1099511627776}]}'
+        head += b" " * (-len(head) % 8)
+        for descriptor in (1, 6):
+            try:
+                os.write(descriptor, b"TAS1" + struct.pack("<I", len(head)) + head if descriptor == 6 else
+                         b'\\n{"evidence": [], "pnl": 1e999}\\n')
+            except OSError:
+                pass
+        os._exit(0)
+        """,
+        forged,
+    ),
+    attack(
+        "pickle-result",
+        "result",
+        """
+        import os, pickle
+        class Touch:
+            def __reduce__(self):
+                return open, (p["folder"] + "/new", "w")
+        for descriptor in (1, 6):
+            try:
+                os.write(descriptor, pickle.dumps(Touch()))
+            except OSError:
+                pass
+        os._exit(0)
+        """,
+        touched,
+    ),
+    attack(
+        "overwrite-prices",
+        "result",
+        """
+        import numpy
+        close = columns["close"]
+        class Shape:
+            __array_interface__ = {
+                "version": 3, "shape": (2,), "typestr": "<f8",
+                "data": (close.__array_interface__["data"][0], False),
+            }
+        prices = numpy.asarray(Shape())
+        prices[1] = 1e12
+        decisions[0] = 1.0
+        """,
+        forged,
+        numpy=True,
+    ),
+)
+
+FUTURE: Final[tuple[Attack, ...]] = (
+    attack(
+        "base-of-a-view",
+        "future",
+        "found.append(f\"{columns['close'].base[-1]:.4f}\")",
+        knows_future,
+        numpy=True,
+        short=True,
+    ),
+    attack(
+        "beyond-the-end",
+        "future",
+        """
+        import numpy
+        close = columns["close"]
+        class Shape:
+            __array_interface__ = {
+                "version": 3, "shape": (2048,), "typestr": "<f8",
+                "data": (close.__array_interface__["data"][0], True),
+            }
+        found.extend({f"{value:.4f}" for value in numpy.asarray(Shape()) if 5000 <= value <= 6100})
+        """,
+        knows_future,
+        numpy=True,
+    ),
+    attack(
+        "beyond-the-end-by-ctypes",
+        "future",
+        """
+        import ctypes, struct
+        raw = ctypes.string_at(columns["close"].ctypes.data, 16384)
+        values = struct.unpack("<2048d", raw)
+        found.extend({f"{value:.4f}" for value in values if 5000 <= value <= 6100})
+        """,
+        knows_future,
+        numpy=True,
+    ),
+    attack(
+        "garbage-collector",
+        "future",
+        """
+        import gc
+        for thing in gc.get_objects():
+            for value in list(thing.values()) if type(thing) is dict else [thing]:
+                try:
+                    if len(value) > 1000 and 5000 <= float(value[-1]) <= 6100:
+                        found.append(f"{float(value[-1]):.4f}")
+                        break
+                except Exception:
+                    pass
+        """,
+        knows_future,
+    ),
+    attack(
+        "callers-frames",
+        "future",
+        """
+        import sys
+        frame = sys._getframe()
+        while frame is not None:
+            for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+                try:
+                    if len(value) > 64 and 5000 <= float(value[-1]) <= 6100:
+                        found.append(f"{float(value[-1]):.4f}")
+                        break
+                except Exception:
+                    pass
+            frame = frame.f_back
+        """,
+        knows_future,
+    ),
+    attack(
+        "open-descriptors",
+        "future",
+        """
+        import os, struct
+        for descriptor in range(3, 64):
+            try:
+                raw = os.pread(descriptor, 1 << 20, 0)
+            except OSError:
+                continue
+            values = struct.unpack(f"<{len(raw) // 8}d", raw[: len(raw) // 8 * 8])
+            found.extend({f"{value:.4f}" for value in values if 5000 <= value <= 6100})
+        """,
+        knows_future,
+        short=True,
+    ),
+    attack(
+        "descriptors-by-proc",
+        "future",
+        """
+        import os, struct
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if not os.path.isfile("/proc/self/fd/" + name):
+                    continue
+                raw = open("/proc/self/fd/" + name, "rb").read(1 << 20)
+            except OSError:
+                continue
+            values = struct.unpack(f"<{len(raw) // 8}d", raw[: len(raw) // 8 * 8])
+            found.extend({f"{value:.4f}" for value in values if 5000 <= value <= 6100})
+        """,
+        knows_future,
+    ),
+    attack(
+        "own-memory-file",
+        "future",
+        """
+        import struct
+        memory = open("/proc/self/mem", "rb")
+        memory.seek(columns["close"].ctypes.data)
+        values = struct.unpack("<2048d", memory.read(16384))
+        found.extend({f"{value:.4f}" for value in values if 5000 <= value <= 6100})
+        """,
+        knows_future,
+        numpy=True,
+    ),
+    attack(
+        "data-file-by-name",
+        "future",
+        """
+        import struct
+        raw = open("prices.bin", "rb").read()
+        found.append(f"{struct.unpack('<d', raw[-8:])[0]:.4f}")
+        """,
+        knows_future,
+    ),
+)
