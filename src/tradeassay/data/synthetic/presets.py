@@ -40,7 +40,7 @@ ASHARE = SyntheticConfig(
             RegimeSpan(kind="bull", share=0.15),
         ),
     ),
-    noise=NoiseModel(low=0.26, high=0.55, arch=0.10, garch=0.87),
+    noise=NoiseModel(low=0.26, high=0.50, arch=0.10, garch=0.87),
     trading=TradingModel(overnight=0.22, turnover=0.012, suspensions=0.15),
     actions=ActionModel(payers=0.7, per_year=1, dividend_yield=0.018, splits=0.06),
 )

@@ -107,7 +107,7 @@ def _lifetimes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints]:
 def _sizes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints, Ints]:
     """Return prices in ticks, ticks per unit, and thousands of shares, so that market values are log-normal."""
     n = config.names
-    low, high = {"us": (9.0, 320.0), "ashare": (5.0, 90.0), "futures": (5.0, 90.0)}.get(
+    low, high = {"us": (9.0, 320.0), "ashare": (8.0, 110.0), "futures": (8.0, 110.0)}.get(
         config.preset, (0.4, 24000.0)
     )
     log_low, log_high = exact.log([low, high])

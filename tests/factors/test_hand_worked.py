@@ -1,0 +1,158 @@
+"""Every factor on a series short enough to work out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.factors import FACTOR_NAMES, FACTORS, FactorBars, compute, compute_all, definition, latest
+
+
+def bars_of(close, *, open=None, high=None, volume=None, amount=None) -> FactorBars:
+    close = np.asarray(close, dtype=float)[:, None]
+
+    def column(values, default):
+        return default.copy() if values is None else np.asarray(values, dtype=float)[:, None]
+
+    return FactorBars(
+        column(open, close),
+        column(high, close),
+        close,
+        column(volume, np.full_like(close, 100.0)),
+        column(amount, np.full_like(close, 1e6)),
+    )
+
+
+def test_mom_12_1_is_the_ratio_of_two_closes() -> None:
+    close = np.arange(1.0, 301.0)
+    value = compute("MOM_12_1", bars_of(close))[:, 0]
+    assert value[299] == close[279] / close[48] - 1  # close[-21] = 280, close[-252] = 49
+    assert value[251] == close[231] / close[0] - 1
+
+
+def test_mom_12_1_of_a_short_history_starts_at_its_first_close() -> None:
+    close = np.arange(1.0, 301.0)
+    value = compute("MOM_12_1", bars_of(close))[:, 0]
+    assert np.isnan(value[200])  # 201 of 252 closes are less than 80 %
+    assert value[201] == close[181] / close[0] - 1
+
+
+def test_mom_12_1_looks_inward_for_a_missing_end() -> None:
+    close = np.arange(1.0, 301.0)
+    close[279] = close[48] = np.nan
+    assert compute("MOM_12_1", bars_of(close))[299, 0] == 279.0 / 50.0 - 1
+
+
+def test_rv_60_of_alternating_returns() -> None:
+    close = 100.0 * np.cumprod(np.where(np.arange(61) % 2, 1.01, 1 / 1.01))
+    returns = close[1:] / close[:-1] - 1
+    mean = returns.sum() / 60
+    expected = math.sqrt(((returns - mean) ** 2).sum() / 59) * math.sqrt(252)
+    assert compute("RV_60", bars_of(close))[60, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_skew_is_negative_for_a_rare_rise() -> None:
+    returns = np.zeros(60)
+    returns[30] = 0.06
+    close = 100.0 * np.cumprod(np.concatenate([[1.0], 1.0 + returns]))
+    # One value of 0.06 among 59 zeros: mean 0.001, skewness by the adjusted Fisher-Pearson formula.
+    d = returns - 0.001
+    s = math.sqrt((d**2).sum() / 59)
+    expected = 60 / (59 * 58) * ((d / s) ** 3).sum()
+    assert compute("SKEW", bars_of(close))[60, 0] == pytest.approx(-expected, rel=1e-10)
+    assert expected > 7
+
+
+def test_illiq_is_the_log_of_the_mean_of_move_per_money() -> None:
+    close = 100.0 * np.cumprod(np.concatenate([[1.0], np.full(20, 1.02)]))
+    value = compute("ILLIQ", bars_of(close, amount=np.full(21, 4e6)))[20, 0]
+    assert value == pytest.approx(math.log(0.02 / 4e6), rel=1e-12)
+
+
+def test_rev_on_and_mom_id_split_the_day() -> None:
+    close = 100.0 * 1.03 ** np.arange(21)
+    opened = np.concatenate([[100.0], close[:-1] * 1.01])
+    bars = bars_of(close, open=opened)
+    assert compute("REV_ON", bars)[20, 0] == pytest.approx(0.01, rel=1e-10)
+    assert compute("MOM_ID", bars)[20, 0] == pytest.approx(1.03 / 1.01 - 1, rel=1e-10)
+
+
+def test_corr_pv_of_volume_that_follows_the_price() -> None:
+    returns = np.where(np.arange(20) % 3 == 0, 0.02, -0.01)
+    close = 100.0 * np.cumprod(np.concatenate([[1.0], 1.0 + returns]))
+    volume = 1000.0 * np.exp(np.concatenate([[0.0], np.cumsum(5.0 * returns)]))
+    assert compute("CORR_PV", bars_of(close, volume=volume))[20, 0] == pytest.approx(1.0, abs=1e-12)
+    against = 1000.0 * np.exp(np.concatenate([[0.0], np.cumsum(-5.0 * returns)]))
+    assert compute("CORR_PV", bars_of(close, volume=against))[20, 0] == pytest.approx(-1.0, abs=1e-12)
+
+
+def test_high_52w_is_close_over_the_highest_high() -> None:
+    close = np.full(260, 50.0)
+    high = np.full(260, 51.0)
+    high[100], high[5] = 80.0, 90.0
+    value = compute("HIGH_52W", bars_of(close, high=high))[:, 0]
+    assert value[256] == 50.0 / 90.0  # row 5 is the oldest of rows 5..256
+    assert value[257] == 50.0 / 80.0  # it has left the window
+
+
+def test_cv_vol_of_two_amounts() -> None:
+    amount = np.where(np.arange(20) % 2, 3e6, 1e6)
+    expected = math.sqrt(20 * 1e12 / 19) / 2e6
+    assert compute("CV_VOL", bars_of(np.full(20, 9.0), amount=amount))[19, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_series_that_never_moves() -> None:
+    bars = bars_of(np.full(300, 7.0))
+    values = {name: value[-1, 0] for name, value in compute_all(bars).items()}
+    assert values["RV_60"] == 0.0 and values["MOM_12_1"] == 0.0 and values["HIGH_52W"] == 1.0
+    assert values["CV_VOL"] == 0.0 and values["REV_ON"] == 0.0 and values["MOM_ID"] == 0.0
+    assert all(math.isnan(values[name]) for name in ("SKEW", "CORR_PV", "ILLIQ"))
+
+
+def test_exactly_four_fifths_must_be_present() -> None:
+    amount = np.full(20, 5e6)
+    amount[:4] = np.nan
+    bars = bars_of(np.full(20, 9.0), amount=amount)
+    assert compute("CV_VOL", bars)[19, 0] == 0.0
+    amount[4] = np.nan
+    assert np.isnan(compute("CV_VOL", bars_of(np.full(20, 9.0), amount=amount))[19, 0])
+    assert {factor.name: factor.enough for factor in FACTORS}["MOM_12_1"] == 202
+
+
+def test_a_price_that_is_not_positive_is_missing() -> None:
+    close = 100.0 + np.arange(30.0)
+    close[10] = 0.0
+    opened = close.copy()
+    opened[12] = -1.0
+    bars = bars_of(close, open=opened)
+    with_gap = close.copy()
+    with_gap[10] = np.nan
+    assert np.array_equal(compute("RV_60", bars), compute("RV_60", bars_of(with_gap)), equal_nan=True)
+    assert np.isfinite(compute("MOM_ID", bars)[-1, 0])
+
+
+def test_latest_without_bars_is_missing() -> None:
+    empty = FactorBars(*(np.empty((0, 3)) for _ in range(5)))
+    assert np.isnan(latest("RV_60", empty)).all()
+
+
+def test_an_unknown_factor_gets_a_hint() -> None:
+    with pytest.raises(UserError, match="did you mean MOM_12_1"):
+        definition("MOM_12")
+    with pytest.raises(UserError, match="known: MOM_12_1"):
+        compute("value", bars_of(np.ones(3)))
+
+
+def test_shapes_must_agree() -> None:
+    good = np.ones((5, 2))
+    with pytest.raises(DataError, match="one shape"):
+        FactorBars(good, good, np.ones((4, 2)), good, good)
+    with pytest.raises(DataError, match="one shape"):
+        FactorBars(*(np.ones(5) for _ in range(5)))
+
+
+def test_there_are_nine_and_each_says_what_it_is() -> None:
+    assert len(FACTORS) == 9 and len(set(FACTOR_NAMES)) == 9
+    for factor in FACTORS:
+        assert factor.doc and factor.rows - factor.window in (0, 1)
