@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -99,3 +100,11 @@ def test_the_guard_lets_nobody_out():
         one.connect(("192.0.2.1", 80))
     with pytest.raises(AssertionError, match="connects to"):
         socket.create_connection(("192.0.2.1", 80), timeout=0.1)
+
+
+def test_every_option_is_on_the_page():
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "fetch-live-data.md").read_text()
+    for name in NAMES:
+        assert f"`{name}`" in page
+        for field in msgspec.structs.fields(sources.get(name).Config):
+            assert f"`{field.name}`" in page, f"{name}'s option {field.name} is not explained"

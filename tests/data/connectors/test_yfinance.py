@@ -121,8 +121,9 @@ def test_index_levels_and_funds(load):
     assert "capital-gain distributions are not stored: SPY" in panel.facts.biases
 
 
-def test_minutes_are_stamped_with_their_close_and_unsplit(load):
-    stock = plain(100.0, WEEK[:4], splits={"2024-01-08": (4, 1)})
+@pytest.mark.parametrize("raw", [False, True], ids=["adjusted minutes", "minutes as traded"])
+def test_minutes_are_stamped_with_their_close_and_unsplit(load, raw):
+    stock = plain(100.0, WEEK[:4], splits={"2024-01-08": (4, 1)}, raw_minutes=raw)
     stock.days["2024-01-08"] = (25.0, 26.0, 24.0, 25.5, 9000.0)
     for day, price in (("2024-01-05", 103.0), ("2024-01-08", 25.0)):
         for minute in range(3):

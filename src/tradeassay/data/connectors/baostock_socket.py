@@ -92,7 +92,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         base = self._utility.SocketUtil
-        connector = type("WatchedConnector", (base,), {"connect": lambda _, api_key: self.connect(api_key)})
+        connector = type("WatchedConnector", (base,), {"connect": lambda _, api_key="": self.connect(api_key)})
         self._before = base.instance
         base.instance = object.__new__(connector)
         return self
@@ -104,6 +104,7 @@ class Watch:
     def connect(self, api_key: str) -> None:
         """Connect to the host that the library's own constants name; called by the library when it logs in."""
         names = self._constants
+        # Keys, and a server of their own for those who have one, came with version 0.9.
         host = names.BAOSTOCK_VIP_SERVER_IP if api_key.startswith("bs-") else names.BAOSTOCK_SERVER_IP
         self.hang_up()
         try:

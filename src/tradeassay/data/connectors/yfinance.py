@@ -16,7 +16,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import moment, parse_day
-from tradeassay.core.view import Field, Floats
+from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.asked import ConnectorConfig, need_symbols, query_text, refuse_doubles, retrieved
 from tradeassay.data.connectors.grid import PRICES, Column, lay_out, shorten
@@ -233,11 +233,23 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
                 parts.append(fields)
             start = stop
         close_time = np.concatenate(times)
-        days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
-        factor = factor_after(days, one.splits)
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        factor = _minute_factor(one, close_time, joined["close"])
         columns.append(MinuteColumn(one.symbol, close_time, _as_traded(joined, factor)))
     return columns
+
+
+def _minute_factor(series: YahooSeries, close_time: Ints, closes: Floats) -> Floats:
+    """Return what minute prices must be multiplied with: the split factor where Yahoo has adjusted them, else 1.
+
+    Minutes are not always adjusted along with the days; their closes lie near the daily close in one of the two.
+    """
+    days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
+    factor = factor_after(days, series.splits)
+    rows = np.minimum(np.searchsorted(series.days, days), series.days.size - 1)
+    daily = series.fields["close"][rows]
+    traded = np.abs(np.log(closes / (daily * factor))) < np.abs(np.log(closes / daily))
+    return np.where(traded, 1.0, factor)
 
 
 sources.add("yfinance", YFinanceSource)

@@ -107,10 +107,10 @@ class YahooWire:
         )
 
     def _once(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
-        # Past ranges are answered from a cache inside the library, broken answers included.
-        self._library.data.YfData.cache_get.cache_clear()
-        ticker = self._library.Ticker(symbol, session=self._session)
         try:
+            # Past ranges are answered from a cache inside the library, broken answers included.
+            self._library.data.YfData.cache_get.cache_clear()
+            ticker = self._library.Ticker(symbol, session=self._session)
             frame = ticker.history(
                 start=first.isoformat(),
                 end=until.isoformat(),

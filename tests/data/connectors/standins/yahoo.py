@@ -30,6 +30,7 @@ class Stock:
     name: str = "A Company, Inc."
     first_trade: str | None = "1999-01-04"
     unadjusted: bool = False
+    raw_minutes: bool = False
     capital_gains: dict[str, float] = field(default_factory=dict)
 
 
@@ -92,7 +93,11 @@ class Yahoo:
         else:
             begin, end = int(ask.query["period1"]), int(ask.query["period2"])
         if minutes:
-            rows = {t: adjusted(stock, day_of(t), bar) for t, bar in stock.minutes.items() if begin <= t < end}
+            rows = {
+                t: list(bar) if stock.raw_minutes else adjusted(stock, day_of(t), bar)
+                for t, bar in stock.minutes.items()
+                if begin <= t < end
+            }
         else:
             rows = {
                 opening(day): adjusted(stock, day, bar)
