@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tradeassay.core.agent import Observation
-from tradeassay.core.view import Bools, Floats
+from tradeassay.core.view import Bools, Floats, Ints
 
 PATIENCE = 5
 """A name without a bar on the day asked for is read up to this many sessions earlier."""
@@ -23,19 +23,16 @@ def known_prices(observation: Observation) -> Floats:
     return closes[-1] if len(closes) else np.full(len(view.symbols), np.nan)
 
 
-def row_as_of(bars: Floats, row: int) -> Floats:
-    """Return one row of ``bars``; a missing value is taken from up to :data:`PATIENCE` rows before it."""
-    found: Floats = bars[row]
-    missing = np.isnan(found)
-    if not missing.any():
-        return found
-    filled: Floats = found.copy()
-    for earlier in range(row - 1, max(row - 1 - PATIENCE, -1), -1):
-        filled[missing] = bars[earlier][missing]
-        missing = np.isnan(filled)
+def as_of(bars: Floats, row: int, columns: Ints) -> Floats:
+    """Return one row of some columns; a missing value is taken from up to :data:`PATIENCE` rows before it."""
+    window = bars[max(row - PATIENCE, 0) : row + 1, columns]
+    found: Floats = window[-1].copy()
+    for earlier in window[-2::-1]:
+        missing = np.isnan(found)
         if not missing.any():
             break
-    return filled
+        found[missing] = earlier[missing]
+    return found
 
 
 def buyable(observation: Observation) -> Bools:

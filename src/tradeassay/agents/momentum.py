@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+import numpy as np
 from msgspec import Meta
 
-from tradeassay.agents.history import PATIENCE, buyable, row_as_of
+from tradeassay.agents.history import PATIENCE, as_of, buyable
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
 from tradeassay.agents.selection import Count, how_many, rotate
@@ -67,8 +68,10 @@ def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abs
     if rows < lookback:
         return Abstain(f"needs {lookback} sessions of history, has {rows}")
     columns = observation.columns
-    start = row_as_of(closes, rows - lookback)[columns]
-    end = row_as_of(closes, rows - skip)[columns]
-    scores: Floats = end / start - 1.0
-    scores[~buyable(observation)] = float("nan")
+    scores: Floats = closes[rows - skip][columns] / closes[rows - lookback][columns] - 1.0
+    gaps = np.isnan(scores).nonzero()[0]
+    if gaps.size:
+        missing = columns[gaps]
+        scores[gaps] = as_of(closes, rows - skip, missing) / as_of(closes, rows - lookback, missing) - 1.0
+    scores[~buyable(observation)] = np.nan
     return scores

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
 from msgspec import Meta
 
 from tradeassay.core.agent import Observation
@@ -20,14 +19,18 @@ def how_many(k: int, universe: int) -> int:
 
 def best(scores: Floats, k: int) -> list[int]:
     """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
+    # Array methods, not numpy's functions: this runs every session, and the wrappers cost more than the work.
     losses = -scores
-    if k < len(losses):
-        # Sorting only what can be among the first k; whoever ties with the k-th is sorted too.
-        worst = np.partition(losses, k - 1)[k - 1]
-        candidates = np.flatnonzero(losses <= worst) if worst == worst else np.flatnonzero(losses == losses)
-    else:
-        candidates = np.flatnonzero(losses == losses)
-    order = candidates[np.argsort(losses[candidates], kind="stable")]
+    known = losses == losses
+    if k < losses.size:
+        # Only what can be among the first k is sorted; whoever ties with the k-th is sorted too.
+        ranks = losses.copy()
+        ranks.partition(k - 1)
+        worst = ranks[k - 1]
+        if worst == worst:
+            known = losses <= worst
+    candidates = known.nonzero()[0]
+    order = candidates[losses[candidates].argsort(kind="stable")]
     chosen: list[int] = order[:k].tolist()
     return chosen
 

@@ -19,20 +19,23 @@ def trades_towards(
     smaller than ``band`` times the target, and changes below one lot: the venue would refuse them. The other
     targets are scaled so that everything is paid for and ``buffer`` of NAV stays in cash.
     """
-    account, view, rules = observation.account, observation.view, observation.rules
+    account, rules, column = observation.account, observation.rules, observation.view.column
     nav, positions = account.nav, account.positions
     if nav <= 0.0:
         return ()
-    tradable = view.tradable()
+    trading = observation.view.tradable().item
     invested = 1.0 - buffer
     cap = math.inf if rules.max_weight is None else rules.max_weight
     exits: list[Order] = []
     changing: dict[str, float] = {}
     untouched, staying = 0.0, 0
+    # This runs for every holding of every session, so that the common case (nothing to do) comes cheap.
     for symbol, position in positions.items():
-        value = position.value
-        wanted = min(targets.get(symbol, 0.0) * invested, cap)
-        trades = tradable[view.column(symbol)]
+        wanted = targets.get(symbol, 0.0) * invested
+        if wanted > cap:
+            wanted = cap
+        value = position.quantity * position.mark * position.multiplier
+        trades = trading(column(symbol))
         if trades and wanted <= 0.0:
             locked = position.quantity - position.sellable
             untouched += locked * position.mark * position.multiplier
@@ -41,19 +44,20 @@ def trades_towards(
                 exits.append(Order(symbol=symbol, amount=position.sellable, side="SELL"))
             continue
         staying += 1
-        if trades and abs(wanted - value / nav) > band * wanted:
+        if trades and abs(wanted * nav - value) > band * wanted * nav:
             changing[symbol] = wanted
         else:
             untouched += value
     places = math.inf if rules.max_positions is None else rules.max_positions - staying
     for symbol, weight in targets.items():
-        if weight > 0.0 and symbol not in positions and places > 0 and tradable[view.column(symbol)]:
+        if symbol not in positions and weight > 0.0 and places > 0 and trading(column(symbol)):
             changing[symbol] = min(weight * invested, cap)
             places -= 1
+    if not changing:
+        return tuple(exits)
     asked = sum(changing.values())
     room = max(0.0, invested - untouched / nav)
-    scale = 1.0 if asked <= room else room / asked
-    sells, buys = _orders(observation, changing, scale)
+    sells, buys = _orders(observation, changing, 1.0 if asked <= room else room / asked)
     return (*exits, *sells, *buys)
 
 
