@@ -29,25 +29,24 @@ def trades_towards(
     exits: list[Order] = []
     changing: dict[str, float] = {}
     untouched, staying = 0.0, 0
-    # This runs for every holding of every session, so that the common case (nothing to do) comes cheap.
+    # This runs for every holding of every session: the common case, a name inside its band, comes first.
     for symbol, position in positions.items():
         wanted = targets.get(symbol, 0.0) * invested
         if wanted > cap:
             wanted = cap
         value = position.quantity * position.mark * position.multiplier
-        trades = trading(column(symbol))
-        if trades and wanted <= 0.0:
+        if abs(wanted * nav - value) <= band * wanted * nav or not trading(column(symbol)):
+            untouched += value
+            staying += 1
+        elif wanted > 0.0:
+            changing[symbol] = wanted
+            staying += 1
+        else:
             locked = position.quantity - position.sellable
             untouched += locked * position.mark * position.multiplier
             staying += locked > 0
             if position.sellable > 0:
                 exits.append(Order(symbol=symbol, amount=position.sellable, side="SELL"))
-            continue
-        staying += 1
-        if trades and abs(wanted * nav - value) > band * wanted * nav:
-            changing[symbol] = wanted
-        else:
-            untouched += value
     places = math.inf if rules.max_positions is None else rules.max_positions - staying
     for symbol, weight in targets.items():
         if symbol not in positions and weight > 0.0 and places > 0 and trading(column(symbol)):
