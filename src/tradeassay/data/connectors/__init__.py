@@ -7,7 +7,6 @@ themselves are extras and are imported when a source loads.
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
-from tradeassay.data.connectors.fetch import fetch, source_config
 from tradeassay.data.connectors.patience import Patience, Runtime
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
 
@@ -22,6 +21,4 @@ __all__ = [
     "Runtime",
     "YFinanceConfig",
     "YFinanceSource",
-    "fetch",
-    "source_config",
 ]

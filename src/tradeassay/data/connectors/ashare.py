@@ -1,27 +1,20 @@
-"""A-share codes in one spelling, with the board they belong to, and what a dividend says about a price."""
+"""A-shares: their instruments, and what their distributions say about a price."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Board, CorporateAction, Instrument
+from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.view import Days, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.grid import shorten
 from tradeassay.data.connectors.sessions import action_time
+from tradeassay.data.files.codes import ashare_code, board_of
 
 UNEXPLAINED = 0.005
 """Share of the price by which the exchange's reference price may differ from what the distributions explain."""
-_SPELLINGS = (
-    re.compile(r"(?P<code>\d{6})"),
-    re.compile(r"(?P<code>\d{6})\.(?P<market>SH|SZ|BJ|XSHG|XSHE)"),
-    re.compile(r"(?P<market>SH|SZ|BJ)\.?(?P<code>\d{6})"),
-)
-_MARKETS = {"XSHG": "SH", "XSHE": "SZ"}
-_STAR, _CHINEXT, _BEIJING = ("688", "689"), ("300", "301", "302"), ("4", "8", "92")
 
 
 class AShare(NamedTuple):
@@ -35,15 +28,6 @@ class AShare(NamedTuple):
         """The house's spelling, ``600000.SH``."""
         return f"{self.code}.{self.market}"
 
-    @property
-    def board(self) -> Board:
-        """The board, by the code's first digits."""
-        if self.market == "BJ":
-            return Board.BSE
-        if self.code.startswith(_STAR):
-            return Board.STAR
-        return Board.CHINEXT if self.code.startswith(_CHINEXT) else Board.MAIN
-
     def instrument(self, sector: str | None = None, kind: Literal["stock", "index"] = "stock") -> Instrument:
         """Return the instrument; ``index`` is a fund.
 
@@ -52,7 +36,7 @@ class AShare(NamedTuple):
         return Instrument(
             symbol=self.symbol,
             kind=kind,
-            board=self.board,
+            board=board_of(self.symbol),
             sector=sector,
             currency="CNY",
             lot=100.0,
@@ -62,18 +46,11 @@ class AShare(NamedTuple):
 
 def parse_ashare(text: str) -> AShare:
     """Read ``600000``, ``600000.SH``, ``sh.600000`` or ``SH600000``; raises :class:`UserError` for other text."""
-    for spelling in _SPELLINGS:
-        if match := spelling.fullmatch(text.strip().upper()):
-            parts = match.groupdict()
-            market = parts.get("market") or _market_of(parts["code"])
-            return AShare(parts["code"], _MARKETS.get(market, market))
-    raise UserError(f"'{text}' is no A-share code", mend="write e.g. 600000.SH or 000001.SZ")
-
-
-def _market_of(code: str) -> str:
-    if code.startswith(_BEIJING):
-        return "BJ"
-    return "SH" if code.startswith("6") else "SZ"
+    symbol = ashare_code(text.strip())
+    if symbol is None:
+        raise UserError(f"'{text}' is no A-share code", mend="write e.g. 600000.SH or 000001.SZ")
+    code, market = symbol.split(".")
+    return AShare(code, market)
 
 
 class Distribution(NamedTuple):

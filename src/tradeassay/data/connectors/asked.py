@@ -23,6 +23,9 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
     name: str = ""
 
     def __post_init__(self) -> None:
+        symbols: object = self.symbols
+        if isinstance(symbols, str):
+            raise UserError(f"symbols is the text '{symbols}'", mend=f"write ('{symbols}',)")
         first = parse_day(self.first)
         if self.last is not None and parse_day(self.last) < first:
             raise UserError(f"last {self.last} lies before first {self.first}", mend="swap them")

@@ -51,7 +51,7 @@ class YFinanceConfig(ConnectorConfig, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_doubles(self.symbols + self.indices)
+        refuse_doubles((*self.symbols, *self.indices))
 
 
 class YFinanceSource:
