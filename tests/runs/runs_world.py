@@ -18,6 +18,16 @@ SESSIONS = 60
 STOCKS = 8
 WARM = 10
 BOOTSTRAP = BootstrapConfig(draws=50)
+VENUES = {
+    "us": ("us", "IDX", 100_000.0),
+    "ashare": ("ashare", "IDX", 1_000_000.0),
+    "us-fractional": ("us", "IDX", 100_000.0),
+    "us-margin": ("us", "IDX", 100_000.0),
+    "ashare-qlib": ("ashare", "IDX", 1_000_000.0),
+    "crypto": ("us", "all", 100_000.0),
+    "futures": ("futures", "all", 1_000_000.0),
+}
+"""Venue (without its version) to panel, universe and cash."""
 
 
 def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
@@ -94,26 +104,62 @@ def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
     )  # fmt: skip
 
 
+def futures_panel(seed: int = 0) -> Panel:
+    """Two chains of three contracts each, the first two of which expire inside the window."""
+    stocks = tiny_panel(seed)
+    day = stocks.sessions
+    ends = (day[25], day[45], day[-1] + 30)
+    contracts = [(root, place) for root in ("CL", "GC") for place in range(3)]
+    listings = tuple(
+        Listing(
+            instrument=Instrument(
+                symbol=f"{root}{place}", kind="future", root=root, expiry=str(ends[place]), multiplier=10.0
+            ),
+            listed=str(day[0]),
+            delisted=str(ends[place]) if place < 2 else None,
+        )
+        for root, place in contracts
+    )
+    bars = {name: values[:, 3:9].copy() for name, values in stocks.bars.items()}
+    for column, listing in enumerate(listings):
+        gone = np.flatnonzero(day > np.datetime64(listing.delisted or "2100-01-01"))
+        for values in bars.values():
+            values[:, column] = values[:, column - column % 3]
+            values[gone, column] = np.nan
+            values[np.isnan(values[:, column]) & ~np.isin(np.arange(SESSIONS), gone), column] = 50.0
+    return Panel(
+        name="tiny-futures",
+        facts=stocks.facts,
+        listings=listings,
+        sessions=day,
+        open_time=stocks.open_time,
+        close_time=stocks.close_time,
+        bars=bars,
+        suspended=np.zeros((SESSIONS, len(listings)), dtype=np.bool_),
+        indices=stocks.indices,
+    )
+
+
 def write_world(home: Path, seed: int = 0) -> None:
     """Store the tiny markets below a data home."""
-    for venue in ("us", "ashare"):
-        folder = home / "store" / f"tiny-{venue}"
-        write_snapshot(tiny_panel(seed, venue=venue), folder, allow_faults=True)
+    for panel in (tiny_panel(seed), tiny_panel(seed, venue="ashare"), futures_panel(seed)):
+        write_snapshot(panel, home / "store" / panel.name, allow_faults=True)
 
 
 def register() -> None:
     """Register the tiny benchmarks, once per process. Workers take a benchmark from their task, not from here."""
-    for venue, cash in (("us", 100_000.0), ("ashare", 1_000_000.0)):
+    day = np.busday_offset(np.datetime64("2024-01-01", "D"), [WARM, SESSIONS - 1])
+    for venue, (panel, universe, cash) in VENUES.items():
         name = f"tiny-{venue}-v1"
         if name in benchmarks:
             continue
-        day = np.busday_offset(np.datetime64("2024-01-01", "D"), [WARM, SESSIONS - 1])
         market = MarketConfig(
-            venue=f"{venue}-v1", universe="IDX", cash=cash, first=str(day[0]), last=str(day[1]), index="IDX"
-        )
+            venue=f"{venue}-v1", universe=universe, cash=cash, first=str(day[0]), last=str(day[1]), index="IDX",
+            max_weight=0.9 if venue == "us-fractional" else None,
+            max_positions=5 if venue == "us-fractional" else None,
+        )  # fmt: skip
         benchmarks.add(
-            name,
-            Benchmark(id=name, title=name, description="a test", dataset=f"tiny-{venue}", market=market),
+            name, Benchmark(id=name, title=name, description="a test", dataset=f"tiny-{panel}", market=market)
         )
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
     from tradeassay.runs.spec import AgentSpec, RunSpec, Window
     from tradeassay.runs.spec_file import load_spec
-    from tradeassay.runs.verification import VerifyReport, Violation, verify
+    from tradeassay.runs.verification import VerifyReport, verify
+    from tradeassay.runs.violation import Violation
 
 _HOMES = {
     "Advanced": "progress",
@@ -44,7 +45,7 @@ _HOMES = {
     "RunSpec": "spec",
     "Scores": "scores",
     "VerifyReport": "verification",
-    "Violation": "verification",
+    "Violation": "violation",
     "Window": "spec",
     "compare": "comparison",
     "expand": "episode",

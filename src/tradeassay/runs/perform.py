@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tradeassay.runs.episode_check import check_episode
 from tradeassay.runs.executors.base import Stopping, Tick
 from tradeassay.runs.play import play
 from tradeassay.runs.scoring import score_agent
 from tradeassay.runs.snapshots import describe
-from tradeassay.runs.tasks import ENCODE, TASK_DECODER, PlayTask, PrepareTask
+from tradeassay.runs.tasks import ENCODE, TASK_DECODER, CheckTask, PlayTask, PrepareTask
 
 
 def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
@@ -16,4 +17,6 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
         return ENCODE(describe(task.dataset, task.home))
     if isinstance(task, PlayTask):
         return ENCODE(play(task, tick, stopping))
+    if isinstance(task, CheckTask):
+        return ENCODE(check_episode(task))
     return ENCODE(score_agent(task))

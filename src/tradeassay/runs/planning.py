@@ -14,13 +14,13 @@ import msgspec
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.agent import CostlyAgent
-from tradeassay.core.errors import TradeassayError
 from tradeassay.data import Snapshot
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.journal import encode_line
 from tradeassay.runs.manifest import in_window
+from tradeassay.runs.outcome import one_line
 from tradeassay.runs.play import steps
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import RunSpec
@@ -138,7 +138,7 @@ def _measure(spec: RunSpec, episode: Episode, snapshot: Snapshot) -> tuple[float
             count += 1
             if count == SAMPLE:
                 break
-    except TradeassayError as error:
-        return None, None, f"would fail: {error.message}"
+    except Exception as error:  # whatever an agent raises would make its episode fail, and nothing else
+        return None, None, f"would fail: {one_line(error)}"
     timed = count - 1
     return (time.perf_counter() - began) / timed if timed else 0.0, size / count, None

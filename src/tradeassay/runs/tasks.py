@@ -1,4 +1,4 @@
-"""What the runner asks of an executor, as plain records: prepare a data set, play an episode, score an agent."""
+"""What is asked of an executor, as plain records: prepare data, play an episode, check one, score an agent."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tradeassay.runs.episode import Episode
 from tradeassay.runs.manifest import DatasetEntry
 from tradeassay.runs.outcome import Outcome
 from tradeassay.runs.scores import AgentScores, EpisodeScores
+from tradeassay.runs.violation import Violation
 
 ENTRY = "tradeassay.runs.perform:perform"
 """Where the function is that performs these tasks."""
@@ -44,6 +45,16 @@ class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
     bootstrap: BootstrapConfig
 
 
+class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
+    """Check what an episode left behind; ``data_sha256`` None = without its data."""
+
+    folder: str
+    home: str | None
+    episode: Episode
+    benchmark: Benchmark
+    data_sha256: str | None
+
+
 class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
     """How an episode ended (None: it was told to stop), and how long it took."""
 
@@ -58,9 +69,17 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
     agent: AgentScores
 
 
-RunTask = PrepareTask | PlayTask | ScoreTask
+class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
+    """What was found in an episode of so many steps."""
+
+    steps: int
+    violations: tuple[Violation, ...]
+
+
+RunTask = PrepareTask | PlayTask | ScoreTask | CheckTask
 TASK_DECODER: msgspec.msgpack.Decoder[RunTask] = msgspec.msgpack.Decoder(RunTask)
 ENCODE = msgspec.msgpack.Encoder().encode
 PREPARED_DECODER = msgspec.msgpack.Decoder(DatasetEntry)
 PLAYED_DECODER = msgspec.msgpack.Decoder(Played)
 SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
+CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)

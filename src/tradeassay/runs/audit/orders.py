@@ -29,7 +29,8 @@ def check_orders(
             if day.venue.margin is None:
                 yield Finding("orders", f"{event.symbol} was traded by force on a cash account")
             continue
-        answered.add(event.order_id)
+        if not isinstance(event, Trimmed):  # which only explains a fill that must be there too
+            answered.add(event.order_id)
         order = known.get(event.order_id)
         if order is None:
             yield Finding("orders", f"{event.symbol}: nobody placed order {event.order_id}")
