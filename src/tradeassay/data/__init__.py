@@ -9,18 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradeassay.data.builtin import sources as sources
     from tradeassay.data.calendars import Sessions as Sessions
     from tradeassay.data.calendars import sessions_between as sessions_between
+    from tradeassay.data.catalogue.entry import Entry as Entry
+    from tradeassay.data.catalogue.get import get_dataset as get_dataset
+    from tradeassay.data.catalogue.get import get_side_tables as get_side_tables
+    from tradeassay.data.catalogue.get import list_catalogue as list_catalogue
     from tradeassay.data.datasets import DatasetInfo as DatasetInfo
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
+    from tradeassay.data.doctor.diagnose import diagnose as diagnose
     from tradeassay.data.fault import Fault as Fault
-    from tradeassay.data.home import home_folder as home_folder
+    from tradeassay.data.files.columns import parse_columns as parse_columns
+    from tradeassay.data.files.config import FilesConfig as FilesConfig
+    from tradeassay.data.files.config import ImportReport as ImportReport
+    from tradeassay.data.home import data_home as data_home
+    from tradeassay.data.importing import ImportResult as ImportResult
+    from tradeassay.data.importing import fetch_dataset as fetch_dataset
+    from tradeassay.data.importing import import_files as import_files
+    from tradeassay.data.importing import make_source as make_source
     from tradeassay.data.panel import Listing as Listing
     from tradeassay.data.panel import Membership as Membership
     from tradeassay.data.panel import MinutePanel as MinutePanel
     from tradeassay.data.panel import Panel as Panel
     from tradeassay.data.panel import PanelFacts as PanelFacts
+    from tradeassay.data.parquet import export_parquet as export_parquet
+    from tradeassay.data.parquet import import_parquet as import_parquet
     from tradeassay.data.snapshot import Snapshot as Snapshot
     from tradeassay.data.snapshot import open_snapshot as open_snapshot
     from tradeassay.data.source import Source as Source
@@ -33,7 +48,11 @@ if TYPE_CHECKING:
 _WHERE = {
     "AsOfView": "view",
     "DatasetInfo": "datasets",
+    "Entry": "catalogue.entry",
     "Fault": "fault",
+    "FilesConfig": "files.config",
+    "ImportReport": "files.config",
+    "ImportResult": "importing",
     "Listing": "panel",
     "Manifest": "store.manifest",
     "Membership": "panel",
@@ -44,11 +63,22 @@ _WHERE = {
     "Snapshot": "snapshot",
     "Source": "source",
     "SourceConfig": "source",
-    "home_folder": "home",
+    "data_home": "home",
+    "diagnose": "doctor.diagnose",
+    "export_parquet": "parquet",
+    "fetch_dataset": "importing",
+    "get_dataset": "catalogue.get",
+    "get_side_tables": "catalogue.get",
+    "import_files": "importing",
+    "import_parquet": "parquet",
+    "list_catalogue": "catalogue.get",
     "list_datasets": "datasets",
     "load_dataset": "datasets",
+    "make_source": "importing",
     "open_snapshot": "snapshot",
+    "parse_columns": "files.columns",
     "sessions_between": "calendars",
+    "sources": "builtin",
     "verify_snapshot": "store.read",
     "write_snapshot": "store.write",
 }

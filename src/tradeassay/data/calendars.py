@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,13 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
         return _around_the_clock(start, end)
     if calendar not in CALENDARS:
         raise UserError(f"no calendar '{calendar}'", mend=f"one of {', '.join(CALENDARS)}")
+    earliest, latest = known_range(calendar)
+    if (earliest is not None and str(start) < earliest) or (latest is not None and str(end) > latest):
+        raise DataError(
+            f"the holidays of {calendar} are known from {earliest or 'any day'} to {latest or 'any day'}, "
+            f"not for all of {start} to {end}",
+            mend="ask for fewer days, or install a newer exchange_calendars",
+        )
     years = _exchange_years(calendar, start.year, end.year)
     low = np.searchsorted(years.days, np.datetime64(start, "D"))
     high = np.searchsorted(years.days, np.datetime64(end, "D"), side="right")
@@ -87,16 +95,8 @@ def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> 
 
     factory: Any = exchange_calendars
     low, high = f"{first_year}-01-01", f"{last_year}-12-31"
-    kind = type(factory.get_calendar(calendar))
-    earliest, latest = kind.bound_min(), kind.bound_max()
-    too_early = earliest is not None and earliest.year > last_year
-    too_late = latest is not None and latest.year < first_year
-    if too_early or too_late:
-        raise DataError(f"the holidays of {calendar} are known from {earliest} to {latest} only")
-    if earliest is not None and low < str(earliest.date()):
-        low = str(earliest.date())
-    if latest is not None and high > str(latest.date()):
-        high = str(latest.date())
+    earliest, latest = known_range(calendar)
+    low, high = max(low, earliest or low), min(high, latest or high)
     found = factory.get_calendar(calendar, start=low, end=high)
     days = found.sessions.values.astype("datetime64[D]")
     opens = found.opens.dt.tz_localize(None).values.astype("datetime64[ns]").astype(np.int64)
@@ -109,10 +109,9 @@ def known_range(calendar: CalendarName) -> tuple[str | None, str | None]:
     """Return the first and last ISO day for which a calendar's holidays are known (None = no bound)."""
     if calendar == "24/7":
         return None, None
-    import exchange_calendars
-
-    factory: Any = exchange_calendars
-    kind = type(factory.get_calendar(calendar))
+    # The classes themselves: asking the library for a calendar would first work out its default range.
+    module: Any = import_module(f"exchange_calendars.exchange_calendar_{calendar.lower()}")
+    kind = getattr(module, f"{calendar}ExchangeCalendar")
     earliest, latest = kind.bound_min(), kind.bound_max()
     return (
         None if earliest is None else str(earliest.date()),

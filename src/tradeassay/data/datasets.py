@@ -11,7 +11,6 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay import __version__
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data.home import snapshot_folder, store_folder
@@ -112,7 +111,7 @@ def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot
     from tradeassay.data import synthetic
 
     config = synthetic.preset(preset, seed=seed)
-    key = sha256_of({"config": config, "package": __version__})[:16]
+    key = sha256_of({"generator": synthetic.VERSION, "config": config})[:16]
     folder = store_folder(home) / "synthetic" / f"{preset}-{seed}-{key}"
     if not (folder / MANIFEST_FILE).exists():
         write_snapshot(replace(synthetic.generate(config).panel, name=name), folder)

@@ -11,7 +11,7 @@ from tradeassay.core.errors import UserError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 
 
-def home_folder(home: Path | None = None) -> Path:
+def data_home(home: Path | None = None) -> Path:
     """Return the root of everything tradeassay keeps; it need not exist yet."""
     if home is not None:
         return home
@@ -21,7 +21,7 @@ def home_folder(home: Path | None = None) -> Path:
 
 def store_folder(home: Path | None = None) -> Path:
     """Return the folder that holds the snapshots."""
-    return home_folder(home) / "store"
+    return data_home(home) / "store"
 
 
 def snapshot_folder(name: str, home: Path | None = None) -> Path:

@@ -43,6 +43,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``biases`` are plain sentences that become badges ("29 survivors picked with hindsight").
     ``query`` and ``retrieved_at`` (ISO, None for generated data) let somebody fetch it again.
+    ``minutes_per_bar`` is the length of the intraday bars, where there are any.
     """
 
     kind: Literal["real", "synthetic"]
@@ -54,6 +55,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     biases: tuple[str, ...] = ()
     licence: str = ""
     retrieved_at: str | None = None
+    minutes_per_bar: int = 1
 
     @property
     def live_actions(self) -> tuple[Literal["split", "dividend"], ...]:

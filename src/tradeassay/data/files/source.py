@@ -1,0 +1,37 @@
+"""The registered sources ``csv`` and ``parquet``: one reader behind two names."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tradeassay.core.errors import DataRefused
+from tradeassay.data.fault import describe
+from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.panel import Panel
+from tradeassay.data.source import SourceConfig, sources
+
+
+@sources.register("csv")
+@sources.register("parquet")
+class FilesSource:
+    """OHLCV files of any shape: one file per symbol or one long file, daily or intraday, CSV or Parquet."""
+
+    Config: ClassVar[type[SourceConfig]] = FilesConfig
+    summary: ClassVar[str] = "a folder or file of OHLCV bars; column names are guessed and shown"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, config: FilesConfig) -> None:
+        self.config = config
+
+    def load(self) -> Panel:
+        """Read the files; raises :class:`DataRefused` for broken rows unless the configuration accepts faults."""
+        from tradeassay.data.files.reader import read_files
+
+        imported = read_files(self.config)
+        errors = tuple(fault for fault in imported.faults if fault.severity == "error")
+        if errors and not self.config.allow_faults:
+            raise DataRefused(
+                f"{self.config.path} has {len(errors)} faults: {describe(errors)}",
+                mend="mend the files, or accept the faults explicitly (allow_faults, --allow-faults)",
+            )
+        return imported.panel

@@ -1,0 +1,88 @@
+"""From a source to the store: read, look for faults, write. Runs then never touch the network or the raw files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+from tradeassay.data.builtin import sources
+from tradeassay.data.files.config import FilesConfig, ImportReport
+from tradeassay.data.files.reader import read_files
+from tradeassay.data.home import snapshot_folder
+from tradeassay.data.source import Source
+from tradeassay.data.store.manifest import Manifest
+from tradeassay.data.store.write import write_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """A stored import: what it is, and what was guessed on the way."""
+
+    manifest: Manifest
+    report: ImportReport
+
+
+def import_files(
+    config: FilesConfig,
+    *,
+    home: Path | None = None,
+    allow_faults: bool | Collection[str] = False,
+    replace_existing: bool = False,
+) -> ImportResult:
+    """Import a folder or file of bars under ``config.name`` (default: the folder's name).
+
+    Raises :class:`UserError` when a file is not understood and :class:`DataRefused` when the doctor finds faults
+    that are not accepted.
+    """
+    imported = read_files(config)
+    manifest = write_snapshot(
+        imported.panel,
+        snapshot_folder(imported.panel.name, home),
+        allow_faults=allow_faults or config.allow_faults,
+        replace_existing=replace_existing,
+        found=imported.faults,
+        locate=imported.locate,
+    )
+    return ImportResult(manifest, imported.report)
+
+
+def fetch_dataset(
+    source: str,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    home: Path | None = None,
+    allow_faults: bool | Collection[str] = False,
+    replace_existing: bool = False,
+) -> Manifest:
+    """Load a panel from a registered source and store it as ``name``.
+
+    ``options`` are the fields of the source's ``Config``; texts are turned into the field's type. Raises
+    :class:`UserError` for a wrong option, :class:`SourceError` when the vendor fails, :class:`DataRefused` for
+    faults that are not accepted.
+    """
+    panel = make_source(source, options).load()
+    return write_snapshot(
+        replace(panel, name=name),
+        snapshot_folder(name, home),
+        allow_faults=allow_faults,
+        replace_existing=replace_existing,
+    )
+
+
+def make_source(source: str, options: Mapping[str, Any]) -> Source:
+    """Return a registered source with its configuration; raises :class:`UserError` naming a wrong option."""
+    kind = sources.get(source)
+    known = kind.Config.__struct_fields__
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise UserError(f"source '{source}' has no option '{unknown[0]}'", mend=f"it has {', '.join(known)}")
+    try:
+        return kind(msgspec.convert(dict(options), kind.Config, strict=False))
+    except msgspec.ValidationError as error:
+        raise UserError(f"source '{source}': {error}", mend=f"its options are {', '.join(known)}") from error

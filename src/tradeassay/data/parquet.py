@@ -1,0 +1,141 @@
+"""Parquet at the edges: a snapshot as a folder of plain tables for other tools, and back again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
+from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
+from tradeassay.data.store import tables
+from tradeassay.data.store.manifest import Manifest
+from tradeassay.data.store.read import read_panel
+from tradeassay.data.store.write import write_snapshot
+
+FACTS_FILE = "facts.json"
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    facts: PanelFacts
+
+
+def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
+    """Write a snapshot as Parquet: long ``bars`` (session, symbol, fields), ``minutes``, a table per record kind.
+
+    ``folder`` must not exist or be empty; raises :class:`UserError` otherwise. Everything is in it, so that
+    :func:`import_parquet` gives back a snapshot with the same content hash.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty", mend="choose another folder")
+    panel = read_panel(snapshot)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {
+        "sessions": _sessions_table(panel),
+        "bars": _long(panel.sessions, panel.symbols, panel.bars, {"suspended": panel.suspended}),
+        "listings": tables.listings_table(panel.listings),
+        "indices": tables.indices_table(panel.sessions, panel.indices),
+    }
+    written |= {
+        name: tables.records_table(getattr(panel, name), schema) for name, schema in tables.RECORDS.items()
+    }
+    if panel.minutes is not None:
+        minutes = panel.minutes
+        written["minutes"] = _long(minutes.close_time, minutes.symbols, minutes.bars, {}, "close_time")
+    for name, table in written.items():
+        pa.parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    facts = _Facts(name=panel.name, facts=panel.facts)
+    (folder / FACTS_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n")
+    return tuple(sorted(folder.iterdir()))
+
+
+def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) -> Manifest:
+    """Write a snapshot from a folder of :func:`export_parquet`; raises :class:`DataError` naming a wrong file.
+
+    (Parquet files of any other make are read by the source ``parquet``.)
+    """
+    try:
+        facts = msgspec.json.decode((folder / FACTS_FILE).read_bytes(), type=_Facts)
+    except FileNotFoundError:
+        raise DataError(f"{folder} has no {FACTS_FILE}", mend="import it as plain files instead") from None
+    except msgspec.DecodeError as error:
+        raise DataError(f"{folder / FACTS_FILE} is damaged: {error}") from error
+    sessions = _read(folder, "sessions")
+    days = sessions.column("session").to_numpy().astype("datetime64[D]")
+    listings = tables.read_listings(_read(folder, "listings"))
+    symbols = tuple(entry.instrument.symbol for entry in listings)
+    bars = _read(folder, "bars")
+    indices = _read(folder, "indices")
+    panel = Panel(
+        name=facts.name,
+        facts=facts.facts,
+        listings=listings,
+        sessions=days,
+        open_time=sessions.column("open_time").to_numpy(),
+        close_time=sessions.column("close_time").to_numpy(),
+        bars=_grid(bars, days.size, len(symbols)),
+        suspended=np.asarray(bars.column("suspended").to_numpy(), dtype=np.bool_).reshape(days.size, len(symbols)),
+        minutes=_minutes(folder),
+        actions=tuple(map(tables.read_action, _read(folder, "actions").to_pylist())),
+        memberships=tables.read_memberships(_read(folder, "memberships")),
+        indices={name: indices.column(name).to_numpy() for name in indices.column_names if name != "session"},
+        fundamentals=tuple(map(tables.read_fundamental, _read(folder, "fundamentals").to_pylist())),
+        news=tuple(map(tables.read_news_item, _read(folder, "news").to_pylist())),
+    )
+    return write_snapshot(panel, snapshot, allow_faults=allow_faults)
+
+
+def _sessions_table(panel: Panel) -> pa.Table:
+    return pa.table(
+        {
+            "session": pa.array(panel.sessions, type=pa.date32()),
+            "open_time": pa.array(panel.open_time),
+            "close_time": pa.array(panel.close_time),
+        }
+    )
+
+
+def _long(
+    rows: Days | Ints, symbols: tuple[str, ...], bars: Any, flags: dict[str, Any], label: str = "session"
+) -> pa.Table:
+    columns: dict[str, Any] = {
+        label: pa.array(np.repeat(rows, len(symbols))),
+        "symbol": pa.DictionaryArray.from_arrays(
+            pa.array(np.tile(np.arange(len(symbols), dtype=np.int32), rows.size)), pa.array(symbols)
+        ),
+    }
+    columns |= {field: pa.array(np.ascontiguousarray(bars[field]).reshape(-1)) for field in FIELDS}
+    columns |= {name: pa.array(values.reshape(-1)) for name, values in flags.items()}
+    return pa.table(columns)
+
+
+def _read(folder: Path, name: str) -> pa.Table:
+    path = folder / f"{name}.parquet"
+    try:
+        return pa.parquet.read_table(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing", mend="export the snapshot again") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is damaged: {error}", mend="export the snapshot again") from error
+
+
+def _grid(table: pa.Table, rows: int, columns: int) -> dict[Field, Floats]:
+    if table.num_rows != rows * columns:
+        raise DataError(f"bars.parquet has {table.num_rows} rows, not {rows} sessions x {columns} symbols")
+    return {field: table.column(field).to_numpy().reshape(rows, columns) for field in FIELDS}
+
+
+def _minutes(folder: Path) -> MinutePanel | None:
+    if not (folder / "minutes.parquet").exists():
+        return None
+    table = _read(folder, "minutes")
+    symbols = tuple(dict.fromkeys(table.column("symbol").to_pylist()))
+    rows = table.num_rows // max(1, len(symbols))
+    times = table.column("close_time").to_numpy()[:: max(1, len(symbols))]
+    return MinutePanel(symbols, times, _grid(table, rows, len(symbols)))
