@@ -1,0 +1,1 @@
+"""Language models: access to any provider, recorded answers, budgets, scripted and local models."""

@@ -1,0 +1,172 @@
+"""How a scripted model reads a request: the convention every day protocol keeps.
+
+A language model reads the prose of a prompt; a scripted model reads only its structured part. A protocol that
+wants to be playable by scripted models writes everything a decision needs as JSON into the prompt, in the way
+models are given it anyway.
+
+**Payload.** A *user* message holds one fenced block ```` ```json ```` whose object has the key ``kind``
+(:data:`STOCKBENCH_OVERVIEW`, :data:`KTDFIN_OBSERVATION` ...). The last such block of the conversation counts. The
+closing fence stands at the start of a line, and the JSON has no raw line break inside a string, which any JSON
+encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored: a payload may hold more.
+
+**Feedback.** After a rejected answer the protocol appends a user message; if it holds a block
+``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "..."}, ...]}`` scripted models see it.
+``AskModel.attempt`` counts from 1.
+
+**Tools.** Results come as ``tool`` messages whose text is one JSON object; the ``call_id`` leads back to the
+assistant message that made the call. A failed call answers ``{"error": "..."}``. In a research stage a reply
+*without* calls means "I am done". With ``must_call`` set, only that call counts as an answer.
+
+**Answers.** Where no tool is forced, a stage's answer is one JSON object, bare or in a ``json`` fence.
+
+StockBench (``purpose`` = ``overview``, ``analysis``, ``decision``)
+    A *row* is ``{"symbol": str, "open": number, "closes": [oldest ... newest], "position": null | {"shares":
+    number, "value": number, "holding_days": int}}``; ``value`` is at today's open.
+
+    - ``stockbench.overview``: ``{"kind", "cash", "nav", "max_names": int, "symbols": [row ...]}``.
+      Answer ``{"analyse": ["SYM", ...], "reason": "..."}``: the names, at most ``max_names``, to be analysed.
+    - ``stockbench.analysis``: the same with ``"fundamentals": {...} | null`` and ``"news": [...]`` in the rows of
+      the picked names. Answer ``{"notes": {"SYM": "..."}}``.
+    - ``stockbench.decision``: ``{"kind", "cash", "nav", "symbols": [row ...]}`` with a row for every name that may
+      be decided on. Answer ``{"decisions": {"SYM": {"action": "increase|hold|decrease|close",
+      "target_cash_amount": number, "reasons": ["..."], "confidence": 0..1}}}``. ``target_cash_amount`` is the
+      value that the position shall have; it is the present ``value`` for ``hold`` and 0 for ``close``.
+
+KTD-Fin (``purpose`` = ``research``, ``submit``)
+    An *account* is ``{"cash": number, "nav": number, "positions": [{"stock_id": str, "shares": number,
+    "sellable": number, "price": number, "value": number, "weight": number}, ...]}``; ``sellable`` leaves out what
+    T+1 locks.
+
+    - ``ktdfin.observation``: ``{"kind", "mode": "memory-only" | "fixed-candidate" | "open-research", "account",
+      "constraints": {"max_weight", "max_positions", "max_candidates", "lot", "min_reason_length", "tool_calls"},
+      "universe": [stock_id ...] (memory-only), "candidates": [{"stock_id": str, "factors": {NAME: number | null}},
+      ...] (fixed-candidate)}``.
+    - ``screen_candidates {"factors": [NAME ...], "top_k": int}`` gives ``{"candidates": [{"stock_id", "factors":
+      {NAME: number | null}}, ...]}``, best first.
+    - ``get_stock_snapshot {"alias", "lookback"}`` gives ``{"stock_id", "bars": [...], "factors": {...},
+      "prev_close"}``.
+    - ``compare_candidates {"aliases": [...], "dims": [NAME ...]}`` gives ``{"grid": {stock_id: {NAME: number}}}``.
+    - ``portfolio_state {}`` gives an account. ``get_market_context {}`` is not read.
+    - ``risk_check {"target_weights": {stock_id: number}}`` gives ``{"violations": [...], ...}``.
+    - ``submit_action``: ``{"orders": [{"stock_id", "side": "BUY" | "SELL", "confidence", "reason",
+      "target_weight" | "shares"}], "overall_reason"}``.
+
+``stock_id`` is whatever the mask shows (``asset_0007`` or a ticker); a scripted model never interprets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, Message
+from tradeassay.llm.json_text import fenced_blocks, parse_object
+
+STOCKBENCH_OVERVIEW = "stockbench.overview"
+STOCKBENCH_ANALYSIS = "stockbench.analysis"
+STOCKBENCH_DECISION = "stockbench.decision"
+KTDFIN_OBSERVATION = "ktdfin.observation"
+FEEDBACK = "feedback"
+
+Json = Mapping[str, object]
+"""A decoded JSON object. Only this package reads it; nothing of it leaves except as text."""
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that was made in this conversation and what came back (``body`` is None when that is no object)."""
+
+    name: str
+    arguments: str
+    body: dict[str, object] | None
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scripted model sees of a request. ``kind`` is "" when the prompt holds no payload."""
+
+    kind: str
+    payload: dict[str, object]
+    feedback: tuple[str, ...]
+    results: tuple[ToolResult, ...]
+    purpose: str
+    tools: tuple[str, ...]
+    must_call: str | None
+    attempt: int
+
+    def last(self, tool: str) -> dict[str, object] | None:
+        """Return the newest usable result of a tool, or None."""
+        for result in reversed(self.results):
+            if result.name == tool and result.body is not None and "error" not in result.body:
+                return result.body
+        return None
+
+    def called(self, tool: str) -> bool:
+        """Tell whether a tool was called, whatever came of it."""
+        return any(result.name == tool for result in self.results)
+
+
+def read_request(request: AskModel) -> Reading:
+    """Read a request as the convention says. Never raises for a prompt that does not keep it."""
+    payload: dict[str, object] = {}
+    payload_at = -1
+    feedback: list[str] = []
+    for at, message in enumerate(request.messages):
+        if message.role != "user":
+            continue
+        for body in payload_blocks(message.text):
+            if body["kind"] == FEEDBACK:
+                feedback.extend(_failures(body))
+            else:
+                payload, payload_at = body, at
+                feedback.clear()
+    return Reading(
+        kind=str(payload.get("kind", "")),
+        payload=payload,
+        feedback=tuple(feedback),
+        results=tuple(_results(request.messages[payload_at + 1 :])),
+        purpose=request.purpose,
+        tools=tuple(tool.name for tool in request.tools),
+        must_call=request.must_call,
+        attempt=request.attempt,
+    )
+
+
+def payload_blocks(text: str) -> Iterator[dict[str, object]]:
+    """Yield the objects of a text's ``json`` fences that have a text under ``kind``."""
+    for block in fenced_blocks(text):
+        body = parse_object(block.text) if block.label == "json" else None
+        if body is not None and isinstance(body.get("kind"), str):
+            yield body
+
+
+def objects(value: object) -> list[Json]:
+    """Return the objects of a JSON array; anything else in it, or no array at all, is left out."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def mapping(value: object) -> Json:
+    """Return a JSON object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def texts(value: object) -> list[str]:
+    """Return the texts of a JSON array."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def number(value: object, default: float = 0.0) -> float:
+    """Return a JSON number (true and false are none), or the default."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def _failures(body: Json) -> Iterator[str]:
+    for failure in objects(body.get("failures")):
+        yield f"{failure.get('kind', '')}: {failure.get('detail', '')}"
+
+
+def _results(messages: tuple[Message, ...]) -> Iterator[ToolResult]:
+    calls = {call.id: call for message in messages for call in message.calls}
+    for message in messages:
+        call = calls.get(message.call_id or "") if message.role == "tool" else None
+        if call is not None:
+            yield ToolResult(name=call.name, arguments=call.arguments, body=parse_object(message.text))
