@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final, NoReturn
@@ -130,6 +131,7 @@ def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_byte
         socket.send_fds(control, [b"D"], [scratch])
         rules.append((scratch, landlock.READ_WRITE))
         os.environ.update(HOME=SCRATCH, TMPDIR=SCRATCH)
+        tempfile.tempdir = SCRATCH
     _limit(limits, stage.base_bytes + rows_bytes)
     if os.geteuid() == 0:
         os.setgroups([])

@@ -147,6 +147,7 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
     finally:
         shutil.rmtree(settings, ignore_errors=True)
         os.environ["MPLCONFIGDIR"] = SCRATCH
+        tempfile.tempdir = None  # what this process chose is not there in a child
     return tuple(absent)
 
 

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tradeassay.sandbox.imports import ImportFound, allowed_modules, first_forbidden, is_allowed
+
+ALLOWED = allowed_modules({"numpy", "pandas"})
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import numpy as np\nimport math, statistics", None),
+        ("from pandas.core import frame", None),
+        ("import math, socket", ImportFound("socket", 1)),
+        ("def f():\n    from urllib.request import urlopen", ImportFound("urllib.request", 2)),
+        ("import requests\nimport socket", ImportFound("requests", 1)),
+        ("from . import other", None),
+        ("class A:\n    import ctypes.util", ImportFound("ctypes.util", 2)),
+        ("__import__('socket')", None),
+    ],
+)
+def test_first_forbidden_import(source: str, found: ImportFound | None) -> None:
+    assert first_forbidden(ast.parse(source), ALLOWED) == found
+
+
+def test_the_list_knows_the_top_of_a_dotted_name() -> None:
+    assert is_allowed("numpy.random", ALLOWED)
+    assert not is_allowed("numpyx", ALLOWED)
+    assert not is_allowed("polars", ALLOWED)

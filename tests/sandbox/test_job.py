@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.sandbox import Attempt, Job, JobResult, Limits, NetworkAttempt, Tier, Usage, WallTimeout
+
+TIER = Tier(level="strong")
+USAGE = Usage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
+
+
+def test_limits_must_be_positive() -> None:
+    with pytest.raises(UserError, match="memory_mb"):
+        Limits(memory_mb=0)
+    with pytest.raises(UserError, match="wall_s"):
+        Limits(wall_s=-1.0)
+
+
+def test_limits_bound_the_result() -> None:
+    caps = Limits(rows=7, columns=3, result_mb=2).caps()
+    assert (caps.rows, caps.columns, caps.total) == (7, 3, 2 << 20)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"entry": "not a name"}, {"harness": "module.function"}, {"seed": -1}, {"seed": 2**32}]
+)
+def test_wrong_jobs_are_refused_at_once(wrong: dict[str, object]) -> None:
+    with pytest.raises(UserError):
+        Job(source="", **wrong)  # type: ignore[arg-type]
+
+
+def test_a_job_is_named_by_its_source() -> None:
+    assert Job(source="x").sha256 == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    assert Job(source="\ud800").sha256
+
+
+def test_jobs_and_results_travel() -> None:
+    job = Job(source="x", columns={"a": np.arange(3.0)}, limits=Limits(cpu_s=2))
+    assert pickle.loads(pickle.dumps(job)).limits == job.limits
+    failure = NetworkAttempt(attempt=Attempt(family="network", call="socket"))
+    result = JobResult(source="x", tier=TIER, usage=USAGE, failure=failure)
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_a_result_is_columns_or_a_failure() -> None:
+    with pytest.raises(ValueError, match="either"):
+        JobResult(source="x", tier=TIER, usage=USAGE)
+    good = JobResult(source="x", tier=TIER, usage=USAGE, columns={"a": np.arange(2)})
+    assert good.ok
+    assert good.need()["a"].tolist() == [0, 1]
+    bad = JobResult(source="x", tier=TIER, usage=USAGE, failure=WallTimeout(limit_s=2.0))
+    assert not bad.ok
+    with pytest.raises(SandboxError, match="not done after 2 s"):
+        bad.need()

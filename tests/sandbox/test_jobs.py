@@ -1,0 +1,299 @@
+"""Real jobs behind real walls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import (
+    BadResult,
+    ChildClaim,
+    CpuTimeout,
+    Crashed,
+    FileAttempt,
+    ForbiddenImport,
+    Job,
+    JobResult,
+    Limits,
+    NetworkAttempt,
+    OutputLimit,
+    PrivilegedAttempt,
+    ProcessAttempt,
+    Sandbox,
+    SyntaxFault,
+    WallTimeout,
+)
+
+CLOSE = np.array([1.0, 2.0, 4.0, 8.0])
+COLUMNS: dict[str, Any] = {
+    "time": np.arange(4).astype("M8[D]").astype("M8[ns]"),
+    "close": CLOSE,
+    "name": ["a", "b", None, "a"],
+    "flag": [True, False, True, False],
+}
+TIGHT = Limits(cpu_s=1, wall_s=8.0, memory_mb=128, log_kb=64, result_mb=1, rows=1000, columns=4)
+
+
+def body(text: str, sandbox: Sandbox, **options: Any) -> JobResult:
+    source = "def run(columns):\n" + "\n".join("    " + line for line in text.splitlines())
+    options = {"pass_as": "columns", "columns": COLUMNS, "limits": TIGHT} | options
+    return sandbox.run(Job(source=source, **options))
+
+
+def test_columns_go_in_and_decisions_come_out(sandbox: Sandbox) -> None:
+    result = body("return {'twice': columns['close'] * 2, 'same': columns['name'], 't': columns['time']}", sandbox)
+    columns = result.need()
+    np.testing.assert_array_equal(columns["twice"], 2 * CLOSE)
+    assert columns["same"].tolist() == ["a", "b", None, "a"]
+    np.testing.assert_array_equal(columns["t"], COLUMNS["time"])
+    assert result.tier == sandbox.tier
+    assert result.usage.cpu_s > 0
+    assert result.usage.peak_mb > 1
+    assert result.attempts == ()
+
+
+def test_a_frame_job(sandbox: Sandbox) -> None:
+    source = "import pandas as pd\ndef run(frame):\n    return frame['close'].pct_change().fillna(0) > 0.5"
+    result = sandbox.run(Job(source=source, columns=COLUMNS))
+    assert result.need()["value"].tolist() == [False, True, True, True]
+
+
+def test_the_code_cannot_change_its_rows(sandbox: Sandbox) -> None:
+    result = body("columns['close'][0] = 5\nreturn columns", sandbox)
+    assert isinstance(result.failure, ChildClaim)
+    assert "read-only" in result.failure.message
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "word"),
+    [
+        ("return (", SyntaxFault, "never closed"),
+        ("import socket", ForbiddenImport, "socket"),
+        ("import requests", ForbiddenImport, "requests"),
+        ("while True: pass", CpuTimeout, "processor time"),
+        ("import time\ntime.sleep(60)", WallTimeout, "not done"),
+        ("print('x' * 100_000)", OutputLimit, "log"),
+        ("return {'a': columns['close'].repeat(100_000)}", OutputLimit, "result"),
+        ("return {'a': columns['close'].repeat(500)}", BadResult, "rows"),
+        ("return {str(n): [n] for n in range(9)}", BadResult, "columns"),
+        ("import os\nos._exit(0)", BadResult, "no result"),
+        ("import os\nos._exit(3)", Crashed, "exit code 3"),
+        ("import os\nos.abort()", Crashed, "SIGABRT"),
+        ("import os\nos.write(6, b'garbage!')", BadResult, "prefix"),
+        ("import os\nos.fork()", ProcessAttempt, "clone"),
+        ("open('/etc/passwd')", FileAttempt, "/etc/passwd"),
+        ("import os\nos.memfd_create('x')", PrivilegedAttempt, "memfd_create"),
+        ("import os\nos.setuid(0)", PrivilegedAttempt, "setuid"),
+    ],
+)
+def test_errors_that_the_host_decides(sandbox: Sandbox, text: str, kind: type, word: str) -> None:
+    limits = Limits(cpu_s=1, wall_s=0.5, memory_mb=128) if kind is WallTimeout else TIGHT
+    failure = body(text, sandbox, limits=limits).failure
+    assert isinstance(failure, kind), failure
+    assert word in failure.text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "word"),
+    [
+        ("return 1 / 0", "exception", "division by zero"),
+        ("import numpy as np\nnp.ones(10**9)", "memory", "allocate"),
+        ("import importlib.metadata", "import", ""),
+        ("import not_there", "import", "not_there"),
+        ("raise SystemExit", "exit", ""),
+        ("return {'a': [object()]}", "unreturnable", "object"),
+        ("return None", "unreturnable", "None"),
+    ],
+)
+def test_errors_that_the_child_claims(sandbox: Sandbox, text: str, kind: str, word: str) -> None:
+    failure = body(text, sandbox, guard_imports=kind != "import" or "importlib" in text).failure
+    if isinstance(failure, ForbiddenImport):
+        assert "importlib" in text
+        return
+    assert isinstance(failure, ChildClaim), failure
+    assert failure.kind == kind
+    assert word in failure.message
+
+
+def test_a_missing_entry_is_a_claim(sandbox: Sandbox) -> None:
+    failure = sandbox.run(Job(source="x = 1")).failure
+    assert isinstance(failure, ChildClaim)
+    assert failure.kind == "no_entry"
+
+
+def test_a_swallowed_attempt_is_recorded_and_fails_the_job(sandbox: Sandbox) -> None:
+    text = """
+import socket
+for _ in range(3):
+    try:
+        socket.socket()
+    except OSError:
+        pass
+return {'a': [1]}
+"""
+    result = body(text, sandbox, guard_imports=False)
+    assert isinstance(result.failure, NetworkAttempt)
+    assert result.attempts[0].count == 3
+    assert result.columns is None
+    forgiven = body(text, sandbox, guard_imports=False, fail_on=frozenset())
+    assert forgiven.need()["a"].tolist() == [1]
+    assert forgiven.attempts == result.attempts
+
+
+def test_a_flood_of_refused_calls_ends_the_job(sandbox: Sandbox) -> None:
+    text = "import os\nwhile True:\n    try:\n        os.kill(1, 9)\n    except OSError:\n        pass"
+    result = body(text, sandbox)
+    assert isinstance(result.failure, OutputLimit)
+    assert result.failure.stream == "refused calls"
+    assert result.attempts[0].family == "process"
+
+
+def test_a_flood_of_file_calls_ends_the_job(sandbox: Sandbox) -> None:
+    limits = Limits(cpu_s=5, file_calls=50)
+    text = "for n in range(100):\n    try:\n        open('missing')\n    except FileNotFoundError:\n        pass"
+    result = body(text, sandbox, limits=limits)
+    assert isinstance(result.failure, OutputLimit)
+    assert result.failure.stream == "file calls"
+
+
+def test_what_is_printed_is_kept_and_not_believed(sandbox: Sandbox) -> None:
+    result = body("import sys\nprint('{\"pnl\": 1}')\nsys.stderr.write('oops')\nreturn {'a': [1]}", sandbox)
+    assert result.log == b'{"pnl": 1}\noops'
+    assert list(result.need()) == ["a"]
+
+
+def test_scratch_files_come_back(sandbox: Sandbox) -> None:
+    if sandbox.tier.level != "strong":
+        pytest.skip("no scratch folder here")
+    text = """
+import os, tempfile
+open('log.txt', 'w').write('hi')
+tempfile.TemporaryFile().write(b'x')
+return {'a': [os.getcwd()]}
+"""
+    result = body(text, sandbox)
+    assert result.need()["a"].tolist() == ["/scratch"]
+    assert result.files == {"log.txt": b"hi"}
+
+
+def test_each_job_starts_clean(sandbox: Sandbox) -> None:
+    body("import math, os\nmath.pi = 3\nopen('x', 'w').close()\nos.environ['A'] = 'b'\nreturn {'a': [1]}", sandbox)
+    result = body("import math, os\nreturn {'a': [math.pi, os.path.exists('x'), 'A' in os.environ]}", sandbox)
+    assert result.need()["a"].tolist() == [np.pi, 0.0, 0.0]
+
+
+DRAWS = """
+import random, secrets, numpy as np
+return {'a': [random.random(), np.random.rand(), np.random.default_rng().random(), secrets.randbelow(10**6),
+        hash('text') % 10**6]}
+"""
+
+
+def test_the_same_seed_gives_the_same_draws(sandbox: Sandbox, standard: Sandbox) -> None:
+    first, second = body(DRAWS, sandbox, seed=5), body(DRAWS, sandbox, seed=5)
+    assert first.need()["a"].tolist() == second.need()["a"].tolist()
+    assert body(DRAWS, standard, seed=5).need()["a"].tolist() == first.need()["a"].tolist()
+    assert body(DRAWS, sandbox, seed=6).need()["a"].tolist()[:3] != first.need()["a"].tolist()[:3]
+
+
+def test_only_the_given_rows_are_in_the_child(sandbox: Sandbox) -> None:
+    text = """
+import os
+open_ones = []
+for descriptor in range(3, 64):
+    try:
+        os.fstat(descriptor)
+        open_ones.append(descriptor)
+    except OSError:
+        pass
+return {'a': open_ones}
+"""
+    assert body(text, sandbox).need()["a"].tolist() == [6]
+
+
+def test_who_and_where_it_is(sandbox: Sandbox) -> None:
+    text = "import os\nreturn {'a': [os.getuid(), os.geteuid(), len(os.sched_getaffinity(0)) > 0]}"
+    if sandbox.tier.level == "strong":
+        assert body(text, sandbox).need()["a"].tolist() == [65534, 65534, 1]
+    text = "import os\nreturn {'k': list(os.environ), 'v': list(os.environ.values())}"
+    names = set(body(text, sandbox).need()["k"].tolist())
+    assert names <= {
+        "PYTHONHASHSEED", "TZ", "LC_ALL", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS", "MPLBACKEND", "MPLCONFIGDIR", "HOME", "TMPDIR",
+    }  # fmt: skip
+
+
+def test_pyarrow_and_polars_are_hidden(sandbox: Sandbox) -> None:
+    for name in ("pyarrow", "polars"):
+        failure = body(f"import {name}\nreturn {{'a': [1]}}", sandbox, guard_imports=False).failure
+        assert isinstance(failure, ChildClaim)
+        assert failure.kind == "import"
+
+
+def test_standard_walls_hold_too(standard: Sandbox) -> None:
+    assert standard.tier.level == "standard"
+    assert standard.tier.missing
+    assert body("return {'a': columns['close']}", standard).ok
+    assert isinstance(body("open('/etc/passwd')", standard).failure, FileAttempt)
+    assert isinstance(body("open('x', 'w')", standard).failure, FileAttempt)
+    assert isinstance(body("import os\nos.fork()", standard).failure, ProcessAttempt)
+    exists = body("import os\nreturn {'a': [os.path.exists('/etc/passwd')]}", standard)
+    assert exists.need()["a"].tolist() == [False]
+
+
+def test_columns_that_cannot_be_sent_are_the_callers_fault(sandbox: Sandbox) -> None:
+    with pytest.raises(UserError, match="column 'a'"):
+        sandbox.run(Job(source="", columns={"a": np.zeros((2, 2))}))
+
+
+def test_no_rows_at_all(sandbox: Sandbox) -> None:
+    assert body("return {'n': [len(columns)]}", sandbox, columns={}).need()["n"].tolist() == [0]
+
+
+def test_a_large_result_comes_through_the_pipe(sandbox: Sandbox) -> None:
+    limits = Limits(result_mb=64, rows=1_000_000)
+    text = "import numpy as np\nreturn {str(n): np.arange(500_000.0) for n in range(4)}"
+    columns = body(text, sandbox, limits=limits).need()
+    assert sum(column.nbytes for column in columns.values()) == 16_000_000
+    assert columns["3"][-1] == 499_999.0
+
+
+def test_talib_and_backtrader_where_installed(machine: None) -> None:
+    pytest.importorskip("talib")
+    pytest.importorskip("backtrader")
+    source = """
+import backtrader as bt, matplotlib.pyplot as plt, pandas as pd, scipy.stats, talib
+
+class Cross(bt.Strategy):
+    def __init__(self):
+        self.sma = bt.ind.SMA(period=5)
+        self.orders = []
+    def next(self):
+        self.orders.append(1.0 if self.data.close[0] > self.sma[0] else 0.0)
+
+def run(frame):
+    plt.figure().savefig('x.png')
+    cerebro = bt.Cerebro(stdstats=False)
+    cerebro.adddata(bt.feeds.PandasData(dataname=frame))
+    cerebro.addstrategy(Cross)
+    (strategy,) = cerebro.run()
+    rsi = talib.RSI(frame['close'].to_numpy(), 14)
+    return {'orders': strategy.orders, 'rsi': rsi, 'z': scipy.stats.zscore(frame['close'])}
+"""
+    days = 60
+    close = 100 + np.sin(np.arange(days) / 3.0)
+    columns = {name: close for name in ("open", "high", "low", "close")} | {
+        "volume": np.ones(days),
+        "time": np.arange(days).astype("M8[D]").astype("M8[ns]"),
+    }
+    with Sandbox() as full:
+        result = full.run(Job(source=source, columns=columns))
+    columns_out = result.need()
+    assert len(columns_out["orders"]) == days - 4
+    assert np.isnan(columns_out["rsi"][:14]).all()
+    assert result.attempts == ()
+    if result.tier.level == "strong":
+        assert result.files["x.png"].startswith(b"\x89PNG")

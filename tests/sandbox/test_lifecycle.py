@@ -1,0 +1,310 @@
+"""Starting, ending and losing zygotes; nothing may be left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.sandbox import (
+    ForbiddenImport,
+    Job,
+    Limits,
+    Sandbox,
+    SandboxConfig,
+    SandboxPool,
+    SandboxRefused,
+    open_executor,
+)
+
+BARE = SandboxConfig(preload=())
+GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> set[int]:
+    """Process ids whose parent is this process."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += family(int(child))
+    return found
+
+
+def zygote(sandbox: Sandbox) -> int:
+    return sandbox._line.current().pid
+
+
+def gone(pid: int, seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
+    gc.collect()
+    before, processes = descriptors(), children()
+    with Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces)) as sandbox:
+        assert sandbox.run(GOOD).ok
+        pids = family(zygote(sandbox))
+        for source in (
+            "def run(c):\n    1/0",
+            "def run(",
+            "import os\nos.abort()",
+            "def run(c):\n    open('/etc/x')",
+        ):
+            assert not sandbox.run(Job(source=source)).ok
+        assert descriptors() == before + 1
+        assert len(family(zygote(sandbox))) == len(pids)
+    assert descriptors() == before
+    assert children() == processes
+    assert all(gone(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_closing_ends_a_running_child(machine: None, namespaces: bool) -> None:
+    sandbox = Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces))
+    slow = Job(source="import time\ndef run(c):\n    time.sleep(30)", limits=Limits(wall_s=60.0))
+    seen: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            sandbox.run(slow)
+        except SandboxError as error:
+            seen.append(error)
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    pids: list[int] = []
+    base = 2 if namespaces and sandbox.tier.level == "strong" else 1
+    until = time.monotonic() + 5
+    while len(pids) <= base and time.monotonic() < until:
+        pids = family(zygote(sandbox))
+        time.sleep(0.01)
+    sandbox.close()
+    worker.join(10)
+    assert not worker.is_alive()
+    assert seen
+    assert len(pids) > base
+    assert all(gone(pid) for pid in pids)
+
+
+def test_a_closed_sandbox_says_so(machine: None) -> None:
+    sandbox = Sandbox(BARE)
+    sandbox.close()
+    sandbox.close()
+    with pytest.raises(SandboxError, match="closed"):
+        sandbox.run(GOOD)
+
+
+def test_a_forgotten_sandbox_is_closed(machine: None) -> None:
+    sandbox = Sandbox(BARE)
+    pid = zygote(sandbox)
+    del sandbox
+    gc.collect()
+    assert gone(pid)
+
+
+def test_a_lost_zygote_is_replaced(machine: None) -> None:
+    with Sandbox(BARE) as sandbox:
+        first = zygote(sandbox)
+        os.kill(first, signal.SIGKILL)
+        assert sandbox.run(GOOD).ok
+        assert zygote(sandbox) != first
+
+
+def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_run_again(machine: None) -> None:
+    with Sandbox(BARE) as sandbox:
+        source = "import time\ndef run(c):\n    time.sleep(0.4)\n    return {'a': [1]}"
+        slow = Job(source=source, pass_as="columns")
+        first = zygote(sandbox)
+        threading.Timer(0.15, os.kill, (first, signal.SIGKILL)).start()
+        assert sandbox.run(slow).ok
+        assert zygote(sandbox) != first
+
+
+def test_a_host_that_dies_takes_everything_with_it(machine: None) -> None:
+    script = (
+        "import time\nfrom tradeassay.sandbox import Sandbox, SandboxConfig\n"
+        "s = Sandbox(SandboxConfig(preload=()))\nprint(s._line.current().pid, flush=True)\ntime.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        pids = family(int(host.stdout.readline()))
+        host.kill()
+    assert all(gone(pid) for pid in pids)
+
+
+def test_a_forked_copy_of_the_host_is_refused(machine: None) -> None:
+    with Sandbox(BARE) as sandbox:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                sandbox.run(GOOD)
+            except SandboxError as error:
+                code = 0 if "forked" in error.message else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert sandbox.run(GOOD).ok
+
+
+def test_an_interrupted_host_kills_the_child(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tradeassay.sandbox import supervise
+
+    with Sandbox(BARE) as sandbox:
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(supervise.Supervisor, "_take_output", interrupt)
+        slow = Job(source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(60)")
+        with pytest.raises(KeyboardInterrupt):
+            sandbox.run(slow)
+        monkeypatch.undo()
+        quiet = 2 if sandbox.tier.level == "strong" else 1
+        until = time.monotonic() + 5
+        while len(family(zygote(sandbox))) > quiet and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(family(zygote(sandbox))) == quiet
+        assert sandbox.run(GOOD).ok
+
+
+def test_the_zygote_is_alone_and_shares_no_memory(sandbox: Sandbox) -> None:
+    inner = family(zygote(sandbox))[-1]
+    assert len(list(Path(f"/proc/{inner}/task").iterdir())) == 1
+    environment = Path(f"/proc/{inner}/environ").read_bytes().split(b"\0")
+    assert {entry.partition(b"=")[0] for entry in environment if entry} == {
+        b"PYTHONHASHSEED", b"TZ", b"LC_ALL", b"OMP_NUM_THREADS", b"OPENBLAS_NUM_THREADS", b"MKL_NUM_THREADS",
+        b"NUMEXPR_NUM_THREADS", b"MPLBACKEND",
+    }  # fmt: skip
+    shared = [
+        line for line in Path(f"/proc/{inner}/maps").read_text().splitlines() if line.split()[1][1::2] == "ws"
+    ]
+    assert shared == []
+
+
+def test_modules_that_are_not_installed_are_named(machine: None) -> None:
+    with Sandbox(SandboxConfig(preload=("math", "not_a_module_at_all"))) as sandbox:
+        assert sandbox.absent == ("not_a_module_at_all",)
+        assert "math" in sandbox.modules
+        assert "socket" not in sandbox.modules
+
+
+def test_a_harness_that_does_not_import_stops_the_start(machine: None) -> None:
+    before = descriptors()
+    with pytest.raises(SandboxError, match="not_a_harness"):
+        Sandbox(SandboxConfig(preload=(), harnesses=("not_a_harness",)))
+    assert descriptors() == before
+
+
+def test_a_second_thread_stops_the_start(machine: None) -> None:
+    script = (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+        "from tradeassay.sandbox import zygote\ntry:\n    zygote._assert_one_thread()\n"
+        "except RuntimeError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "threads and cannot fork safely" in done.stdout
+
+
+def test_strong_walls_can_be_required(machine: None) -> None:
+    with pytest.raises(SandboxRefused, match="strong isolation") as refused:
+        Sandbox(msgspec.structs.replace(BARE, namespaces=False, require="strong"))
+    assert refused.value.mend is not None
+
+
+def test_a_refused_machine_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(SandboxRefused, match="macOS"):
+        Sandbox(BARE)
+
+
+def test_a_pool_keeps_the_order(pool: SandboxPool) -> None:
+    jobs = (
+        Job(
+            source="import time\ndef run(c, n):\n    time.sleep(0.05 * (n % 3))\n    return {'n': [n]}",
+            params={"n": n},
+            pass_as="columns",
+        )
+        for n in range(12)
+    )
+    assert [int(result.need()["n"][0]) for result in pool.map(jobs)] == list(range(12))
+
+
+def test_a_pool_runs_children_at_the_same_time(pool: SandboxPool) -> None:
+    job = Job(source="import time\ndef run(c):\n    time.sleep(0.5)\n    return {'a': [1]}", pass_as="columns")
+    start = time.monotonic()
+    assert all(result.ok for result in pool.map([job] * 2))
+    assert time.monotonic() - start < 0.95
+
+
+def test_leaving_a_map_early_is_fine(pool: SandboxPool) -> None:
+    results = pool.map([GOOD] * 10)
+    assert next(iter(results)).ok
+    del results
+    assert pool.run(GOOD).ok
+
+
+def test_a_closed_pool_says_so(machine: None) -> None:
+    made = SandboxPool(BARE)
+    made.close()
+    made.close()
+    with pytest.raises(SandboxError, match="closed"):
+        made.run(GOOD)
+    with pytest.raises(UserError, match="0 workers"):
+        SandboxPool(BARE, workers=0)
+
+
+def test_executors_by_name(machine: None) -> None:
+    with open_executor("sandbox", config=BARE, workers=2) as made:
+        assert made.run(GOOD).ok
+        assert isinstance(made.run(Job(source="import socket")).failure, ForbiddenImport)
+        assert made.tier.level in ("strong", "standard")
+    with open_executor("trusted-in-process") as made:
+        assert made.tier.level == "trusted-in-process"
+    with pytest.raises(UserError, match="known: sandbox"):
+        open_executor("threads")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="workers"):
+        open_executor(workers=0)
+
+
+def test_sandboxes_and_threads_mix(pool: SandboxPool) -> None:
+    futures = [pool.submit(GOOD) for _ in range(20)]
+    np.testing.assert_array_equal([future.result().need()["a"][0] for future in futures], np.ones(20))

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.sandbox import ChildClaim, Job, SandboxConfig, open_executor
+from tradeassay.sandbox.on_ray import RaySandboxPool
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"tradeassay\[ray\]"):
+        open_executor("ray")
+
+
+def test_workers_are_counted_first() -> None:
+    with pytest.raises(UserError, match="workers"):
+        RaySandboxPool(workers=0)
+
+
+@pytest.mark.slow
+def test_the_same_jobs_on_ray(machine: None) -> None:
+    pytest.importorskip("ray")
+    source = "def run(columns, n):\n    return {'n': [n], 'x': columns['x'] * n}"
+    jobs = [Job(source=source, columns={"x": [2.0]}, params={"n": n}, pass_as="columns") for n in range(9)]
+    with open_executor("ray", config=SandboxConfig(preload=()), workers=2) as pool:
+        results = list(pool.map(jobs))
+        assert [int(result.need()["n"][0]) for result in results] == list(range(9))
+        assert results[3].need()["x"].tolist() == [6.0]
+        assert pool.tier.level in ("strong", "standard")
+        failed = pool.run(Job(source="def run(frame):\n    1/0"))
+        assert isinstance(failed.failure, ChildClaim)
+        pool.close()
+        pool.close()

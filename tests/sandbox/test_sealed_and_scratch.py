@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+
+import pytest
+
+from tradeassay.sandbox.scratch import collect
+from tradeassay.sandbox.sealed import seal
+
+
+def test_sealed_memory_cannot_be_changed() -> None:
+    descriptor = seal([b"abc", b"", b"def"], "test")
+    try:
+        assert os.pread(descriptor, 100, 0) == b"abcdef"
+        with pytest.raises(PermissionError):
+            os.pwrite(descriptor, b"x", 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, 0)
+        with pytest.raises(PermissionError):
+            mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        with mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ) as view:
+            assert view[:3] == b"abc"
+    finally:
+        os.close(descriptor)
+
+
+def test_only_plain_files_are_collected(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(b"hello")
+    (tmp_path / "big").write_bytes(bytes(2_000))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "bad\x1bname").write_bytes(b"x")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert collect(folder, 1_000) == {"log.txt": b"hello"}
+    finally:
+        os.close(folder)
+
+
+def test_collected_bytes_have_a_cap_in_sum(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"f{number}").write_bytes(bytes(400))
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert sorted(collect(folder, 1_000)) == ["f0", "f1"]
+    finally:
+        os.close(folder)

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import sys
+import uuid
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tradeassay.sandbox.strategy import Call, NoEntry, Unreturnable, claim_of, fix_seeds, parse, run_code, shape
+
+CLOSE = {"close": np.array([1.0, 2.0, 4.0]), "time": np.array([0, 1, 2], "M8[D]").astype("M8[ns]")}
+
+
+@pytest.fixture(autouse=True)
+def no_strategy_left() -> Iterator[None]:
+    yield
+    sys.modules.pop("strategy", None)
+
+
+def run(source: str, call: Call | None = None, columns: dict[str, Any] | None = None) -> dict[str, Any]:
+    code, parsed = parse(source, None)
+    assert code is not None, parsed
+    return run_code(code, call or Call(), columns if columns is not None else CLOSE, None)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("def run(:", 1),
+        ("x = 1\n  y = 2", 2),
+        ("return 1", 1),
+        ("a\0b", None),
+        ("(" * 10_000, 1),
+        ("x = '\ud800'", None),
+    ],
+)
+def test_broken_source_is_a_verdict_and_never_raises(source: str, line: int | None) -> None:
+    code, parsed = parse(source, None)
+    assert code is None
+    assert parsed.syntax
+    if line is not None:
+        assert parsed.line == line
+
+
+def test_deep_nesting_is_a_verdict() -> None:
+    code, parsed = parse("x = " + "-" * 100_000 + "1", None)
+    assert code is None
+    assert parsed.syntax
+
+
+def test_imports_are_checked_before_anything_runs() -> None:
+    code, parsed = parse("import sys\nimport socket", frozenset({"sys"}))
+    assert code is None
+    assert parsed.forbidden is not None
+    assert (parsed.forbidden.module, parsed.line) == ("socket", 2)
+
+
+def test_an_import_at_run_time_is_guarded_too() -> None:
+    code, _ = parse("def run(frame):\n    __import__('socket')", frozenset())
+    assert code is not None
+    with pytest.raises(ImportError, match="'socket' is not on the list"):
+        run_code(code, Call(pass_as="columns"), CLOSE, frozenset())
+
+
+def test_libraries_import_what_they_like() -> None:
+    source = "import json\ndef run(columns):\n    return {'a': [json.loads('1')]}"
+    code, _ = parse(source, frozenset({"json"}))
+    assert code is not None
+    assert run_code(code, Call(pass_as="columns"), CLOSE, frozenset({"json"})) == {"a": [1]}
+
+
+def test_a_frame_is_indexed_by_time() -> None:
+    frame = shape(CLOSE, "frame")
+    assert list(frame.columns) == ["close"]
+    assert frame.index.name == "time"
+    assert frame.index[1] == pd.Timestamp("1970-01-02")
+    frame.loc[frame.index[0], "close"] = 9.0  # its own copy: writable
+
+
+def test_columns_can_be_grouped_into_frames() -> None:
+    frames = shape({"A/close": [1.0], "A/open": [2.0], "B/close": [3.0]}, "frames")
+    assert list(frames) == ["A", "B"]
+    assert list(frames["A"].columns) == ["close", "open"]
+
+
+def test_params_are_keywords() -> None:
+    source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
+    assert run(source, Call(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("return {'a': [1], 2: [3]}", ["a", "2"]),
+        ("return frame['close']", ["value"]),
+        ("return frame.assign(x=1)", ["close", "x"]),
+        ("return [1, 2]", ["value"]),
+        ("return 5.0", ["value"]),
+    ],
+)
+def test_what_may_be_returned(body: str, names: list[str]) -> None:
+    assert list(run(f"def run(frame):\n    {body}")) == names
+
+
+def test_nothing_returned_is_unreturnable() -> None:
+    with pytest.raises(Unreturnable, match="None"):
+        run("def run(frame):\n    pass")
+
+
+def test_a_missing_entry_is_named() -> None:
+    with pytest.raises(NoEntry, match="'run'"):
+        run("run = 3")
+
+
+def test_a_harness_gets_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = ModuleType("my_harness")
+
+    def go(module: ModuleType, columns: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+        return {"a": [module.FACTOR * float(columns["close"][-1]) * params["k"]]}
+
+    harness.__dict__["go"] = go
+    monkeypatch.setitem(sys.modules, "my_harness", harness)
+    assert run("FACTOR = 2", Call(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
+
+
+def test_classes_find_their_module() -> None:
+    source = "import sys\nclass A: pass\ndef run(c):\n    return {'a': [hasattr(sys.modules[A.__module__], 'A')]}"
+    assert run(source) == {"a": [True]}
+
+
+def caught(source: str) -> BaseException:
+    with pytest.raises(BaseException) as error:
+        run(source)
+    return error.value
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("raise KeyError('x')", "exception"),
+        ("raise MemoryError", "memory"),
+        ("import not_there_at_all", "import"),
+        ("raise SystemExit(3)", "exit"),
+        ("return None", "unreturnable"),
+    ],
+)
+def test_claims_by_kind(body: str, kind: str) -> None:
+    assert claim_of(caught(f"def run(frame):\n    {body}")).kind == kind
+
+
+def test_a_trace_shows_the_code_and_no_folder_of_this_machine() -> None:
+    claim = claim_of(caught("import json\ndef run(frame):\n    return json.loads('{')"))
+    assert 'File "strategy.py", line 3, in run' in claim.trace
+    assert "return json.loads('{')" in claim.trace
+    assert sys.prefix not in claim.trace
+    assert sys.base_prefix not in claim.trace
+    assert "run_code" not in claim.trace
+
+
+def test_an_error_that_cannot_be_shown_is_still_a_claim() -> None:
+    source = (
+        "class Bad(Exception):\n    def __str__(self):\n        raise RuntimeError\ndef run(frame):\n    raise Bad"
+    )
+    claim = claim_of(caught(source))
+    assert claim.error == "Bad"
+    assert claim.message == "its error cannot be shown"
+
+
+def test_long_and_odd_messages_are_cut_and_cleaned() -> None:
+    claim = claim_of(ValueError("\ud800" + "x" * 10_000))
+    assert len(claim.message) == 4000
+    assert claim.message[0] == "?"
+
+
+def test_every_source_of_randomness_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", os.urandom)
+    monkeypatch.setattr(random, "_urandom", random._urandom)  # type: ignore[attr-defined]
+    state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+
+    def draw() -> tuple[Any, ...]:
+        fix_seeds(7)
+        legacy = np.random.rand()  # noqa: NPY002
+        return random.random(), legacy, np.random.default_rng().random(), secrets.token_hex(4), uuid.uuid4()
+
+    try:
+        assert draw() == draw()
+        first = draw()
+        fix_seeds(8)
+        assert random.random() != first[0]
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)  # noqa: NPY002

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+import pytest
+
+from tradeassay.sandbox import kernel
+from tradeassay.sandbox.syscall_table import AUDIT_ARCH, SYSCALLS
+from tradeassay.sandbox.syscalls import (
+    _FAMILY_OF,
+    ALLOWED,
+    ALLOWED_INT,
+    QUIET,
+    STAT,
+    WATCHED,
+    family_of,
+    machines,
+    name_of,
+    number,
+)
+
+HAND_CHECKED = {
+    "x86_64": {
+        "read": 0,
+        "openat": 257,
+        "clone": 56,
+        "execve": 59,
+        "ptrace": 101,
+        "seccomp": 317,
+        "memfd_create": 319,
+        "rseq": 334,
+        "pidfd_open": 434,
+        "landlock_create_ruleset": 444,
+        "mseal": 462,
+    },
+    "aarch64": {
+        "read": 63,
+        "openat": 56,
+        "clone": 220,
+        "execve": 221,
+        "ptrace": 117,
+        "seccomp": 277,
+        "memfd_create": 279,
+        "rseq": 293,
+        "pidfd_open": 434,
+        "landlock_create_ruleset": 444,
+        "mseal": 462,
+    },
+}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_numbers_that_were_looked_up_by_hand(machine: str) -> None:
+    for name, expected in HAND_CHECKED[machine].items():
+        assert number(machine, name) == expected
+        assert name_of(machine, expected) == name
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_numbers_are_unique(machine: str) -> None:
+    table = SYSCALLS[machine]
+    assert len(set(table.values())) == len(table)
+    assert machine in AUDIT_ARCH
+    assert machine in machines()
+
+
+def test_legacy_calls_exist_on_one_machine_only() -> None:
+    assert "open" in SYSCALLS["x86_64"]
+    assert "open" not in SYSCALLS["aarch64"]
+    with pytest.raises(KeyError):
+        number("aarch64", "fork")
+
+
+def test_every_name_in_the_policy_is_a_real_call() -> None:
+    known = {name for table in SYSCALLS.values() for name in table}
+    for names in (ALLOWED, STAT, WATCHED, QUIET, ALLOWED_INT, _FAMILY_OF):
+        assert set(names) <= known
+
+
+def test_a_call_has_one_answer() -> None:
+    groups = [ALLOWED, STAT, WATCHED, frozenset(QUIET), frozenset(ALLOWED_INT)]
+    assert sum(len(group) for group in groups) == len(frozenset().union(*groups))
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("socket", "network"),
+        ("vfork", "process"),
+        ("ptrace", "process"),
+        ("chmod", "file"),
+        ("memfd_create", "memory"),
+        ("shmget", "memory"),
+        ("mount", "privileged"),
+        ("io_uring_setup", "privileged"),
+        ("bpf", "privileged"),
+        ("epoll_create1", "other"),
+    ],
+)
+def test_families(name: str, family: str) -> None:
+    assert family_of(name) == family
+
+
+def test_nothing_dangerous_is_allowed() -> None:
+    assert {family_of(name) for name in ALLOWED} == {"other"}
+
+
+def test_unknown_numbers_have_a_name_for_the_record() -> None:
+    assert name_of("x86_64", 999) == "syscall 999"
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in SYSCALLS, reason="needs a known Linux machine"
+)
+def test_the_table_is_this_machines() -> None:
+    assert kernel.syscall("getpid") == os.getpid()
+    assert kernel.syscall("getppid") == os.getppid()
+    with pytest.raises(OSError, match="close"):
+        kernel.syscall("close", 10_000)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox import Kernel, SandboxRefused, ask_kernel, refusal
+
+GOOD = Kernel(
+    system="linux", machine="x86_64", release="6.1", landlock_abi=3, seccomp_filter=True, seccomp_notify=True
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "mend"),
+    [
+        ({"system": "darwin"}, "macOS", "container"),
+        ({"system": "win32"}, "Windows", "container"),
+        ({"machine": "riscv64"}, "riscv64", "aarch64"),
+        ({"landlock_abi": 0}, "no Landlock", "5.13"),
+        ({"seccomp_filter": False}, "no seccomp", "CONFIG_SECCOMP_FILTER"),
+    ],
+)
+def test_a_refusal_names_the_reason_and_the_mend(change: dict[str, object], reason: str, mend: str) -> None:
+    refused = refusal(msgspec.structs.replace(GOOD, **change))
+    assert isinstance(refused, SandboxRefused)
+    assert isinstance(refused, SandboxError)
+    assert reason in refused.message
+    assert refused.mend is not None
+    assert mend in refused.mend
+
+
+def test_a_good_machine_is_not_refused() -> None:
+    assert refusal(GOOD) is None
+    assert refusal(msgspec.structs.replace(GOOD, machine="aarch64", landlock_abi=1, seccomp_notify=False)) is None
+
+
+def test_asking_the_kernel_never_raises() -> None:
+    assert ask_kernel().release
+
+
+def test_other_systems_are_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    asked = ask_kernel()
+    assert asked.landlock_abi == 0
+    assert not asked.seccomp_filter
+    assert refusal(asked) is not None

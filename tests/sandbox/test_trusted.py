@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox import BadResult, ChildClaim, Job, Limits, Sandbox, SyntaxFault, TrustedCodeInProcess
+
+SOURCE = """
+import numpy as np
+def run(frame, k):
+    print('hello')
+    return {'a': frame['close'].to_numpy() * k + np.random.rand(), 's': ['x', None]}
+"""
+
+
+def job(source: str = SOURCE, **options: object) -> Job:
+    usual = {"columns": {"close": [1.0, 2.0]}, "params": {"k": 3.0}, "trust": "reference", "seed": 4}
+    return Job(source=source, **(usual | options))  # type: ignore[arg-type]
+
+
+def test_untrusted_code_is_refused() -> None:
+    with TrustedCodeInProcess() as executor, pytest.raises(SandboxError, match="reference"):
+        executor.run(job(trust="untrusted"))
+
+
+def test_it_means_the_same_as_the_sandbox(sandbox: Sandbox) -> None:
+    with TrustedCodeInProcess() as executor:
+        (here,) = executor.map([job()])
+    there = sandbox.run(job())
+    assert here.tier.level == "trusted-in-process"
+    np.testing.assert_array_equal(here.need()["a"], there.need()["a"])
+    assert here.need()["s"].tolist() == there.need()["s"].tolist() == ["x", None]
+    assert here.log == there.log == b"hello\n"
+
+
+def test_the_hosts_randomness_is_given_back() -> None:
+    state, urandom = random.getstate(), os.urandom
+    TrustedCodeInProcess().run(job())
+    assert random.getstate() == state
+    assert os.urandom is urandom
+    assert "strategy" not in sys.modules
+
+
+def test_failures_have_the_same_types() -> None:
+    executor = TrustedCodeInProcess()
+    assert isinstance(executor.run(job("def run(")).failure, SyntaxFault)
+    claimed = executor.run(job("def run(frame, k):\n    raise KeyError('x')")).failure
+    assert isinstance(claimed, ChildClaim)
+    assert claimed.error == "KeyError"
+    odd = executor.run(job("def run(frame, k):\n    return {'a': [object()]}")).failure
+    assert isinstance(odd, ChildClaim)
+    assert odd.kind == "unreturnable"
+    long = job("def run(frame, k):\n    return {'a': [1.0] * 50}", limits=Limits(rows=10))
+    assert isinstance(executor.run(long).failure, BadResult)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tradeassay.sandbox import (
+    Attempt,
+    BadResult,
+    ChildClaim,
+    CpuTimeout,
+    Crashed,
+    Failure,
+    FileAttempt,
+    ForbiddenImport,
+    NetworkAttempt,
+    OomKilled,
+    OutputLimit,
+    PrivilegedAttempt,
+    ProcessAttempt,
+    SyntaxFault,
+    WallTimeout,
+    decided_by_host,
+    kind_of,
+)
+from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
+from tradeassay.sandbox.imports import ImportFound
+from tradeassay.sandbox.strategy import Parsed
+from tradeassay.sandbox.verdict import Facts, judge
+
+GOOD = b"".join(encode({"a": [1.0]}))
+NET = Attempt(family="network", call="socket", detail="AF_INET")
+FILE = Attempt(family="file", call="openat", detail="read /etc/passwd")
+FORK = Attempt(family="process", call="clone")
+MEMFD = Attempt(family="memory", call="memfd_create")
+
+
+def facts(**change: Any) -> Facts:
+    usual: dict[str, Any] = {
+        "status": 0,
+        "cpu_s": 0.1,
+        "peak_mb": 100.0,
+        "cpu_limit_s": 5,
+        "caps": Caps(),
+        "parsed": Parsed(),
+        "fail_on": frozenset({"network", "process", "memory", "privileged"}),
+        "result": GOOD,
+    }
+    return Facts(**(usual | change))
+
+
+def claim(kind: Any, error: str, message: str = "m") -> bytes:
+    return encode_claim(ClaimHead(kind, error, message))
+
+
+CASES: list[tuple[str, Facts, Failure]] = [
+    ("syntax", facts(parsed=Parsed(syntax="bad", line=3), result=b""), SyntaxFault(message="bad", line=3)),
+    (
+        "import",
+        facts(parsed=Parsed(forbidden=ImportFound("socket", 2)), result=b""),
+        ForbiddenImport(module="socket", line=2),
+    ),
+    ("wall", facts(status=9, stopped=WallTimeout(limit_s=2.0)), WallTimeout(limit_s=2.0)),
+    (
+        "output",
+        facts(status=9, stopped=OutputLimit(stream="log", limit=10)),
+        OutputLimit(stream="log", limit=10),
+    ),
+    ("cpu by signal", facts(status=signal.SIGXCPU, cpu_s=5.0), CpuTimeout(limit_s=5, used_s=5.0)),
+    ("cpu by kill", facts(status=9, cpu_s=6.0), CpuTimeout(limit_s=5, used_s=6.0)),
+    ("oom", facts(status=9, out_of_memory=True), OomKilled(peak_mb=100.0)),
+    ("killed by somebody", facts(status=9), Crashed(stage="run", signal="SIGKILL")),
+    ("segfault", facts(status=11), Crashed(stage="run", signal="SIGSEGV")),
+    ("realtime signal", facts(status=40), Crashed(stage="run", signal="signal 40")),
+    ("parser crash", facts(status=11, parsed=None), Crashed(stage="parse", signal="SIGSEGV")),
+    ("exit code", facts(status=3 << 8), Crashed(stage="run", exit_code=3)),
+    ("silent end before parsing", facts(parsed=None), Crashed(stage="parse", exit_code=0)),
+    ("no result", facts(result=b""), BadResult(reason="no result")),
+    ("garbage", facts(result=b"garbage!"), BadResult(reason="no well-formed prefix")),
+    ("swallowed network", facts(attempts=(NET,)), NetworkAttempt(attempt=NET)),
+    ("swallowed process", facts(attempts=(FILE, FORK)), ProcessAttempt(attempt=FORK)),
+    ("swallowed memory", facts(attempts=(MEMFD,)), PrivilegedAttempt(attempt=MEMFD)),
+    (
+        "a refused file that ended it",
+        facts(attempts=(FILE,), result=claim("exception", "PermissionError")),
+        FileAttempt(attempt=FILE),
+    ),
+    (
+        "a refused file beside a bug",
+        facts(attempts=(FILE,), result=claim("exception", "KeyError")),
+        ChildClaim(kind="exception", error="KeyError", message="m"),
+    ),
+    (
+        "claim",
+        facts(result=claim("memory", "MemoryError")),
+        ChildClaim(kind="memory", error="MemoryError", message="m"),
+    ),
+    (
+        "a timeout outranks an attempt",
+        facts(attempts=(NET,), stopped=WallTimeout(limit_s=1.0), status=9),
+        WallTimeout(limit_s=1.0),
+    ),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_facts_give_one_verdict(seen: Facts, expected: Failure) -> None:
+    assert judge(seen) == expected
+
+
+def test_a_call_of_another_machine_type_is_an_attempt() -> None:
+    verdict = judge(facts(status=signal.SIGSYS))
+    assert isinstance(verdict, PrivilegedAttempt)
+
+
+def test_columns_come_through() -> None:
+    columns = judge(facts())
+    assert isinstance(columns, dict)
+    np.testing.assert_array_equal(columns["a"], [1.0])
+
+
+def test_a_swallowed_file_attempt_does_not_fail_a_job() -> None:
+    assert isinstance(judge(facts(attempts=(FILE,))), dict)
+
+
+def test_a_childs_words_cannot_write_to_a_terminal() -> None:
+    verdict = judge(facts(result=claim("exception", "E\x1b[2J", "line\n\x1b]0;x\x07")))
+    assert isinstance(verdict, ChildClaim)
+    assert verdict.error == "E?[2J"
+    assert verdict.message == "line\n?]0;x?"
+
+
+def test_every_failure_has_a_name_and_one_line() -> None:
+    names = set()
+    for _, seen, _ in CASES:
+        verdict = judge(seen)
+        assert not isinstance(verdict, dict)
+        assert "\n" not in verdict.text
+        assert decided_by_host(verdict) == (not isinstance(verdict, ChildClaim))
+        names.add(kind_of(verdict))
+    assert {"syntax", "forbidden_import", "cpu_timeout", "wall_timeout", "output_limit", "oom_killed"} <= names
+    assert {"crashed", "network_attempt", "file_attempt", "process_attempt", "bad_result"} <= names
+    assert {"claimed_exception", "claimed_memory", "privileged_attempt"} <= names

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradeassay.sandbox import seccomp
+from tradeassay.sandbox.seccomp import Notice
+from tradeassay.sandbox.syscalls import number
+from tradeassay.sandbox.watch import Reach, Watch
+
+CWD = 0xFFFFFF9C
+REACH = Reach(
+    readable=frozenset({"/usr/lib/python3", "/dev/null"}),
+    listable=frozenset({"/opt/lib"}),
+    searched=frozenset({"/opt/site-packages"}),
+)
+
+
+class Desk:
+    """A watch whose child is a file: texts lie at addresses, answers are noted instead of sent."""
+
+    def __init__(self, memory: Path, monkeypatch: pytest.MonkeyPatch, reach: Reach = REACH) -> None:
+        self.watch = Watch("x86_64", reach)
+        self._file = memory.open("w+b")
+        self.watch.memory = self._file.fileno()
+        self._notice: Notice | None = None
+        self.answer: int | None = None
+        monkeypatch.setattr(seccomp, "receive", lambda _listener: self._notice)
+        monkeypatch.setattr(seccomp, "refuse", lambda _listener, _notice, code: setattr(self, "answer", code))
+        monkeypatch.setattr(seccomp, "let_go_on", lambda _listener, _notice: setattr(self, "answer", 0))
+
+    def call(self, name: str, *arguments: int | str) -> int | None:
+        words = []
+        for position, argument in enumerate(arguments):
+            if isinstance(argument, str):
+                address = 4096 * (position + 1)
+                os.pwrite(self._file.fileno(), argument.encode() + b"\0", address)
+                words.append(address)
+            else:
+                words.append(argument)
+        self._notice = Notice(1, number("x86_64", name), (*words, *[0] * (6 - len(words))))
+        self.answer = None
+        self.watch.answer(0)
+        return self.answer
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    made = Desk(tmp_path / "memory", monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/usr/lib/python3/json/__init__.py",
+        "/usr/lib/python3",
+        "/dev/null",
+        "/opt/lib",
+        "log.txt",
+        "/scratch/a/b",
+        ".",
+    ],
+)
+def test_reading_inside_goes_on(desk: Desk, path: str) -> None:
+    assert desk.call("openat", CWD, path, os.O_RDONLY) == 0
+    assert desk.watch.attempts == ()
+    assert desk.watch.file_calls == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/usr/lib/python3x/a",
+        "/usr/lib/python3/../../../etc/passwd",
+        "../etc/passwd",
+        "/opt/lib/site-packages/data.csv",
+        "/proc/self/environ",
+        "/",
+    ],
+)
+def test_reading_outside_is_refused_and_recorded(desk: Desk, path: str) -> None:
+    assert desk.call("openat", CWD, path, os.O_RDONLY) == errno.EACCES
+    (attempt,) = desk.watch.attempts
+    assert attempt.family == "file"
+    assert attempt.call == "openat"
+    assert attempt.detail.startswith("read /")
+
+
+def test_writing_is_for_the_scratch_folder(desk: Desk) -> None:
+    assert desk.call("openat", CWD, "/scratch/x", os.O_WRONLY | os.O_CREAT) == 0
+    assert desk.call("openat", CWD, "/dev/null", os.O_WRONLY) == 0
+    assert desk.call("openat", CWD, "/usr/lib/python3/x", os.O_WRONLY) == errno.EACCES
+    assert desk.call("creat", "/usr/lib/python3/x", 0o600) == errno.EACCES
+    assert desk.call("mkdir", "/usr/lib/python3/x", 0o700) == errno.EACCES
+    assert desk.call("unlink", "x") == 0
+    assert [attempt.call for attempt in desk.watch.attempts] == ["openat", "creat", "mkdir"]
+
+
+def test_both_ends_of_a_rename_count(desk: Desk) -> None:
+    assert desk.call("rename", "a", "b") == 0
+    assert desk.call("rename", "a", "/etc/b") == errno.EACCES
+    assert desk.call("renameat2", CWD, "/etc/a", CWD, "b", 0) == errno.EACCES
+
+
+def test_paths_below_a_descriptor_stay_below_it(desk: Desk) -> None:
+    assert desk.call("openat", 7, "file", os.O_RDONLY) == 0
+    assert desk.call("openat", 7, "../../etc/passwd", os.O_RDONLY) == errno.EACCES
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/localtime", "/lib/x86_64-linux-gnu/libfoo.so.1", "/opt/site-packages", "/usr/lib64/libx.so"]
+)
+def test_what_libraries_ask_by_themselves_is_refused_without_a_record(desk: Desk, path: str) -> None:
+    assert desk.call("openat", CWD, path, os.O_RDONLY) == errno.EACCES
+    assert desk.watch.attempts == ()
+    assert desk.call("openat", CWD, path, os.O_WRONLY) == errno.EACCES
+    assert len(desk.watch.attempts) == 1
+
+
+def test_asking_for_existence_outside_finds_nothing(desk: Desk) -> None:
+    assert desk.call("newfstatat", CWD, "/etc/passwd", 0, 0) == errno.ENOENT
+    assert desk.call("stat", "/usr/lib/python3/a", 0) == 0
+    assert desk.call("newfstatat", 5, "", 0, 0x1000) == 0
+    assert desk.watch.attempts == ()
+
+
+def test_without_a_scratch_folder_relative_paths_start_at_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path / "memory", monkeypatch, Reach(readable=frozenset({"/usr"}), home="/"))
+    assert desk.call("openat", CWD, "etc/passwd", os.O_RDONLY) == errno.EACCES
+    assert desk.call("openat", CWD, "usr/x", os.O_RDONLY) == 0
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "family", "detail"),
+    [
+        ("socket", (2, 1, 0), "network", "AF_INET, SOCK_STREAM"),
+        ("socket", (2, 2 | 0o2000000, 0), "network", "AF_INET, SOCK_DGRAM"),
+        ("socket", (999, 9, 0), "network", "family 999, kind 9"),
+        ("execve", ("/bin/sh", 0, 0), "process", "/bin/sh"),
+        ("kill", (2**32 - 1, 9), "process", "pid -1, signal 9"),
+        ("tgkill", (1, 1, 9), "process", "pid 1, signal 9"),
+        ("memfd_create", ("x", 0), "memory", "x"),
+        ("chmod", ("/etc/shadow", 0o777), "file", "/etc/shadow"),
+        ("symlinkat", ("/etc", CWD, "link"), "file", "/etc"),
+        ("unshare", (0x10000000,), "privileged", ""),
+    ],
+)
+def test_refused_calls_say_what_they_were_after(
+    desk: Desk, name: str, arguments: tuple[int | str, ...], family: str, detail: str
+) -> None:
+    assert desk.call(name, *arguments) == errno.EPERM
+    (attempt,) = desk.watch.attempts
+    assert (attempt.family, attempt.call, attempt.detail) == (family, name, detail)
+
+
+def test_a_refused_thread_looks_like_a_full_machine(desk: Desk) -> None:
+    assert desk.call("clone", 0x10000) == errno.EAGAIN
+    assert desk.call("clone", 17) == errno.EAGAIN
+    assert [attempt.detail for attempt in desk.watch.attempts] == ["a thread", "a process"]
+
+
+def test_repeats_add_up_and_kinds_are_bounded(desk: Desk) -> None:
+    for _ in range(3):
+        desk.call("socket", 2, 1, 0)
+    assert desk.watch.attempts[0].count == 3
+    assert desk.watch.attempts[0].text == "network: socket(AF_INET, SOCK_STREAM) x3"
+    for port in range(200):
+        desk.call("kill", port, 9)
+    assert len(desk.watch.attempts) == 64
+    assert desk.watch.refused == 203
+
+
+def test_hostile_paths_are_made_printable(desk: Desk) -> None:
+    desk.call("openat", CWD, "/etc/\x1b[2Jx\n" + "y" * 1000, os.O_RDONLY)
+    detail = desk.watch.attempts[0].detail
+    assert detail.isprintable()
+    assert len(detail) <= 200
+
+
+def test_an_address_that_cannot_be_read_is_left_to_the_kernel(desk: Desk) -> None:
+    assert desk.call("openat", CWD, 2**63 + 5, os.O_RDONLY) == 0
+    desk.watch.memory = None
+    assert desk.call("openat", CWD, 4096, os.O_RDONLY) == 0
+
+
+def test_a_caller_that_died_needs_no_answer(desk: Desk) -> None:
+    desk._notice = None
+    desk.watch.answer(0)
+    assert desk.answer is None
