@@ -76,9 +76,8 @@ def main() -> int:
         cold = {"TRADEASSAY_HOME": f"{folder}/home", "NUMBA_CACHE_DIR": f"{folder}/numba"}
         peak, seconds, status = measure(command, {**os.environ, **cold}, Path(folder))
     total = sum(peak.values()) / 1024
-    print(
-        f"peak {total:.0f} MB in {len(peak)} processes: {', '.join(f'{size / 1024:.0f}' for size in peak.values())}"
-    )
+    parts = ", ".join(f"{size / 1024:.0f}" for size in peak.values())
+    print(f"peak {total:.0f} MB in {len(peak)} processes: {parts}")
     print(f"{seconds:.1f} s, exit status {status}; the bar is {given.bar:.0f} MB")
     return int(status != 0 or total > given.bar)
 

@@ -62,6 +62,7 @@ AgentLike = str | AgentSpec | Mapping[str, Any]
 class SpecFields(TypedDict, total=False):
     """How a run can be described by keywords; see :func:`make_spec`."""
 
+    benchmarks: str | Sequence[str]
     agents: Sequence[AgentLike] | None
     dataset: str | Sequence[str] | Mapping[str, Sequence[str]] | None
     seeds: int | Iterable[int]
@@ -96,8 +97,8 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any]
 
 
-def make_spec(benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
-    """Describe a run.
+def make_spec(*names: str, **fields: Unpack[SpecFields]) -> RunSpec:
+    """Describe a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
 
     ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
     or a mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves. ``first`` and
@@ -105,7 +106,8 @@ def make_spec(benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> 
     content, so that the same description always means the same run. Raises :class:`UserError` for anything
     unknown, with near names.
     """
-    names = (benchmarks,) if isinstance(benchmarks, str) else tuple(benchmarks)
+    listed = fields.get("benchmarks", ())
+    names = (*names, *((listed,) if isinstance(listed, str) else listed))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = fields.get("first"), fields.get("last")
     if (first is None) != (last is None):
@@ -131,7 +133,7 @@ def make_spec(benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> 
 
 
 def run(
-    what: RunSpec | str | Path | Sequence[str],
+    what: RunSpec | str | Path | Sequence[str] = (),
     *,
     folder: Path | str | None = None,
     executor: ExecutorName = "local",
@@ -173,7 +175,7 @@ def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run:
 
 
 def plan(
-    what: RunSpec | str | Path | Sequence[str],
+    what: RunSpec | str | Path | Sequence[str] = (),
     *,
     workers: int | None = None,
     home: Path | str | None = None,
@@ -211,7 +213,7 @@ def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> Run
         if not isinstance(what, RunSpec):
             return load_spec(what, slug=slug)
         return what if slug is None else msgspec.structs.replace(what, slug=slug)
-    return make_spec(what, **fields)
+    return make_spec(*((what,) if isinstance(what, str) else what), **fields)
 
 
 def _is_file(text: str) -> bool:

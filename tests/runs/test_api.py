@@ -23,7 +23,9 @@ def test_one_call_runs_and_the_same_call_continues(
     assert first.spec.slug.startswith("tiny-us-v1-")
     assert [row.agent for row in first.scores.agents] == ["equal-weight", "reversal", "dice"]
     before = world.same_bytes(first.folder)
-    again = tradeassay.run(["tiny-us-v1"], seeds=[0, 1], executor="inline", home=home, progress="none", **SMALL)
+    again = tradeassay.run(
+        benchmarks=["tiny-us-v1"], seeds=[0, 1], executor="inline", home=home, progress="none", **SMALL
+    )
     assert again.folder == first.folder
     assert world.same_bytes(first.folder) == before
     assert tradeassay.load_run(first.folder, home=home).scores == first.scores
@@ -57,7 +59,7 @@ def test_making_a_spec() -> None:
     with pytest.raises(UserError, match="did you mean tiny-us-v1"):
         tradeassay.make_spec("tiny-us")
     with pytest.raises(UserError, match="different 'last' days"):
-        tradeassay.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
+        tradeassay.make_spec("tiny-us-v1", "daily-us-v1", first="2024-02-01")
 
 
 def test_listings() -> None:

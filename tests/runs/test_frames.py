@@ -55,7 +55,7 @@ def test_rejections_decisions_and_scores(busy: Run, frames: Frames) -> None:
     scores = frames.scores.filter((pl.col("agent") == "test-never-answers") & (pl.col("measure") == "sharpe"))
     assert scores["value"].to_list() == [None, None]
     assert all("no usable answer" in reason for reason in scores["reason"].to_list())
-    assert len(frames.scores) == len(busy.episodes) * 18
+    assert len(frames["scores"]) == len(busy.episodes) * 18
 
 
 def test_pandas_has_the_same_content(busy: Run, frames: Frames) -> None:
@@ -78,3 +78,5 @@ def test_empty_tables_keep_their_columns(home: Path, tmp_path: Path) -> None:
 def test_another_kind_is_refused(finished: Run) -> None:
     with pytest.raises(UserError, match="choose polars or pandas"):
         finished.frames("excel")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="one of nav, trades"):
+        _ = finished.frames()["naf"]

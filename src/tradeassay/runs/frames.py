@@ -75,6 +75,12 @@ class Frames:
     positions: Any
     scores: Any
 
+    def __getitem__(self, name: str) -> Any:
+        """Return a frame by its name; raises :class:`UserError` for an unknown one."""
+        if name not in SCHEMAS:
+            raise UserError(f"no frame '{name}'", mend=f"one of {', '.join(SCHEMAS)}")
+        return getattr(self, name)
+
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, frame)."""
         return ((field.name, getattr(self, field.name)) for field in fields(self))
