@@ -21,8 +21,8 @@ from tradeassay.metrics.score import DEFAULT
 
 _SAME = 1e-12
 _MORE = 5
-"""Comparisons take more resamples than intervals: a p-value is corrected for the number of agents, so it must be able
-to become small."""
+"""Comparisons take more resamples than intervals: a p-value is corrected for the number of agents, so it must be
+able to become small."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -136,7 +136,8 @@ def holdings_from_records(records: Iterable[StepRecord]) -> Holdings:
     for ledger, record in Ledger.steps(records):
         state = ledger.state()
         sessions.append(record.session)
-        held.append({symbol: state.weight(symbol) for symbol in state.positions})
+        whole = state.nav or float("inf")
+        held.append({symbol: position.value / whole for symbol, position in state.positions.items()})
         for symbol in state.positions:
             columns.setdefault(symbol, len(columns))
     weights = np.zeros((len(sessions), len(columns)))

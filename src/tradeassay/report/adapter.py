@@ -1,15 +1,22 @@
-"""From a recorded run to what a report is made from. Reads journals, scores and the hashed data; asks no agent."""
+"""From a recorded run to what a report is made from. Reads journals, scores and the hashed data; asks no agent.
+
+Numbers come from the scores and the journals. Data is read for decoration only (the index, prices under trades):
+when it is gone or has changed, the report is made without it.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from tradeassay.core.events import Filled, StepRecord
+from tradeassay.core.errors import DataError, RunError, TradeassayWarning
+from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.core.orders import Order
-from tradeassay.metrics import EpisodeSeries, holdings_from_records
+from tradeassay.metrics import holdings_from_records
 from tradeassay.report.data import AgentData, CellData, DecisionNote, HoldingsOverTime, ReportData, Trade
 from tradeassay.report.numbers import number
 
@@ -23,8 +30,11 @@ MOST_ORDERS = 8
 _BUY_AND_HOLD = ("equal-weight", "index-hold")
 
 
-def from_run(run: Run) -> ReportData:
-    """Return a finished run as report data; raises :class:`~tradeassay.core.errors.RunError` while it is not."""
+def from_run(run: Run, *, details: bool = True) -> ReportData:
+    """Return a finished run as report data; raises :class:`~tradeassay.core.errors.RunError` while it is not.
+
+    Without ``details`` only what a leaderboard needs is read, which leaves most journals closed.
+    """
     scores = run.scores
     cells = dict.fromkeys(row.cell for row in scores.agents)
     episodes = {episode.key: episode for episode in scores.episodes}
@@ -33,7 +43,9 @@ def from_run(run: Run) -> ReportData:
     return ReportData(
         title=run.spec.slug,
         cells=tuple(
-            _cell(run, rows, episodes, title if titles.count(title) == 1 else f"{title} ({rows[0].dataset})")
+            _cell(
+                run, rows, episodes, title if titles.count(title) == 1 else f"{title} ({rows[0].dataset})", details
+            )
             for rows, title in zip(grouped, titles, strict=True)
         ),
         level=run.spec.bootstrap.level,
@@ -44,15 +56,16 @@ def from_run(run: Run) -> ReportData:
     )
 
 
-def _cell(run: Run, rows: Sequence[AgentScores], episodes: dict[str, EpisodeScores], title: str) -> CellData:
+def _cell(
+    run: Run, rows: Sequence[AgentScores], episodes: dict[str, EpisodeScores], title: str, details: bool
+) -> CellData:
     key = rows[0].episodes[0]
     benchmark = run.manifest.benchmark(run.episode(key))
-    series = {key: run.series(key) for row in rows for key in row.episodes}
-    sound = [one for one in series.values() if one.failure is None]
-    reference = sound[0] if sound else None
-    agents = tuple(_agent(run, row, episodes, series) for row in rows)
-    sessions = reference.sessions if reference else ()
-    levels = reference.index if reference else None
+    sound = [key for row in rows for key in row.episodes if episodes[key].status == "done"]
+    agents = tuple(_agent(run, row, episodes, details) for row in rows)
+    sessions = tuple(record.session for record in run.records(sound[0])) if sound else ()
+    traded = {trade.symbol for agent in agents for trade in agent.trades}
+    index, prices = _market(run, sound[0], sessions, traded) if details and sound else (None, {})
     return CellData(
         id=rows[0].cell,
         title=title,
@@ -67,42 +80,53 @@ def _cell(run: Run, rows: Sequence[AgentScores], episodes: dict[str, EpisodeScor
         rules=benchmark.rules_text(),
         periods_per_year=benchmark.periods_per_year,
         index_name=benchmark.index,
-        index=None if levels is None else tuple(levels.tolist()),
-        prices=_prices(run, key, sessions, {trade.symbol for agent in agents for trade in agent.trades}),
+        index=index,
+        prices=prices,
     )
 
 
-def _agent(
-    run: Run, row: AgentScores, episodes: dict[str, EpisodeScores], series: dict[str, EpisodeSeries]
-) -> AgentData:
-    sound = [key for key in row.episodes if series[key].failure is None]
+def _agent(run: Run, row: AgentScores, episodes: dict[str, EpisodeScores], details: bool) -> AgentData:
+    sound = [key for key in row.episodes if episodes[key].status == "done"]
     failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
-    # The repetition in the middle stands for all; without a result, the first one still shows what was said.
-    order = sorted(sound, key=lambda key: series[key].nav[-1])
-    shown = order[(len(order) - 1) // 2] if order else row.episodes[0]
-    records = tuple(run.records(shown))
-    trades, left_out = _trades(records)
-    decisions, silent = _decisions(records)
-    return AgentData(
+    plain = AgentData(
         name=row.agent,
         measures=row.measures,
         baseline=row.baseline,
         added=row.added,
         seeds=len(row.episodes),
-        paths=tuple(tuple(series[key].nav.tolist()) for key in sound),
-        shown=sound.index(shown) if order else 0,
-        shown_seed=episodes[shown].seed,
         versus_baseline=row.versus_baseline,
         p_adjusted=row.p_adjusted,
         failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
         failed_episodes=failed,
-        holdings=_holdings(records) if sound else None,
-        trades=trades,
-        trades_left_out=left_out,
         rejections=_counts(episodes[key].rejections for key in row.episodes),
         failures=_counts(episodes[key].failures for key in row.episodes),
+    )
+    leads = row.versus_baseline is not None and bool(row.versus_baseline.distinguishable)
+    if not details and not leads:
+        return plain
+    # Leaders are compared with each other path by path, so their paths are always needed.
+    plain = msgspec.structs.replace(plain, paths=tuple(_path(run.records(key)) for key in sound))
+    return _with_details(run, plain, sound or list(row.episodes), episodes) if details else plain
+
+
+def _with_details(
+    run: Run, agent: AgentData, keys: Sequence[str], episodes: dict[str, EpisodeScores]
+) -> AgentData:
+    # The repetition in the middle stands for all; without a result, the first one still shows what was said.
+    middle = sorted(range(len(agent.paths)), key=lambda place: agent.paths[place][-1])
+    shown = middle[(len(middle) - 1) // 2] if middle else 0
+    records = tuple(run.records(keys[shown]))
+    trades, trades_left_out = _trades(records)
+    decisions, decisions_left_out = _decisions(records)
+    return msgspec.structs.replace(
+        agent,
+        shown=shown,
+        shown_seed=episodes[keys[shown]].seed,
+        holdings=_holdings(records) if agent.paths else None,
+        trades=trades,
+        trades_left_out=trades_left_out,
         decisions=decisions,
-        decisions_left_out=silent,
+        decisions_left_out=decisions_left_out,
     )
 
 
@@ -175,10 +199,20 @@ def order_words(order: Order) -> str:
     return text
 
 
+def _market(
+    run: Run, key: str, sessions: Sequence[str], symbols: set[str]
+) -> tuple[tuple[float, ...] | None, dict[str, tuple[float | None, ...]]]:
+    """Return index levels and closing prices, as traded, of ``symbols``; nothing when the data cannot be read."""
+    try:
+        levels = run.series(key).index
+        prices = _prices(run, key, sessions, symbols)
+    except (DataError, RunError) as error:
+        warnings.warn(f"no index and no prices in the report: {error}", TradeassayWarning, stacklevel=2)
+        return None, {}
+    return (None if levels is None else tuple(levels.tolist())), prices
+
+
 def _prices(run: Run, key: str, sessions: Sequence[str], symbols: set[str]) -> dict[str, tuple[float | None, ...]]:
-    """Return closing prices as traded of the symbols whose trades are shown."""
-    if not sessions or not symbols:
-        return {}
     snapshot = run.snapshot(key)
     rows = snapshot.rows(sessions[0], sessions[-1])
     if len(rows) != len(sessions):
@@ -189,6 +223,18 @@ def _prices(run: Run, key: str, sessions: Sequence[str], symbols: set[str]) -> d
         symbol: tuple(None if np.isnan(price) else float(price) for price in closes[:, view.column(symbol)])
         for symbol in sorted(symbols)
     }
+
+
+def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
+    """Return the value path a journal states: the deposit, then the mark at the end of each session."""
+    path: list[float] = []
+    for record in records:
+        for event in (*record.opening, *record.events):
+            if isinstance(event, Deposited):
+                path.append(event.cash)
+            elif isinstance(event, Marked):
+                path.append(event.nav)
+    return tuple(path)
 
 
 def _counts(parts: Iterable[dict[str, int]]) -> dict[str, int]:

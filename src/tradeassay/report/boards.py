@@ -22,8 +22,9 @@ _STYLE = {
     "none": "dim",
     "baseline": "dim",
 }
-_ROOMY, _MIDDLE = 120, 96
-"""Widths from which a table shows everything, and from which it shows more than the result."""
+_WIDE, _ROOMY, _MIDDLE = 140, 126, 108
+"""Widths from which a table shows everything, most, and more than the result."""
+_LONGEST_NAME = 24
 
 
 class TerminalReport:
@@ -41,17 +42,22 @@ class TerminalReport:
             yield _sentences(cell, self.data)
 
 
-def board(cell: CellData, level: float, width: int = _ROOMY) -> Table:
+def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
     """Return one leaderboard. Agents without a result are shown as failed, with the reason."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    more = ("sharpe", "max_drawdown", "turnover") if width >= _MIDDLE else ()
+    more = [
+        name
+        for name, least in (("sharpe", _MIDDLE), ("max_drawdown", _MIDDLE), ("turnover", _ROOMY))
+        if width >= least
+    ]
+    longest = max((len(agent.name) for agent in cell.agents), default=0)
     # Names and reasons are other people's words: Text never reads markup in them.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right", style="dim")
-    table.add_column("agent", overflow="fold")
+    table.add_column("agent", overflow="fold", min_width=min(longest, _LONGEST_NAME))
     table.add_column(Text(f"return ({level:.0%} interval)"), no_wrap=width >= _MIDDLE)
     table.add_column(Text(f"against {cell.baseline_phrase}, per year"), overflow="fold")
     for name in more:
@@ -67,7 +73,7 @@ def board(cell: CellData, level: float, width: int = _ROOMY) -> Table:
             Text(agent.name, style="dim" if agent.baseline else "bold"),
             _value("cumulative_return", agent, bounds=True),
             _versus(agent, told),
-            *(_value(name, agent, bounds=name == "sharpe" and width >= _ROOMY) for name in more),
+            *(_value(name, agent, bounds=name == "sharpe" and width >= _WIDE) for name in more),
         )
     return table
 

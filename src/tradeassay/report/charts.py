@@ -90,16 +90,19 @@ def holdings(agent: AgentData) -> Spec | None:
     short = bool((weights < 0).any())
     traces = []
     for place, (name, row) in enumerate(rows):
+        rest = place == _MOST_HELD
         trace: Spec = {
             "type": "scatter",
             "mode": "lines",
             "name": name,
             "xs": "holdings",
             "y": rounded(list(row[keep]), 4),
-            "line": {"color": f"@slot{place}", "width": 1.5 if short else 0.6},
+            "line": {"color": "@rest" if rest else f"@slot{place}", "width": 1.5 if short else 0.6},
             "hovertemplate": "%{y:.1%}",
         }
-        traces.append(trace if short else {**trace, "stackgroup": "held", "fillpattern": _pattern(place)})
+        traces.append(
+            trace if short else {**trace, "stackgroup": "held", "fillpattern": _pattern(0 if rest else place)}
+        )
     layout = {"yaxis": {"tickformat": ".0%", "rangemode": "tozero"}, "hovermode": "x unified", "legend": True}
     return {"data": traces, "layout": layout, "keep": keep}
 

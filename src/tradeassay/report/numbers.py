@@ -58,6 +58,12 @@ def difference(value: float) -> str:
     return number(value, unit="fraction", signed=True)
 
 
+def month_text(value: float) -> str:
+    """Return a month's return in per cent without the sign of per cent, for a narrow cell."""
+    text = f"{abs(value) * 100.0:.1f}"
+    return text if float(text) == 0.0 else f"{MINUS if value < 0 else '+'}{text}"
+
+
 def p_value(value: float) -> str:
     """Return a p-value with as many digits as it deserves."""
     return "p < 0.01" if value < 0.01 else f"p = {value:.2f}"

@@ -14,7 +14,7 @@ import msgspec
 
 from tradeassay.core.errors import MissingExtra
 from tradeassay.report.data import ReportData
-from tradeassay.report.numbers import count
+from tradeassay.report.numbers import count, month_text
 from tradeassay.report.view import TABLE, TILES, cell_views, payload
 
 _TEMPLATES = "templates"
@@ -42,6 +42,7 @@ def render_html(data: ReportData) -> str:
         "tiles": TILES,
         "months": _MONTHS,
         "count": count,
+        "month_text": month_text,
         "style": Markup(_asset("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},
         "allowed": " ".join(_source(text) for text in scripts.values()),

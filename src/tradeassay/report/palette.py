@@ -67,6 +67,7 @@ def colours(found: Mapping[str, LineStyle]) -> dict[str, tuple[str, str]]:
         **slots,
         **named,
         "@index": ("#8a93a0", "#7d8897"),
+        "@rest": ("#aab2bd", "#5f6b7a"),
         "@price": ("#4b5563", "#c3cad6"),
         "@buy": ("#0072b2", "#56b4e9"),
         "@sell": ("#c2410c", "#f2854c"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def terminal(source: Run | ReportData) -> TerminalReport:
     """Return leaderboards, badges and plain sentences as one rich renderable that fits any width."""
-    return TerminalReport(_data(source))
+    return TerminalReport(_data(source, details=False))
 
 
 def write_html(source: Run | ReportData, path: Path | None = None) -> Path:
@@ -51,5 +51,5 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
-def _data(source: Run | ReportData) -> ReportData:
-    return source if isinstance(source, ReportData) else from_run(source)
+def _data(source: Run | ReportData, *, details: bool = True) -> ReportData:
+    return source if isinstance(source, ReportData) else from_run(source, details=details)

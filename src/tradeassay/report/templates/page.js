@@ -192,7 +192,11 @@
   const escapeText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   function draw(div) {
-    if (!div.clientWidth) return;
+    if (!visible(div)) {
+      // Out of sight it keeps an old theme or width; forgotten, it is drawn anew when it is seen again.
+      drawn.delete(div);
+      return;
+    }
     const spec = specOf(div);
     for (const one of spec.data) one.name = escapeText(one.name);
     const done = Plotly.react(div, spec.data, spec.layout, CONFIG);
@@ -200,8 +204,10 @@
     if (div.dataset.chart === "equity") Promise.resolve(done).then(() => labelEnds(div));
   }
   function redrawAll() { for (const div of drawn.keys()) draw(div); }
+  // A closed <details> still gives its content a size; charts in it wait until it is opened.
+  const visible = (div) => div.clientWidth > 0 && !div.closest("details:not([open])");
   function drawWithin(element) {
-    for (const div of all(".chart", element)) if (!drawn.has(div) && div.offsetParent !== null) draw(div);
+    for (const div of all(".chart", element)) if (drawn.get(div) !== div.clientWidth) draw(div);
   }
   let waiting = 0;
   window.addEventListener("resize", () => {

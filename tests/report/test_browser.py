@@ -1,0 +1,239 @@
+"""The page in a real browser: it opens alone, sorts, changes its theme, and fits a telephone."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample import report
+
+from tradeassay.report import write_html
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        shutil.which("chromium") is None or shutil.which("chromedriver") is None,
+        reason="no Chromium here (apt-get install chromium chromium-driver)",
+    ),
+]
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1280,900",
+)
+READY = "return document.documentElement.dataset.ready === 'yes'"
+LABELLED = "return !!document.querySelector('.chart[data-labelled=yes]')"
+FIRST = ".panel:not([hidden]) "
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = str(shutil.which("chromium"))
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
+    yield made
+    made.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        "plain": write_html(report(), folder / "plain.html"),
+        "attack": write_html(report(attack=True), folder / "attack.html"),
+    }
+
+
+def opened(driver: Any, path: Path, width: int = 1280, *, dark: bool = False) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    for kind in ("browser", "performance"):
+        driver.get_log(kind)
+    driver.get(path.as_uri())
+    driver.execute_script("try { localStorage.clear() } catch (error) {}")
+    WebDriverWait(driver, 60).until(lambda d: d.execute_script(READY) and d.execute_script(LABELLED))
+    return driver
+
+
+def test_it_opens_without_errors_and_asks_nobody(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    asked = [
+        message["params"]["request"]["url"]
+        for entry in driver.get_log("performance")
+        if (message := json.loads(entry["message"])["message"])["method"] == "Network.requestWillBeSent"
+    ]
+    assert asked
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_lines_are_named_at_their_ends(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    labels = f"[...document.querySelectorAll('{FIRST}[data-chart=equity] .annotation-text')]"
+    names = driver.execute_script(f"return {labels}.map(e => e.textContent)")
+    assert {"oracle-reader", "equal-weight", "random", "index IDX"} <= set(names)
+    boxes = driver.execute_script(
+        f"return {labels}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])"
+    )
+    tops = sorted(top for top, _ in boxes)
+    assert min(b - a for a, b in pairwise(tops)) > 9
+    assert max(right for _, right in boxes) <= 1280
+
+
+def agents(driver: Any) -> list[str]:
+    script = f"return [...document.querySelectorAll('{FIRST}table.board tbody th')].map(e => e.dataset.v)"
+    return list(driver.execute_script(script))
+
+
+def click(driver: Any, selector: str) -> None:
+    driver.execute_script("document.querySelector(arguments[0]).click()", FIRST + selector)
+
+
+def test_sorting(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    by_return = agents(driver)
+    assert by_return[0] == "oracle-reader"
+    assert by_return[-1] == "silent-model"
+    click(driver, "thead button[data-col='1']")
+    assert agents(driver)[:-1] == by_return[:-1][::-1]
+    assert agents(driver)[-1] == "silent-model"
+    click(driver, "thead button[data-col='0']")
+    assert agents(driver) == sorted(by_return)
+    script = f"return document.querySelector('{FIRST}th[aria-sort]').textContent"
+    assert driver.execute_script(script) == "Agent"
+    click(driver, "thead button[data-col='3']")
+    assert agents(driver)[-1] in ("cash", "silent-model")
+
+
+def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[str, Path]) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    opened(driver, pages["plain"], dark=True)
+    night = driver.execute_script(colour)
+    opened(driver, pages["plain"])
+    day = driver.execute_script(colour)
+    assert day != night
+    line = f"return document.querySelector('{FIRST}[data-chart=equity]').data[0].line.color"
+    before = driver.execute_script(line)
+    for expected in ("dark", "light", "auto"):
+        driver.execute_script("document.getElementById('theme').click()")
+        assert driver.execute_script("return document.getElementById('theme').textContent") == f"Theme: {expected}"
+        assert driver.execute_script(colour) == (night if expected == "dark" else day)
+        assert (driver.execute_script(line) == before) == (expected != "dark")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1061, 1180])
+def test_nothing_sticks_out(driver: Any, pages: dict[str, Path], width: int) -> None:
+    opened(driver, pages["plain"], width)
+    for step in ("", "document.querySelectorAll('details').forEach((one) => { one.open = true });"):
+        driver.execute_script(step)
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_tabs_by_keyboard(driver: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    opened(driver, pages["plain"])
+    shown = "return [...document.querySelectorAll('.panel')].filter(e => !e.hidden).map(e => e.id)"
+    assert driver.execute_script(shown) == ["c0"]
+    driver.find_element(By.ID, "tab-c0").send_keys(Keys.ARROW_RIGHT)
+    assert driver.execute_script(shown) == ["c1"]
+    assert driver.execute_script("return document.activeElement.id") == "tab-c1"
+    drawn = "return document.querySelectorAll('#c1 [data-chart=equity] .main-svg').length"
+    assert driver.execute_script(drawn) > 0
+
+
+def test_details_draw_their_charts_when_they_open(driver: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    opened(driver, pages["plain"])
+    count = f"return document.querySelectorAll('{FIRST}details.agent .main-svg').length"
+    assert driver.execute_script(count) == 0
+    driver.execute_script("document.querySelector(arguments[0]).open = true", FIRST + "details.agent")
+    WebDriverWait(driver, 20).until(lambda d: d.execute_script(count) > 0)
+    select = FIRST + "details.agent select[data-trades]"
+    title = f"return document.querySelector('{FIRST}details.agent [data-chart=trades]').data[0].y[0]"
+    before = driver.execute_script(title)
+    driver.execute_script(
+        "const s = document.querySelector(arguments[0]);s.selectedIndex = 1;s.dispatchEvent(new Event('change'))",
+        select,
+    )
+    assert driver.execute_script(title) != before
+
+
+def test_a_hidden_agent_leaves_the_chart(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    click(driver, ".legend button[data-agent='oracle-reader']")
+    script = (
+        f"return document.querySelector('{FIRST}[data-chart=equity]').data"
+        ".filter(t => t.name === 'oracle-reader').map(t => t.visible)"
+    )
+    assert driver.execute_script(script) == [False, False]
+
+
+def test_a_period_zooms_both_charts(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    click(driver, ".ranges button[data-days='30']")
+    for kind in ("equity", "underwater"):
+        script = f"return document.querySelector('{FIRST}[data-chart={kind}]').layout.xaxis.range[0].slice(0, 7)"
+        assert driver.execute_script(script) == "2024-11"
+
+
+def test_words_of_others_do_not_run(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["attack"])
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert driver.execute_script("return window.hacked") is None
+    # Even a script that got into the page could not run: the policy knows ours by their hashes.
+    driver.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s)"
+    )
+    assert driver.execute_script("return window.hacked") is None
+
+
+def test_a_chart_out_of_sight_takes_the_theme_when_it_is_seen_again(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    line = "return document.querySelector('#c0 [data-chart=equity]').data[0].line.color"
+    before = driver.execute_script(line)
+    driver.execute_script("document.getElementById('tab-c1').click(); document.getElementById('theme').click()")
+    driver.execute_script("document.getElementById('tab-c0').click()")
+    assert driver.execute_script(line) != before
+
+
+def test_on_paper_everything_is_shown_on_white(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"], dark=True)
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
+    )
+    try:
+        assert (
+            driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        )
+        heights = driver.execute_script("return [...document.querySelectorAll('.panel')].map(e => e.clientHeight)")
+        assert min(heights) > 100
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

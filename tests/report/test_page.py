@@ -1,0 +1,177 @@
+"""The page as text: safe, self-contained, well formed, the same twice."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from sample import ATTACK, cell, report
+
+from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.report import ReportData, render_html, write_html
+from tradeassay.report.page import plotly_js
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+SHAPES = {"line", "circle"}
+
+
+class Page(HTMLParser):
+    """Collects elements and complains about what is not closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.text: list[str] = []
+        self.wrong: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID | SHAPES:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID | SHAPES:
+            return
+        if not self.open or self.open[-1] != tag:
+            self.wrong.append(f"</{tag}> closes {self.open[-1:]}")
+            return
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif not self.open or self.open[-1] != "style":
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render_html(report())
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_the_same_bytes_twice(html: str) -> None:
+    assert html == render_html(report())
+
+
+def test_elements_close_in_order_and_ids_are_unique(page: Page) -> None:
+    assert page.wrong == []
+    assert page.open == []
+    ids = [attrs["id"] for _, attrs in page.elements if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+    targets = {attrs["href"] for tag, attrs in page.elements if tag == "a"}
+    assert {str(target).removeprefix("#") for target in targets} <= set(ids)
+
+
+def test_nothing_is_fetched(page: Page) -> None:
+    for tag, attrs in page.elements:
+        for name in ("src", "href", "action", "poster", "data", "srcset"):
+            value = attrs.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, value)
+    policy = next(attrs["content"] for tag, attrs in page.elements if attrs.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+
+
+def test_only_our_scripts_may_run(page: Page) -> None:
+    policy = next(str(attrs["content"]) for _, attrs in page.elements if attrs.get("http-equiv"))
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    assert "unsafe" not in policy.split("script-src")[1]
+    running = [body for attrs, body in page.scripts if attrs.get("type") != "application/json"]
+    assert len(running) == 3
+    for body in running:
+        assert base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() in allowed
+    for _, attrs in page.elements:
+        assert not [name for name in attrs if name.startswith("on")]
+
+
+def test_words_of_others_stay_words() -> None:
+    clean, attacked = Page(render_html(report())), Page(render_html(report(attack=True)))
+    assert len(attacked.scripts) == len(clean.scripts)
+    assert "img" not in {tag for tag, _ in attacked.elements}
+    assert any(ATTACK in text for text in attacked.text)
+    payload = next(body for attrs, body in attacked.scripts if attrs.get("type") == "application/json")
+    assert "<" not in payload
+    assert ATTACK in {trace["name"] for trace in json.loads(payload)["c0"]["equity"]["data"]}
+
+
+def test_the_answer_comes_first_and_in_words(html: str) -> None:
+    text = html[html.index("<main") : html.index('id="payload"')]
+    best = text.index("Which agent is best?")
+    assert best < text.index("Leaderboard") < text.index("Return since the start")
+    assert "cannot be told apart from buy and hold" in text
+    assert "oracle-reader is best" in text
+
+
+def test_failed_rows_are_failed_with_the_reason(page: Page) -> None:
+    words = " ".join(page.text)
+    assert "no usable answer in any of 250 sessions (timeout 250)" in words
+    assert "an agent that did not answer did not earn 0%" in words
+
+
+def test_every_tab_carries_its_badges(page: Page) -> None:
+    kinds = [attrs["class"] for tag, attrs in page.elements if tag == "li" and "badge" in str(attrs.get("class"))]
+    assert kinds.count("badge synthetic") == 3
+    assert kinds.count("badge convention") == 3
+    assert kinds.count("badge model") == 3
+
+
+def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("table") == tags.count("caption")
+    for tag, attrs in page.elements:
+        if "data-chart" in attrs:
+            assert attrs.get("aria-label"), tag
+        if tag == "th":
+            assert attrs.get("scope") in ("col", "row")
+
+
+def test_hashes_versions_and_rules_are_there(page: Page) -> None:
+    words = " ".join(page.text)
+    for wanted in ("9f" * 32, "numpy", "tradeassay verify demo", "The rules", "you start with 100,000 in cash"):
+        assert wanted in words
+
+
+def test_it_stays_small(html: str) -> None:
+    assert len(html) - len(plotly_js()) < 2_500_000
+
+
+def test_one_cell_has_no_tabs() -> None:
+    one = Page(render_html(ReportData(title="one", cells=(cell(0, 30),), draws=100)))
+    assert one.wrong == []
+    assert "tablist" not in {attrs.get("role") for _, attrs in one.elements}
+
+
+def test_an_empty_report_is_still_a_page() -> None:
+    empty = Page(render_html(ReportData(title="empty", cells=())))
+    assert empty.wrong == []
+
+
+def test_writing(tmp_path: Path) -> None:
+    path = write_html(ReportData(title="empty", cells=()), tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(UserError, match="give a path"):
+        write_html(ReportData(title="empty", cells=()))
+
+
+def test_without_plotly_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    plotly_js.cache_clear()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="pip install"):
+        plotly_js()

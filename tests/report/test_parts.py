@@ -1,0 +1,174 @@
+"""The small parts: numbers, months, bars, thinning, colours and chart specifications."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample import cell
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.orders import Order
+from tradeassay.report import numbers
+from tradeassay.report.adapter import order_words
+from tradeassay.report.calendar_returns import by_month
+from tradeassay.report.charts import dates, equity, holdings, trades, underwater
+from tradeassay.report.interval_bar import common_scale
+from tradeassay.report.page import script_json
+from tradeassay.report.palette import LIGHT, colours, styles
+from tradeassay.report.thin import kept, rounded
+
+CELL = cell(0, 120)
+LOOKS = styles([agent.name for agent in CELL.agents], CELL.baseline)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "signed", "text"),
+    [
+        (0.1234, "fraction", True, "+12.3%"),
+        (-0.1234, "fraction", False, "\u221212.3%"),
+        (0.0, "fraction", True, "0.0%"),
+        (-0.000001, "fraction", True, "0.00%"),
+        (0.0004, "fraction", False, "0.04%"),
+        (12.5, "fraction", True, "+1,250%"),
+        (1.234, "number", False, "1.23"),
+        (-0.5, "number", True, "\u22120.50"),
+        (12345.6, "number", False, "12,346"),
+        (float("nan"), "number", False, "n/a"),
+    ],
+)
+def test_numbers_for_people(value: float, unit: str, signed: bool, text: str) -> None:
+    assert numbers.number(value, unit=unit, signed=signed) == text
+
+
+def test_words_around_numbers() -> None:
+    assert numbers.interval("sharpe", Measure(value=1.0, low=-0.5, high=2.0)) == "\u22120.50 to +2.00"
+    assert numbers.interval("sharpe", Measure(value=1.0)) == ""
+    assert numbers.p_value(0.004) == "p < 0.01"
+    assert numbers.p_value(0.3) == "p = 0.30"
+    assert numbers.count(1, "session") == "1 session"
+    assert numbers.count(1200, "session") == "1,200 sessions"
+    assert numbers.month_text(-0.0001) == "0.0"
+    assert numbers.month_text(0.021) == "+2.1"
+
+
+def test_months_by_hand() -> None:
+    days = ("2023-12-28", "2023-12-29", "2024-01-02", "2024-01-03", "2024-03-01")
+    years = by_month(days, (100.0, 101.0, 110.0, 99.0, 121.0, 60.5))
+    assert [year.year for year in years] == ["2023", "2024"]
+    assert years[0].months[11] == pytest.approx(0.10)
+    assert years[1].months[:3] == pytest.approx((0.10, None, -0.5))
+    assert years[1].total == pytest.approx(-0.45)
+    assert by_month(days, (100.0, 0.0, 1.0, 1.0, 1.0, 1.0)) == ()
+
+
+@given(st.lists(st.floats(-0.3, 0.3), min_size=1, max_size=200))
+def test_months_compound_to_the_return(returns: list[float]) -> None:
+    path = np.concatenate([[1.0], np.cumprod(1 + np.array(returns))])
+    days = tuple(str(np.datetime64("2023-11-20") + day) for day in range(len(returns)))
+    total = np.prod([1 + year.total for year in by_month(days, path.tolist())])
+    assert total == pytest.approx(path[-1])
+
+
+def test_bars_share_a_scale_that_holds_zero() -> None:
+    measures = [Measure(value=0.1, low=-0.1, high=0.3), Measure(value=0.2, low=0.1, high=0.4), not_scored("x")]
+    scale = common_scale(measures)
+    one, two = scale.bar(measures[0]), scale.bar(measures[1])
+    assert scale.bar(measures[2]) is None
+    assert one is not None
+    assert two is not None
+    assert one.zero == two.zero
+    assert one.low is not None
+    assert 0 < one.low < one.zero < one.value < two.value < 100
+
+
+def test_one_wild_interval_does_not_squeeze_the_others() -> None:
+    tame = [Measure(value=0.1, low=0.0, high=0.2) for _ in range(6)]
+    wild = Measure(value=0.1, low=-0.2, high=500.0)
+    scale = common_scale([*tame, wild])
+    bar, quiet = scale.bar(wild), scale.bar(tame[0])
+    assert bar is not None
+    assert quiet is not None
+    assert bar.cut_high
+    assert quiet.high is not None
+    assert quiet.low is not None
+    assert quiet.high - quiet.low > 15
+
+
+def test_thinning_keeps_ends_and_extremes() -> None:
+    path = np.ones(5000)
+    path[1234], path[4321] = 2.0, 0.1
+    places = kept(5000, [path.tolist()], 100)
+    assert {0, 1234, 4321, 4999} <= set(places)
+    assert len(places) < 110
+    assert kept(10, []) == list(range(10))
+    assert rounded([1.234567, None, float("nan")]) == [1.23457, None, None]
+
+
+def test_lines_differ_without_colour() -> None:
+    looks = styles([f"a{number}" for number in range(20)] + ["base"], "base")
+    assert looks["base"].dash == "dash"
+    assert len({(look.light, look.dash) for look in looks.values()}) == 21
+    assert len({(look.dash, look.marker) for look in list(looks.values())[: len(LIGHT)]}) == len(LIGHT)
+    assert set(colours(looks)) >= {look.ref for look in looks.values()}
+
+
+def test_equity_has_one_line_per_agent_and_a_dashed_baseline() -> None:
+    spec = equity(CELL, LOOKS)
+    lines = [trace for trace in spec["data"] if trace["meta"]["role"] == "agent"]
+    assert [line["name"] for line in lines][-1] == "equal-weight"
+    assert lines[-1]["line"]["dash"] == "dash"
+    assert len(lines) == len([agent for agent in CELL.agents if agent.paths])
+    for line in lines:
+        assert len(line["y"]) == len(dates(CELL)) == 121
+        assert line["y"][0] == 0.0
+    assert any(trace["meta"]["role"] == "index" for trace in spec["data"])
+    assert dates(CELL)[0] < CELL.sessions[0]
+
+
+def test_underwater_is_never_above_water() -> None:
+    for trace in underwater(CELL, LOOKS)["data"]:
+        assert max(trace["y"]) <= 0.0
+
+
+def test_holdings_gather_the_small_names() -> None:
+    spec = holdings(CELL.agents[0])
+    assert spec is not None
+    assert spec["data"][-1]["name"] == "5 others"
+    assert len(spec["data"]) == 10
+    total = sum(trace["y"][50] for trace in spec["data"])
+    held = CELL.agents[0].holdings
+    assert held is not None
+    assert total == pytest.approx(sum(row[50] for row in held.weights), abs=1e-3)
+
+
+def test_trades_come_by_value() -> None:
+    spec = trades(CELL.agents[0], CELL)
+    assert spec is not None
+    first = spec["symbols"][0]
+    value = [sum(p * q for _, p, q in one["buys"] + one["sells"]) for one in spec["symbols"]]
+    assert value == sorted(value, reverse=True)
+    assert first["priced"]
+    assert all(quantity > 0 for _, _, quantity in first["sells"] + first["buys"])
+
+
+def test_json_cannot_leave_its_element() -> None:
+    text = script_json({"a": "</script><!--&\u2028"})
+    assert "<" not in text
+    assert "&" not in text
+    assert json.loads(text) == {"a": "</script><!--&\u2028"}
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        (Order(symbol="A", amount=0.1, unit="target_weight"), "A to 10.0% of the account"),
+        (Order(symbol="A", amount=20, side="BUY", kind="limit", limit_price=10.5), "buy 20 A, limit 10.5"),
+        (Order(symbol="A", amount=500, unit="dollars", side="SELL"), "sell A for 500"),
+        (Order(symbol="A", amount=0, unit="target_shares", kind="stop", stop_price=9), "A to 0 shares, stop 9"),
+        (Order(symbol="A", amount=1234.5, unit="target_value"), "A to a value of 1,234.5"),
+    ],
+)
+def test_orders_in_words(order: Order, text: str) -> None:
+    assert order_words(order) == text

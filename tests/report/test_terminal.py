@@ -1,0 +1,59 @@
+"""Leaderboards and comparisons in a terminal of any width."""
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+from sample import ATTACK, cell, report
+
+from tradeassay.report import ReportData, print_leaderboard, terminal
+
+
+def shown(data: ReportData, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
+    console.print(terminal(data))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def one() -> ReportData:
+    return ReportData(title="one", cells=(cell(0, 120),), draws=200)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one: ReportData, width: int) -> None:
+    text = shown(one, width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    for agent in one.cells[0].agents:
+        assert agent.name in text
+
+
+def test_wide_tables_hold_intervals_badges_and_the_sentence(one: ReportData) -> None:
+    text = shown(one, 160)
+    assert "synthetic data | sound convention | rules only, no model" in text
+    assert "return (95% interval)" in text
+    assert "max drawdown" in text
+    assert "cannot be told apart from buy and hold" in text
+    assert "is best: it beats buy and hold by more than luck explains." in text
+
+
+def test_a_failed_agent_is_failed(one: ReportData) -> None:
+    line = next(line for line in shown(one, 160).splitlines() if "silent-model" in line and "failed" in line)
+    assert "0.0%" not in line
+
+
+def test_markup_in_names_is_text() -> None:
+    data = ReportData(title="x", cells=(cell(0, 60, attack=True),), draws=100)
+    agents = tuple(
+        msgspec.structs.replace(agent, name="[bold red]boo[/]") if agent.name == ATTACK else agent
+        for agent in data.cells[0].agents
+    )
+    data = msgspec.structs.replace(data, cells=(msgspec.structs.replace(data.cells[0], agents=agents),))
+    assert "[bold red]boo[/]" in shown(data, 160)
+
+
+def test_printing_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    print_leaderboard(report())
+    out = capsys.readouterr().out
+    assert out.count("synthetic data | sound convention") == 3
