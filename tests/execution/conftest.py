@@ -1,6 +1,7 @@
 """Candle tables: a few bars, orders in, expected events out, as text that can be checked by hand.
 
-A table has one line per session: ``day | bars | orders | events`` with entries separated by ``;``.
+A session is one line, ``day | bars | orders`` with entries separated by ``;``, and below it the events that must
+follow, one a line. Nothing below it: nothing must happen.
 
 - bars: ``A 10 10.5 9.8 10.2 1000`` (open, high, low, close, volume), ``A -`` for a suspended name;
 - what happens before the open stands among the bars: ``split A 2``, ``dividend A 0.5``, ``delist A``;
@@ -42,43 +43,38 @@ from tradeassay.execution import Exchange, Venue
 from tradeassay.ledger import Ledger
 
 
+def _fill(event: Filled) -> str:
+    tax = f" tax {event.tax:.2f}" if event.tax else ""
+    forced = " forced" if event.forced else ""
+    costs = f"fee {event.fee:.2f}{tax} cash {event.cash:+.2f}{forced}"
+    return f"fill {event.order_id} {event.symbol} {event.quantity:+g} @{event.price:.8g} {costs}"
+
+
+def _mark(event: Marked) -> str:
+    return f"nav {event.nav:.2f}" + (f" stale {','.join(event.stale)}" if event.stale else "")
+
+
+_RENDER = {
+    Filled: _fill,
+    Marked: _mark,
+    Rejected: lambda e: f"reject {e.order_id} {e.symbol} {e.reason}",
+    Trimmed: lambda e: f"trim {e.order_id} {e.symbol} {e.asked:+g} to {e.filled:+g} {e.reason}",
+    Rested: lambda e: f"rest {e.order_id} {e.symbol} {e.quantity:+g}",
+    Expired: lambda e: f"expire {e.order_id} {e.symbol}",
+    DividendPaid: lambda e: f"dividend {e.symbol} {e.cash:+.2f}",
+    SplitApplied: lambda e: f"split {e.symbol} to {e.quantity:+g} cash {e.cash:+.2f}",
+    Delisted: lambda e: f"delist {e.symbol} {e.quantity:+g} @{e.price:g} cash {e.cash:+.2f}",
+    BorrowCharged: lambda e: f"borrow {e.symbol} {e.cash:+.2f}",
+    InterestCharged: lambda e: f"interest {e.cash:+.2f}",
+    Settled: lambda e: f"settle {e.symbol} {e.quantity:+g} @{e.price:.8g} cash {e.cash:+.2f}",
+    Rolled: lambda e: f"roll {e.symbol} into {e.into} {e.quantity:+g}",
+    MarginCalled: lambda e: f"call equity {e.equity:.2f} required {e.required:.2f}",
+}
+
+
 def render(event: Event) -> str:
     """Write an event as the tables do."""
-    match event:
-        case Filled():
-            tax = f" tax {event.tax:.2f}" if event.tax else ""
-            forced = " forced" if event.forced else ""
-            costs = f"fee {event.fee:.2f}{tax} cash {event.cash:+.2f}{forced}"
-            return f"fill {event.order_id} {event.symbol} {event.quantity:+g} @{event.price:.8g} {costs}"
-        case Rejected():
-            return f"reject {event.order_id} {event.symbol} {event.reason}"
-        case Trimmed():
-            return f"trim {event.order_id} {event.symbol} {event.asked:+g} to {event.filled:+g} {event.reason}"
-        case Rested():
-            return f"rest {event.order_id} {event.symbol} {event.quantity:+g}"
-        case Expired():
-            return f"expire {event.order_id} {event.symbol}"
-        case DividendPaid():
-            return f"dividend {event.symbol} {event.cash:+.2f}"
-        case SplitApplied():
-            return f"split {event.symbol} to {event.quantity:+g} cash {event.cash:+.2f}"
-        case Delisted():
-            return f"delist {event.symbol} {event.quantity:+g} @{event.price:g} cash {event.cash:+.2f}"
-        case BorrowCharged():
-            return f"borrow {event.symbol} {event.cash:+.2f}"
-        case InterestCharged():
-            return f"interest {event.cash:+.2f}"
-        case Settled():
-            return f"settle {event.symbol} {event.quantity:+g} @{event.price:.8g} cash {event.cash:+.2f}"
-        case Rolled():
-            return f"roll {event.symbol} into {event.into} {event.quantity:+g}"
-        case MarginCalled():
-            return f"call equity {event.equity:.2f} required {event.required:.2f}"
-        case Marked():
-            stale = f" stale {','.join(event.stale)}" if event.stale else ""
-            return f"nav {event.nav:.2f}{stale}"
-        case _:
-            return type(event).__name__
+    return _RENDER[type(event)](event)
 
 
 def parse_order(text: str) -> tuple[str, Order]:
@@ -152,7 +148,9 @@ class Tape:
         self._journal(day, opening, placed, events)
         return opening + events
 
-    def _journal(self, day: str, opening: list[Event], placed: list[tuple[str, Order]], events: list[Event]) -> None:
+    def _journal(
+        self, day: str, opening: list[Event], placed: list[tuple[str, Order]], events: list[Event]
+    ) -> None:
         first = () if self.records else (self.account.deposit,)
         record = StepRecord(
             step=len(self.records),
@@ -166,9 +164,22 @@ class Tape:
         assert Ledger.replay(self.records).state() == self.account.state()
 
 
-def split_cell(cell: str) -> list[str]:
+def entries(cell: str) -> list[str]:
     """Return the entries of a table's cell."""
     return [entry.strip() for entry in cell.split(";") if entry.strip()]
+
+
+def sessions(table: str) -> list[tuple[str, list[str], list[str], list[str]]]:
+    """Read a table into (day, bars, orders, events) per session."""
+    result: list[tuple[str, list[str], list[str], list[str]]] = []
+    for line in table.strip().splitlines():
+        day, *cells = line.split("|")
+        if cells:
+            bars, orders, events = (*map(entries, cells), [], [])[:3]
+            result.append((day.strip(), bars, orders, events))
+        else:
+            result[-1][3].extend(entries(line))
+    return result
 
 
 @pytest.fixture
@@ -184,11 +195,8 @@ def play():
         **options: object,
     ) -> Tape:
         tape = Tape(venue, instruments, cash, **options)
-        for line in table.strip().splitlines():
-            day, bars, orders, expected = (cell.strip() for cell in line.split("|"))
-            events = tape.session(day, split_cell(bars), split_cell(orders))
-            wanted = split_cell(expected)
-            shown = [render(event) for event in events]
+        for day, bars, orders, wanted in sessions(table):
+            shown = [render(event) for event in tape.session(day, bars, orders)]
             if not any(entry.startswith("nav") for entry in wanted):
                 shown = [entry for entry in shown if not entry.startswith("nav")]
             assert shown == wanted, f"on {day}"

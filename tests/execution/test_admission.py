@@ -26,7 +26,11 @@ from tradeassay.core.orders import Order
         ({"amount": 1, "side": "BUY", "limit_price": 1}, "bad_price", "market order takes no limit_price"),
         ({"amount": 1, "side": "BUY", "kind": "iceberg"}, "unsupported", "kind 'iceberg'"),
         ({"amount": 1, "side": "BUY", "tif": "ioc"}, "unsupported", "'ioc' does not exist"),
-        ({"amount": 1, "side": "BUY", "kind": "limit", "limit_price": 1, "tif": "x"}, "unsupported", "use day or gtc"),
+        (
+            {"amount": 1, "side": "BUY", "kind": "limit", "limit_price": 1, "tif": "x"},
+            "unsupported",
+            "use day or gtc",
+        ),
     ],
 )
 def test_refused(play, plain, fields, reason, detail):
@@ -42,7 +46,10 @@ def test_only_the_universe_may_be_bought(play, plain, pair):
     play(
         plain(),
         """
-        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 1 A; b BUY 1 B; c B to 5% | reject b B not_in_universe; reject c B not_in_universe; fill a A +1 @10 fee 0.00 cash -10.00
+        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 1 A; b BUY 1 B; c B to 5%
+            reject b B not_in_universe
+            reject c B not_in_universe
+            fill a A +1 @10 fee 0.00 cash -10.00
         """,
         instruments=pair,
         universe=frozenset({"A"}),
@@ -52,7 +59,10 @@ def test_only_the_universe_may_be_bought(play, plain, pair):
 def test_what_left_the_universe_may_still_be_sold(play, plain, pair):
     tape = play(
         plain(),
-        "2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 10 B | fill a B +10 @10 fee 0.00 cash -100.00",
+        """
+        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 10 B
+            fill a B +10 @10 fee 0.00 cash -100.00
+        """,
         instruments=pair,
         universe=frozenset({"A", "B"}),
     )

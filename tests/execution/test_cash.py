@@ -8,8 +8,11 @@ def test_a_purchase_beyond_the_cash_is_cut(play, plain):
     play(
         plain(fees=Fees(buy_bps=100)),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 120 A | fill a A +99 @10 fee 9.90 cash -999.90; trim a A +120 to +99 insufficient_cash
-        2024-01-03 | A 10 10 10 10 1000 | b BUY 1 A   | reject b A insufficient_cash
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 120 A
+            fill a A +99 @10 fee 9.90 cash -999.90
+            trim a A +120 to +99 insufficient_cash
+        2024-01-03 | A 10 10 10 10 1000 | b BUY 1 A
+            reject b A insufficient_cash
         """,
         cash=1_000.0,
     )
@@ -19,7 +22,9 @@ def test_or_refused(play, plain):
     play(
         plain(fees=Fees(buy_bps=100), cash=Cash(on_short="reject")),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A; b BUY 99 A | reject a A insufficient_cash; fill b A +99 @10 fee 9.90 cash -999.90
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A; b BUY 99 A
+            reject a A insufficient_cash
+            fill b A +99 @10 fee 9.90 cash -999.90
         """,
         cash=1_000.0,
     )
@@ -51,8 +56,10 @@ def test_a_sale_whose_costs_exceed_everything_is_refused(play, plain):
     play(
         plain(fees=Fees(minimum=5)),
         """
-        2024-01-02 | A 10 10 10 10 1000     | a BUY 10 A  | fill a A +10 @10 fee 5.00 cash -105.00
-        2024-01-03 | A 0.3 0.3 0.3 0.3 1000 | b SELL 10 A | reject b A insufficient_cash
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 10 A
+            fill a A +10 @10 fee 5.00 cash -105.00
+        2024-01-03 | A 0.3 0.3 0.3 0.3 1000 | b SELL 10 A
+            reject b A insufficient_cash
         """,
         cash=106.0,
     )
@@ -60,8 +67,10 @@ def test_a_sale_whose_costs_exceed_everything_is_refused(play, plain):
 
 def test_proceeds_of_a_sale_pay_for_a_purchase_of_the_same_batch(play, plain, pair):
     table = """
-        2024-01-02 | A 10 10 10 10 1000; B 20 20 20 20 1000 | a BUY 100 A             | fill a A +100 @10 fee 0.00 cash -1000.00
-        2024-01-03 | A 10 10 10 10 1000; B 20 20 20 20 1000 | b BUY 50 B; c SELL 100 A | {}
+        2024-01-02 | A 10 10 10 10 1000; B 20 20 20 20 1000 | a BUY 100 A
+            fill a A +100 @10 fee 0.00 cash -1000.00
+        2024-01-03 | A 10 10 10 10 1000; B 20 20 20 20 1000 | b BUY 50 B; c SELL 100 A
+            {}
         """
     sale = "fill c A -100 @10 fee 0.00 cash +1000.00"
     play(

@@ -10,8 +10,12 @@ def test_us_costs(play):
     play(
         US,
         """
-        2024-01-02 | A 50 51 49 50 1000000 | a BUY 100 A  | fill a A +100 @50.01 fee 0.50 cash -5001.50; nav 9998.50
-        2024-01-03 | A 55 56 54 55 1000000 | b SELL 100 A | fill b A -100 @54.989 fee 0.55 cash +5498.35; nav 10496.85
+        2024-01-02 | A 50 51 49 50 1000000 | a BUY 100 A
+            fill a A +100 @50.01 fee 0.50 cash -5001.50
+            nav 9998.50
+        2024-01-03 | A 55 56 54 55 1000000 | b SELL 100 A
+            fill b A -100 @54.989 fee 0.55 cash +5498.35
+            nav 10496.85
         """,
     )
 
@@ -22,10 +26,14 @@ def test_ashare_costs_with_their_minimum(play, mainboard):
     play(
         ASHARE,
         """
-        2024-01-02 | A 10 10 10 10 1000000 | a BUY 100 A   | fill a A +100 @10 fee 5.00 cash -1005.00
-        2024-01-03 | A 10 10 10 10 1000000 | b BUY 5000 A  | fill b A +5000 @10 fee 25.00 cash -50025.00
-        2024-01-04 | A 10 10 10 10 1000000 | c SELL 100 A  | fill c A -100 @10 fee 4.00 tax 1.00 cash +995.00
-        2024-01-05 | A 10 10 10 10 1000000 | d SELL 5000 A | fill d A -5000 @10 fee 25.00 tax 50.00 cash +49925.00
+        2024-01-02 | A 10 10 10 10 1000000 | a BUY 100 A
+            fill a A +100 @10 fee 5.00 cash -1005.00
+        2024-01-03 | A 10 10 10 10 1000000 | b BUY 5000 A
+            fill b A +5000 @10 fee 25.00 cash -50025.00
+        2024-01-04 | A 10 10 10 10 1000000 | c SELL 100 A
+            fill c A -100 @10 fee 4.00 tax 1.00 cash +995.00
+        2024-01-05 | A 10 10 10 10 1000000 | d SELL 5000 A
+            fill d A -5000 @10 fee 25.00 tax 50.00 cash +49925.00
         """,
         instruments=mainboard,
         cash=100_000.0,
@@ -36,8 +44,10 @@ def test_crypto_costs(play):
     play(
         CRYPTO,
         """
-        2024-01-02 | A 40000 41000 39000 40000 10 | a BUY 0.125 A | fill a A +0.125 @40000 fee 2.50 cash -5002.50
-        2024-01-03 | A 42000 43000 41000 42000 10 | b A to 0%     | fill b A -0.125 @42000 fee 2.62 cash +5247.38
+        2024-01-02 | A 40000 41000 39000 40000 10 | a BUY 0.125 A
+            fill a A +0.125 @40000 fee 2.50 cash -5002.50
+        2024-01-03 | A 42000 43000 41000 42000 10 | b A to 0%
+            fill b A -0.125 @42000 fee 2.62 cash +5247.38
         """,
     )
 

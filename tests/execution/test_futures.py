@@ -16,13 +16,22 @@ def venue(plain):
 
 
 def test_settlement_day_by_day(play, venue):
-    # Bought at 100, settled at 102 (+100), 2 of 5 sold at 103 (the position is settled there first), 3 left at 101.
+    # Bought at 100, settled at 102 (+100), 2 of 5 sold at 103 (settled there first), 3 left at 101.
     play(
         venue,
         """
-        2024-01-02 | F1 100 103 99 102 1000  | a BUY 5 F1  | fill a F1 +5 @100 fee 0.00 cash +0.00; settle F1 +5 @102 cash +100.00; nav 10100.00
-        2024-01-03 | F1 103 104 100 101 1000 | b SELL 2 F1 | settle F1 +5 @103 cash +50.00; fill b F1 -2 @103 fee 0.00 cash +0.00; settle F1 +3 @101 cash -60.00; nav 10090.00
-        2024-01-04 | F1 101 101 101 101 1000 | c SELL 3 F1 | fill c F1 -3 @101 fee 0.00 cash +0.00; nav 10090.00
+        2024-01-02 | F1 100 103 99 102 1000 | a BUY 5 F1
+            fill a F1 +5 @100 fee 0.00 cash +0.00
+            settle F1 +5 @102 cash +100.00
+            nav 10100.00
+        2024-01-03 | F1 103 104 100 101 1000 | b SELL 2 F1
+            settle F1 +5 @103 cash +50.00
+            fill b F1 -2 @103 fee 0.00 cash +0.00
+            settle F1 +3 @101 cash -60.00
+            nav 10090.00
+        2024-01-04 | F1 101 101 101 101 1000 | c SELL 3 F1
+            fill c F1 -3 @101 fee 0.00 cash +0.00
+            nav 10090.00
         """,
         instruments=(NEAR,),
     )
@@ -36,7 +45,10 @@ def test_costs_are_all_that_a_fill_moves(play, plain):
     play(
         venue,
         """
-        2024-01-02 | F1 100 100 100 100 1000 | a BUY 5 F1 | fill a F1 +5 @100.1 fee 0.50 cash -0.50; settle F1 +5 @100 cash -5.00; nav 9994.50
+        2024-01-02 | F1 100 100 100 100 1000 | a BUY 5 F1
+            fill a F1 +5 @100.1 fee 0.50 cash -0.50
+            settle F1 +5 @100 cash -5.00
+            nav 9994.50
         """,
         instruments=(NEAR,),
     )
@@ -47,8 +59,13 @@ def test_initial_margin(play, venue):
     play(
         venue,
         """
-        2024-01-02 | F1 100 100 100 100 1000 | a SELL 12 F1 | fill a F1 -10 @100 fee 0.00 cash +0.00; trim a F1 -12 to -10 margin; nav 1000.00
-        2024-01-03 | F1 100 100 100 100 1000 | b F1 to -1000% | reject b F1 no_change; nav 1000.00
+        2024-01-02 | F1 100 100 100 100 1000 | a SELL 12 F1
+            fill a F1 -10 @100 fee 0.00 cash +0.00
+            trim a F1 -12 to -10 margin
+            nav 1000.00
+        2024-01-03 | F1 100 100 100 100 1000 | b F1 to -1000%
+            reject b F1 no_change
+            nav 1000.00
         """,
         instruments=(NEAR,),
         cash=1_000.0,
@@ -68,8 +85,13 @@ def test_margin_call(play, venue):
     play(
         venue,
         """
-        2024-01-02 | F1 100 100 100 100 1000 | a BUY 10 F1 | fill a F1 +10 @100 fee 0.00 cash +0.00
-        2024-01-03 | F1 100 100 97 97 1000   |             | settle F1 +10 @97 cash -300.00; call equity 700.00 required 776.00; fill call:2024-01-03:F1 F1 -1 @97 fee 0.00 cash +0.00 forced; nav 700.00
+        2024-01-02 | F1 100 100 100 100 1000 | a BUY 10 F1
+            fill a F1 +10 @100 fee 0.00 cash +0.00
+        2024-01-03 | F1 100 100 97 97 1000
+            settle F1 +10 @97 cash -300.00
+            call equity 700.00 required 776.00
+            fill call:2024-01-03:F1 F1 -1 @97 fee 0.00 cash +0.00 forced
+            nav 700.00
         """,
         instruments=(NEAR,),
         cash=1_000.0,
@@ -80,9 +102,15 @@ def test_expiry_ends_the_position_at_the_last_settlement(play, venue):
     play(
         venue,
         """
-        2024-01-11 | F1 100 100 100 100 1000; F2 100 100 100 100 1000 | a BUY 2 F1 | fill a F1 +2 @100 fee 0.00 cash +0.00
-        2024-01-12 | F1 100 110 100 110 1000; F2 100 100 100 100 1000 |            | settle F1 +2 @110 cash +200.00; delist F1 +2 @110 cash +0.00; nav 10200.00
-        2024-01-15 | F1 -; F2 100 100 100 100 1000                    | b BUY 1 F1 | reject b F1 expired_contract; nav 10200.00
+        2024-01-11 | F1 100 100 100 100 1000; F2 100 100 100 100 1000 | a BUY 2 F1
+            fill a F1 +2 @100 fee 0.00 cash +0.00
+        2024-01-12 | F1 100 110 100 110 1000; F2 100 100 100 100 1000
+            settle F1 +2 @110 cash +200.00
+            delist F1 +2 @110 cash +0.00
+            nav 10200.00
+        2024-01-15 | F1 -; F2 100 100 100 100 1000 | b BUY 1 F1
+            reject b F1 expired_contract
+            nav 10200.00
         """,
         instruments=(NEAR, FAR),
     )
@@ -99,9 +127,18 @@ def test_roll_into_the_next_contract(play, plain):
     play(
         venue,
         """
-        2024-01-08 | F1 100 100 100 100 1000; F2 102 102 102 102 1000 | a BUY 10 F1 | fill a F1 +10 @100 fee 1.00 cash -1.00; nav 9999.00
-        2024-01-09 | F1 100 101 100 101 1000; F2 102 103 102 103 1000 |             | settle F1 +10 @101 cash +100.00; fill roll:2024-01-09:F1 F1 -10 @101 fee 1.01 cash -1.01 forced; fill roll:2024-01-09:F1 F2 +10 @103 fee 1.03 cash -1.03 forced; roll F1 into F2 +10; nav 10096.96
-        2024-01-10 | F1 101 101 101 101 1000; F2 104 104 104 104 1000 |             | settle F2 +10 @104 cash +100.00; nav 10196.96
+        2024-01-08 | F1 100 100 100 100 1000; F2 102 102 102 102 1000 | a BUY 10 F1
+            fill a F1 +10 @100 fee 1.00 cash -1.00
+            nav 9999.00
+        2024-01-09 | F1 100 101 100 101 1000; F2 102 103 102 103 1000
+            settle F1 +10 @101 cash +100.00
+            fill roll:2024-01-09:F1 F1 -10 @101 fee 1.01 cash -1.01 forced
+            fill roll:2024-01-09:F1 F2 +10 @103 fee 1.03 cash -1.03 forced
+            roll F1 into F2 +10
+            nav 10096.96
+        2024-01-10 | F1 101 101 101 101 1000; F2 104 104 104 104 1000
+            settle F2 +10 @104 cash +100.00
+            nav 10196.96
         """,
         instruments=(NEAR, FAR),
     )
@@ -112,7 +149,14 @@ def test_slippage_on_both_legs_of_a_roll_reaches_nav(play, plain):
     play(
         venue,
         """
-        2024-01-08 | F1 100 100 100 100 1000; F2 100 100 100 100 1000 | a SELL 1 F1 limit 100 | fill a F1 -1 @100 fee 0.00 cash +0.00; settle F1 -1 @101 cash -10.00; fill roll:2024-01-08:F1 F1 +1 @101 fee 0.00 cash +0.00 forced; fill roll:2024-01-08:F1 F2 -1 @99 fee 0.00 cash +0.00 forced; roll F1 into F2 -1; settle F2 -1 @100 cash -10.00; nav 9980.00
+        2024-01-08 | F1 100 100 100 100 1000; F2 100 100 100 100 1000 | a SELL 1 F1 limit 100
+            fill a F1 -1 @100 fee 0.00 cash +0.00
+            settle F1 -1 @101 cash -10.00
+            fill roll:2024-01-08:F1 F1 +1 @101 fee 0.00 cash +0.00 forced
+            fill roll:2024-01-08:F1 F2 -1 @99 fee 0.00 cash +0.00 forced
+            roll F1 into F2 -1
+            settle F2 -1 @100 cash -10.00
+            nav 9980.00
         """,
         instruments=(NEAR, FAR),
     )
@@ -123,8 +167,11 @@ def test_without_a_next_contract_the_position_expires(play, plain):
     play(
         venue,
         """
-        2024-01-11 | F1 100 100 100 100 1000 | a BUY 1 F1 | fill a F1 +1 @100 fee 0.00 cash +0.00
-        2024-01-12 | F1 -                    |            | delist F1 +1 @100 cash +0.00; nav 10000.00
+        2024-01-11 | F1 100 100 100 100 1000 | a BUY 1 F1
+            fill a F1 +1 @100 fee 0.00 cash +0.00
+        2024-01-12 | F1 -
+            delist F1 +1 @100 cash +0.00
+            nav 10000.00
         """,
         instruments=(NEAR,),
     )
@@ -138,8 +185,12 @@ def test_a_contract_that_vanishes_is_paid_out_without_money(play, venue):
     play(
         venue,
         """
-        2024-01-02 | F1 100 100 100 101 1000 | a BUY 1 F1 | fill a F1 +1 @100 fee 0.00 cash +0.00; settle F1 +1 @101 cash +10.00
-        2024-01-03 | delist F1; F1 -         |            | delist F1 +1 @101 cash +0.00; nav 10010.00
+        2024-01-02 | F1 100 100 100 101 1000 | a BUY 1 F1
+            fill a F1 +1 @100 fee 0.00 cash +0.00
+            settle F1 +1 @101 cash +10.00
+        2024-01-03 | delist F1; F1 -
+            delist F1 +1 @101 cash +0.00
+            nav 10010.00
         """,
         instruments=(NEAR,),
     )

@@ -13,9 +13,15 @@ def test_initial_margin_bounds_purchases(play, plain):
     play(
         plain(margin=FREE),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A | fill a A +200 @10 fee 0.00 cash -2000.00; nav 1000.00
-        2024-01-03 | A 10 10 10 10 1000 | b BUY 1 A   | reject b A margin
-        2024-01-04 | A 12 12 12 12 1000 | c BUY 100 A | fill c A +33 @12 fee 0.00 cash -396.00; trim c A +100 to +33 margin; nav 1400.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +200 @10 fee 0.00 cash -2000.00
+            nav 1000.00
+        2024-01-03 | A 10 10 10 10 1000 | b BUY 1 A
+            reject b A margin
+        2024-01-04 | A 12 12 12 12 1000 | c BUY 100 A
+            fill c A +33 @12 fee 0.00 cash -396.00
+            trim c A +100 to +33 margin
+            nav 1400.00
         """,
         cash=1_000.0,
     )
@@ -26,7 +32,10 @@ def test_costs_count_against_the_margin(play, plain):
     play(
         plain(margin=FREE, fees=Fees(buy_bps=100, sell_bps=100)),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A | fill a A +196 @10 fee 19.60 cash -1979.60; trim a A +200 to +196 margin; nav 980.40
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +196 @10 fee 19.60 cash -1979.60
+            trim a A +200 to +196 margin
+            nav 980.40
         """,
         cash=1_000.0,
     )
@@ -35,7 +44,11 @@ def test_costs_count_against_the_margin(play, plain):
 def test_orders_beyond_the_margin_can_be_refused_whole(play, plain):
     play(
         plain(margin=Margin(interest_per_year=0, on_short="reject")),
-        "2024-01-02 | A 10 10 10 10 1000 | a BUY 201 A; b BUY 200 A | reject a A margin; fill b A +200 @10 fee 0.00 cash -2000.00",
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 201 A; b BUY 200 A
+            reject a A margin
+            fill b A +200 @10 fee 0.00 cash -2000.00
+        """,
         cash=1_000.0,
     )
 
@@ -45,9 +58,16 @@ def test_interest_on_borrowed_cash(play, plain):
     play(
         plain(margin=Margin(interest_per_year=0.252)),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A  | fill a A +200 @10 fee 0.00 cash -2000.00; interest -1.00; nav 999.00
-        2024-01-03 | A 10 10 10 10 1000 |              | interest -1.00; nav 998.00
-        2024-01-04 | A 10 10 10 10 1000 | b SELL 150 A | fill b A -150 @10 fee 0.00 cash +1500.00; nav 998.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +200 @10 fee 0.00 cash -2000.00
+            interest -1.00
+            nav 999.00
+        2024-01-03 | A 10 10 10 10 1000
+            interest -1.00
+            nav 998.00
+        2024-01-04 | A 10 10 10 10 1000 | b SELL 150 A
+            fill b A -150 @10 fee 0.00 cash +1500.00
+            nav 998.00
         """,
         cash=1_000.0,
     )
@@ -58,9 +78,14 @@ def test_margin_call_sells_as_much_as_needed(play, plain):
     play(
         plain(margin=FREE),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A | fill a A +200 @10 fee 0.00 cash -2000.00
-        2024-01-03 | A 7 7 7 7 1000     |             | nav 400.00
-        2024-01-04 | A 7 7 6 6 1000     |             | call equity 200.00 required 300.00; fill call:2024-01-04:A A -67 @6 fee 0.00 cash +402.00 forced; nav 200.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +200 @10 fee 0.00 cash -2000.00
+        2024-01-03 | A 7 7 7 7 1000
+            nav 400.00
+        2024-01-04 | A 7 7 6 6 1000
+            call equity 200.00 required 300.00
+            fill call:2024-01-04:A A -67 @6 fee 0.00 cash +402.00 forced
+            nav 200.00
         """,
         cash=1_000.0,
     )
@@ -71,8 +96,14 @@ def test_margin_call_with_costs_takes_the_largest_requirement_first(play, plain,
     play(
         plain(margin=FREE, fees=Fees(sell_bps=100), slippage=Slippage(bps=100)),
         """
-        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 100 A limit 10; b BUY 100 B limit 10 | fill a A +100 @10 fee 0.00 cash -1000.00; fill b B +100 @10 fee 0.00 cash -1000.00; nav 1000.00
-        2024-01-03 | A 3 3 3 3 1000; B 10 10 10 10 1000     |            | call equity 300.00 required 325.00; fill call:2024-01-03:B B -11 @9.9 fee 1.09 cash +107.81 forced; nav 297.81
+        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 100 A limit 10; b BUY 100 B limit 10
+            fill a A +100 @10 fee 0.00 cash -1000.00
+            fill b B +100 @10 fee 0.00 cash -1000.00
+            nav 1000.00
+        2024-01-03 | A 3 3 3 3 1000; B 10 10 10 10 1000
+            call equity 300.00 required 325.00
+            fill call:2024-01-03:B B -11 @9.9 fee 1.09 cash +107.81 forced
+            nav 297.81
         """,
         instruments=pair,
         cash=1_000.0,
@@ -80,13 +111,22 @@ def test_margin_call_with_costs_takes_the_largest_requirement_first(play, plain,
 
 
 def test_a_suspended_position_cannot_be_closed_and_the_call_stays(play, plain, pair):
-    # A is stale at 7 when B falls: B is closed, A only when it trades again (162.50 short, 1.75 freed a share: 93).
+    # A is stale at 7 when B falls: B is closed, A only when it trades again (162.50 short, 1.75 a share: 93).
     play(
         plain(margin=FREE),
         """
-        2024-01-02 | A 10 10 7 7 1000; B 10 10 10 10 1000 | a BUY 150 A; b BUY 50 B | fill a A +150 @10 fee 0.00 cash -1500.00; fill b B +50 @10 fee 0.00 cash -500.00; nav 550.00
-        2024-01-03 | A -; B 1 1 1 1 1000                  |                         | call equity 100.00 required 275.00; fill call:2024-01-03:B B -50 @1 fee 0.00 cash +50.00 forced; nav 100.00 stale A
-        2024-01-04 | A 7 7 7 7 1000; B 1 1 1 1 1000       |                         | call equity 100.00 required 262.50; fill call:2024-01-04:A A -93 @7 fee 0.00 cash +651.00 forced; nav 100.00
+        2024-01-02 | A 10 10 7 7 1000; B 10 10 10 10 1000 | a BUY 150 A; b BUY 50 B
+            fill a A +150 @10 fee 0.00 cash -1500.00
+            fill b B +50 @10 fee 0.00 cash -500.00
+            nav 550.00
+        2024-01-03 | A -; B 1 1 1 1 1000
+            call equity 100.00 required 275.00
+            fill call:2024-01-03:B B -50 @1 fee 0.00 cash +50.00 forced
+            nav 100.00 stale A
+        2024-01-04 | A 7 7 7 7 1000; B 1 1 1 1 1000
+            call equity 100.00 required 262.50
+            fill call:2024-01-04:A A -93 @7 fee 0.00 cash +651.00 forced
+            nav 100.00
         """,
         instruments=pair,
         cash=1_000.0,
@@ -97,9 +137,16 @@ def test_a_bankrupt_account_is_closed_and_stays_in_debt(play, plain):
     play(
         plain(margin=FREE),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A | fill a A +200 @10 fee 0.00 cash -2000.00
-        2024-01-03 | A 4 4 4 4 1000     |             | call equity -200.00 required 200.00; fill call:2024-01-03:A A -200 @4 fee 0.00 cash +800.00 forced; nav -200.00
-        2024-01-04 | A 4 4 4 4 1000     | b BUY 1 A   | reject b A margin; call equity -200.00 required 0.00; nav -200.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +200 @10 fee 0.00 cash -2000.00
+        2024-01-03 | A 4 4 4 4 1000
+            call equity -200.00 required 200.00
+            fill call:2024-01-03:A A -200 @4 fee 0.00 cash +800.00 forced
+            nav -200.00
+        2024-01-04 | A 4 4 4 4 1000 | b BUY 1 A
+            reject b A margin
+            call equity -200.00 required 0.00
+            nav -200.00
         """,
         cash=1_000.0,
     )
@@ -110,9 +157,15 @@ def test_closing_orders_need_no_margin(play, plain):
     play(
         plain(margin=FREE, shorting=Shorting(allowed=True)),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A  | fill a A +200 @10 fee 0.00 cash -2000.00
-        2024-01-03 | A 8 8 8 8 1000     | b SELL 50 A  | fill b A -50 @8 fee 0.00 cash +400.00; nav 600.00
-        2024-01-04 | A 8 8 8 8 1000     | c SELL 400 A | fill c A -300 @8 fee 0.00 cash +2400.00; trim c A -400 to -300 margin; nav 600.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 200 A
+            fill a A +200 @10 fee 0.00 cash -2000.00
+        2024-01-03 | A 8 8 8 8 1000 | b SELL 50 A
+            fill b A -50 @8 fee 0.00 cash +400.00
+            nav 600.00
+        2024-01-04 | A 8 8 8 8 1000 | c SELL 400 A
+            fill c A -300 @8 fee 0.00 cash +2400.00
+            trim c A -400 to -300 margin
+            nav 600.00
         """,
         cash=1_000.0,
     )

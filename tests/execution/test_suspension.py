@@ -5,10 +5,19 @@ def test_suspended_names_do_not_trade_and_keep_their_mark(play, plain):
     play(
         plain(),
         """
-        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A              | fill a A +100 @10 fee 0.00 cash -1000.00; nav 10000.00
-        2024-01-03 | A -                | b SELL 100 A; c A to 5%  | reject b A suspended; reject c A suspended; nav 10000.00 stale A
-        2024-01-04 | split A 2; A -     |                          | split A to +200 cash +0.00; nav 10000.00 stale A
-        2024-01-05 | A 6 6 6 6 1000     | d SELL 200 A             | fill d A -200 @6 fee 0.00 cash +1200.00; nav 10200.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A
+            fill a A +100 @10 fee 0.00 cash -1000.00
+            nav 10000.00
+        2024-01-03 | A - | b SELL 100 A; c A to 5%
+            reject b A suspended
+            reject c A suspended
+            nav 10000.00 stale A
+        2024-01-04 | split A 2; A -
+            split A to +200 cash +0.00
+            nav 10000.00 stale A
+        2024-01-05 | A 6 6 6 6 1000 | d SELL 200 A
+            fill d A -200 @6 fee 0.00 cash +1200.00
+            nav 10200.00
         """,
     )
 
@@ -17,9 +26,14 @@ def test_a_dividend_during_a_suspension_lowers_the_mark(play, plain):
     play(
         plain(),
         """
-        2024-01-02 | A 10 10 10 10 1000   | a BUY 100 A | fill a A +100 @10 fee 0.00 cash -1000.00; nav 10000.00
-        2024-01-03 | dividend A 0.5; A -  |             | dividend A +50.00; nav 10000.00 stale A
-        2024-01-04 | A 9.6 9.6 9.6 9.6 10 |             | nav 10010.00
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A
+            fill a A +100 @10 fee 0.00 cash -1000.00
+            nav 10000.00
+        2024-01-03 | dividend A 0.5; A -
+            dividend A +50.00
+            nav 10000.00 stale A
+        2024-01-04 | A 9.6 9.6 9.6 9.6 10
+            nav 10010.00
         """,
     )
 
@@ -29,8 +43,10 @@ def test_weights_count_suspended_holdings_at_their_last_mark(play, plain, pair):
     play(
         plain(),
         """
-        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 100 A | fill a A +100 @10 fee 0.00 cash -1000.00
-        2024-01-03 | A -; B 10 10 10 10 1000                | b B to 50%  | fill b B +100 @10 fee 0.00 cash -1000.00
+        2024-01-02 | A 10 10 10 10 1000; B 10 10 10 10 1000 | a BUY 100 A
+            fill a A +100 @10 fee 0.00 cash -1000.00
+        2024-01-03 | A -; B 10 10 10 10 1000 | b B to 50%
+            fill b B +100 @10 fee 0.00 cash -1000.00
         """,
         instruments=pair,
         cash=2_000.0,

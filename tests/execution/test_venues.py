@@ -24,7 +24,12 @@ def test_a_venue_survives_json():
 
 def test_the_numbers_of_the_protocols():
     rules = US.rules()
-    assert (rules.buy_cost, rules.sell_cost, rules.lot, rules.long_only) == (pytest.approx(3e-4), pytest.approx(3e-4), 1.0, True)
+    assert (rules.buy_cost, rules.sell_cost, rules.lot, rules.long_only) == (
+        pytest.approx(3e-4),
+        pytest.approx(3e-4),
+        1.0,
+        True,
+    )
     rules = ASHARE.rules(benchmark_index="CSI300")
     assert (rules.buy_cost, rules.sell_cost) == (pytest.approx(5e-4), pytest.approx(15e-4))
     assert (rules.lot, rules.t_plus_1, rules.currency, rules.benchmark_index) == (100.0, True, "CNY", "CSI300")

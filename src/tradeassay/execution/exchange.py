@@ -232,7 +232,7 @@ class Exchange:
             return
         own = trigger_price(ticket.order)
         assert own is not None
-        ticket.reference = own
+        ticket.reference = float(own)
         ticket.held = session.account.quantity(ticket.symbol)
         refusal = sizing.size(ticket, session) or self.venue.lots.gate(ticket, session)
         if refusal is not None:
@@ -311,7 +311,7 @@ class Exchange:
     ) -> None:
         """Put an order on the book. A stop that traded has become a market order; any other keeps its stop."""
         signed = ticket.signed(quantity)
-        self.book.rest(Waiting(ticket.id, ticket.order, signed, traded))
+        self.book.rest(Waiting(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
 
 

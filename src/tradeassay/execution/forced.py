@@ -37,7 +37,7 @@ def trade_at_mark(
 
 def required_margin(margin: Margin, session: Session) -> float:
     """Return the maintenance requirement of the account at the session's prices."""
-    return sum(margin.required(_value(symbol, session)) for symbol in session.account.held())
+    return sum((margin.required(_value(symbol, session)) for symbol in session.account.held()), 0.0)
 
 
 def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:

@@ -29,9 +29,10 @@ def floor_to(quantity: float, unit: float) -> float:
 
 
 def is_multiple(quantity: float, unit: float) -> bool:
-    """Say whether a magnitude is a whole number of units."""
+    """Say whether a magnitude is a whole number of units, at least one."""
     count = quantity / unit if unit >= 1.0 else quantity * round(1.0 / unit)
-    return abs(count - round(count)) <= WHOLE
+    whole = round(count)
+    return whole >= 1 and abs(count - whole) <= WHOLE
 
 
 class Lots(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,14 +69,13 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
             # An order that leaves less than half a step closes the position: no dust is left behind.
             ticket.quantity = against
             return None
-        if (
-            quantity % lot != 0.0
-            and not is_multiple(quantity, lot)
-            and not self._sells_odd_rest(quantity, against, lot)
-        ):
-            refusal = self._round(ticket, lot)
-            if refusal is not None:
-                return refusal
+        if quantity % lot != 0.0:
+            if is_multiple(quantity, lot):
+                ticket.quantity = floor_to(quantity, lot)
+            elif not self._sells_odd_rest(quantity, against, lot):
+                refusal = self._round(ticket, lot)
+                if refusal is not None:
+                    return refusal
         if self.min_value and ticket.quantity * ticket.reference * ticket.multiplier < self.min_value:
             value = ticket.quantity * ticket.reference * ticket.multiplier
             return Refusal("below_minimum", f"an order is worth at least {self.min_value:g}, this one {value:.4g}")
@@ -86,7 +86,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         if against <= 0.0 or quantity > against:
             return False
         odd = against - floor_to(against, lot)
-        return odd > 0.0 and is_multiple(quantity - odd, lot)
+        return odd > 0.0 and (quantity == odd or is_multiple(quantity - odd, lot))
 
     def _round(self, ticket: Ticket, lot: float) -> Refusal | None:
         rounded = floor_to(ticket.quantity, lot)

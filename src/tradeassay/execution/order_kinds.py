@@ -49,4 +49,4 @@ def touched(order: Order, buying: bool, high: float, low: float) -> float | None
     assert own is not None, "admission lets no limit or stop order pass without its price"
     wants_low = buying == (order.kind == "limit")
     reached = low <= own if wants_low else high >= own
-    return own if reached else None
+    return float(own) if reached else None

@@ -58,7 +58,9 @@ class Book:
         for event in events:
             match event:
                 case Rested(order_id=order_id, quantity=quantity):
-                    self.rest(Waiting(order_id, orders[order_id], quantity, order_id in filled))
+                    order = orders[order_id]
+                    triggered = order_id in filled and order.kind == "stop"
+                    self.rest(Waiting(order_id, order, quantity, triggered))
                 case Filled(order_id=order_id):
                     # A Rested event follows if anything is left of the order.
                     filled.add(order_id)

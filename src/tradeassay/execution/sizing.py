@@ -51,7 +51,8 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
             "side_contradicts_target",
             f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
         )
-    ticket.quantity = ticket.asked = abs(change)
+    # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ in type.
+    ticket.quantity = ticket.asked = float(abs(change))
     if order.unit != "shares":
         # A target of zero names its number of shares too: all of them.
         ticket.explicit = order.unit == "target_shares" or (order.amount == 0.0 and order.unit in TARGETS)

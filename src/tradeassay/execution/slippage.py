@@ -21,6 +21,6 @@ class Slippage(msgspec.Struct, frozen=True, kw_only=True):
             return reference
         if buying:
             price = reference * (1.0 + self.bps * BPS)
-            return price if limit is None or price <= limit else limit
+            return price if limit is None or price <= limit else float(limit)
         price = reference * (1.0 - self.bps * BPS)
-        return price if limit is None or price >= limit else limit
+        return price if limit is None or price >= limit else float(limit)

@@ -48,7 +48,7 @@ class Ticket:
     def ask(self, change: float) -> None:
         """Set direction and quantity from a signed change."""
         self.buying = change > 0.0
-        self.quantity = self.asked = abs(change)
+        self.quantity = self.asked = float(abs(change))
 
     def signed(self, quantity: float) -> float:
         """Return a magnitude with this order's sign: positive for a buy."""

@@ -12,8 +12,9 @@ from tradeassay.testing._failed import CheckFailed
 
 if TYPE_CHECKING:
     from tradeassay.testing.agent import check_agent as check_agent
+    from tradeassay.testing.exchange import check_exchange as check_exchange
 
-_WHERE = {"check_agent": "agent"}
+_WHERE = {"check_agent": "agent", "check_exchange": "exchange"}
 
 __all__ = ["CheckFailed", *_WHERE]
 
