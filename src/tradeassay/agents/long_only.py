@@ -7,7 +7,7 @@ import numpy as np
 from tradeassay.core.view import Floats
 
 _MAX_ITERATIONS = 2_000
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-12
 
 
 def least_variance(covariance: Floats, cap: float) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -14,6 +15,9 @@ from tradeassay.agents.long_only import least_variance
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
 from tradeassay.core.agent import Observation
+
+_DIGITS = 5
+"""Weights are rounded: the last bits of a matrix product depend on the CPU, and must not reach an order."""
 
 
 class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
@@ -52,6 +56,11 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
         if len(usable) == 0:
             return Abstain("no name of the universe has enough history yet")
         weights = least_variance(shrunk_covariance(past[:, usable], config.shrinkage), config.cap)
-        kept = np.where(weights >= min(config.floor, 1.0 / len(usable)), weights, 0.0)
-        kept /= kept.sum()
-        return {observation.universe[i]: w for i, w in zip(usable.tolist(), kept.tolist(), strict=True) if w > 0.0}
+        least = min(config.floor, 1.0 / len(usable))
+        kept = {
+            observation.universe[i]: weight
+            for i, weight in zip(usable.tolist(), np.round(weights, _DIGITS).tolist(), strict=True)
+            if weight >= least
+        }
+        total = math.fsum(kept.values())
+        return {symbol: weight / total for symbol, weight in kept.items()}

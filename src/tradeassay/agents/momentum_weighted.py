@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -42,7 +43,7 @@ class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
         if isinstance(scores, Abstain):
             return scores
         rising = np.where(scores > 0.0, scores, 0.0)
-        total = float(rising.sum())
+        total = math.fsum(rising)
         if total <= 0.0:
             return {}
         # Weight above the cap is not handed to the others: it stays in cash.

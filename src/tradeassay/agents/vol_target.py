@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -44,7 +45,7 @@ class VolTarget(Rebalancer[VolTargetConfig]):
         counts = np.count_nonzero(present, axis=1)
         if not names or not (counts > 0).all():
             return Abstain("no name of the universe has enough history yet")
-        daily = np.where(present, past, 0.0).sum(axis=1) / counts
-        volatility = float(daily.std(ddof=1)) * math.sqrt(observation.rules.periods_per_year)
+        daily = [math.fsum(row) / count for row, count in zip(np.where(present, past, 0.0), counts, strict=True)]
+        volatility = statistics.stdev(daily) * math.sqrt(observation.rules.periods_per_year)
         exposure = config.most if volatility <= 0.0 else min(config.most, config.volatility / volatility)
         return dict.fromkeys(names, exposure / len(names))
