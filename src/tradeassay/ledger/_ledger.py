@@ -72,15 +72,15 @@ class Ledger:
         """Replay a journal and yield the account after each step. It is one object: read it at once."""
         ledger: Ledger | None = None
         for record in records:
-            events: Iterable[Event] = record.opening + record.events
+            events = record.opening + record.events
             if ledger is None:
-                first, *rest = events
+                first = events[0] if events else None
                 if not isinstance(first, Deposited):
                     raise LedgerError(
                         "the journal does not begin with a deposit",
                         mend="put Ledger.deposit first in the opening of the first step",
                     )
-                ledger, events = cls(first.cash, terms=first.terms), rest
+                ledger, events = cls(first.cash, terms=first.terms), events[1:]
             for event in events:
                 ledger.apply(event)
             yield ledger, record

@@ -117,7 +117,7 @@ class _Rough:
         low = np.maximum(
             np.round(np.minimum(opens, closes) * (1.0 - np.abs(rng.normal(0.0, 0.01, count))), 2), 0.01
         )
-        volume = np.rint(np.exp(rng.normal(9.0, 2.0, count))) * (rng.random(count) > 0.03)
+        volume = np.rint(np.exp(rng.normal(11.0, 2.0, count))) * (rng.random(count) > 0.03)
         self.close = np.where(trading, closes, base)
         blank = np.where(trading, 0.0, np.nan)
         return {

@@ -24,7 +24,7 @@ _WRONG: tuple[dict[str, Any], ...] = (
 
 
 def rough_orders(rng: np.random.Generator, bars: SessionBars, account: AccountState) -> list[Order]:
-    """Return up to eight orders, half of them for names that are held."""
+    """Return up to ten orders, half of them for names that are held."""
     held = list(account.positions)
     orders = []
     for _ in range(int(rng.integers(0, 9))):
@@ -33,7 +33,19 @@ def rough_orders(rng: np.random.Generator, bars: SessionBars, account: AccountSt
         if rng.random() < 0.06:
             fields.update(_WRONG[int(rng.integers(len(_WRONG)))])
         orders.append(Order(**fields))
+    if rng.random() < 0.3:
+        orders += _round_trip(rng, str(rng.choice(bars.symbols)), bars)
     return orders
+
+
+def _round_trip(rng: np.random.Generator, symbol: str, bars: SessionBars) -> list[Order]:
+    """Buy at once and sell during the same session, which a T+1 venue must not allow."""
+    last = float(bars.prev_close[bars.symbols.index(symbol)])
+    price = round(last * float(rng.uniform(0.99, 1.02)), 2) if last == last else 20.0
+    return [
+        Order(symbol=symbol, amount=200.0, side="BUY"),
+        Order(symbol=symbol, amount=200.0, side="SELL", kind="limit", limit_price=max(price, 0.01)),
+    ]
 
 
 def _fields(rng: np.random.Generator, symbol: str, bars: SessionBars, account: AccountState) -> dict[str, Any]:
@@ -46,7 +58,7 @@ def _fields(rng: np.random.Generator, symbol: str, bars: SessionBars, account: A
     amount = {
         "shares": float(np.rint(scale / price / 100.0) * 100.0 + rng.choice([0.0, 0.0, 0.0, 1.0, 37.5])),
         "dollars": scale,
-        "target_weight": float(rng.choice([0.0, 0.05, 0.2, 0.5, 1.0, -0.2])),
+        "target_weight": float(rng.choice([0.0, 0.05, 0.2, 0.5, 1.0, 1.9, -0.2, -1.5])),
         "target_value": scale * float(rng.choice([1.0, 1.0, -1.0])),
         "target_shares": float(np.rint(scale / price / 100.0) * 100.0 * rng.choice([1.0, 1.0, -1.0])),
     }[unit]

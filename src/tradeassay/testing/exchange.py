@@ -12,6 +12,7 @@ from math import nan
 import msgspec
 import numpy as np
 
+from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.execution import Exchange, Venue, venues
@@ -50,6 +51,13 @@ def check_exchange(venue: Venue | str, *, seeds: Sequence[int] = (0, 1, 2, 3)) -
 
 def play_journal(venue: Venue, seed: int, *, fill: str) -> list[StepRecord]:
     """Play random orders through a rough market under audit and return the journal."""
+    try:
+        return _play(venue, seed, fill)
+    except LedgerError as error:
+        raise CheckFailed(f"venue '{venue.id}', seed {seed}: the ledger refuses an event: {error}") from error
+
+
+def _play(venue: Venue, seed: int, fill: str) -> list[StepRecord]:
     rng = np.random.default_rng(seed)
     exchange, ledger = Exchange(venue), Ledger(CASH, terms=venue.terms)
     auditor = Auditor(venue, CASH, f"seed {seed}, fills at the {fill}")
