@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Executor, Job, JobResult, SandboxConfig, SandboxPool, Tier
 from tradeassay.testing._escape.arena import VISIBLE, Arena, secret_in_environment
 from tradeassay.testing._escape.attack import TIGHT, Attack, Outcome
@@ -90,14 +91,19 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_sandbox(
-    executor: Executor | None = None, *, config: SandboxConfig | None = None, short: bool = False
+    executor: Executor | None = None,
+    *,
+    config: SandboxConfig | None = None,
+    short: bool = False,
+    only: Sequence[str] = (),
 ) -> SandboxReport:
     """Attack ``executor`` (default: a fresh sandbox of ``config``, or of ``LIGHT``) and return the table.
 
     Raises :class:`CheckFailed` naming every attack that got through, and SandboxRefused where untrusted code
-    cannot be held at all. ``short`` tries one or two attacks of each kind, in a few seconds.
+    cannot be held at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names
+    single ones.
     """
-    attacks = [attack for attack in ATTACKS if attack.short] if short else ATTACKS
+    attacks = _chosen(short, only)
     with secret_in_environment() as secret:
         if executor is not None:
             report = _attack_all(executor, attacks, secret)
@@ -108,6 +114,14 @@ def check_sandbox(
         names = "; ".join(f"{result.name} ({result.record})" for result in report.escaped)
         raise CheckFailed(f"{len(report.escaped)} attacks got out of the sandbox: {names}")
     return report
+
+
+def _chosen(short: bool, only: Sequence[str]) -> list[Attack]:
+    unknown = set(only) - {attack.name for attack in ATTACKS}
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise UserError(f"no attack {names}", mend="names stand in the table of check_sandbox()")
+    return [attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)]
 
 
 def _attack_all(executor: Executor, attacks: Sequence[Attack], secret: str) -> SandboxReport:
