@@ -5,6 +5,7 @@ The only place that knows ``exchange_calendars`` (and with it pandas); both are 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -97,7 +98,11 @@ def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> 
     low, high = f"{first_year}-01-01", f"{last_year}-12-31"
     earliest, latest = known_range(calendar)
     low, high = max(low, earliest or low), min(high, latest or high)
-    found = factory.get_calendar(calendar, start=low, end=high)
+    with warnings.catch_warnings():
+        # The library's own use of pandas, which its users can neither see nor change.
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=".*drops timezone information.*")
+        found = factory.get_calendar(calendar, start=low, end=high)
     days = found.sessions.values.astype("datetime64[D]")
     opens = found.opens.dt.tz_localize(None).values.astype("datetime64[ns]").astype(np.int64)
     closes = found.closes.dt.tz_localize(None).values.astype("datetime64[ns]").astype(np.int64)

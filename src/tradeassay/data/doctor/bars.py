@@ -40,19 +40,20 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
 
     yield Suspicion("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}")
     lowest = np.fmin.reduce([o, h, l, c])
-    yield Suspicion("price not positive", lowest <= 0, lambda at: f"price {lowest[at]:g} is not positive")
+    wrong = lowest <= 0
+    yield Suspicion("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive")
     slack = 1 + TOLERANCE
-    inverted = h * slack < l
+    inverted = (h * slack < l) & ~wrong
     yield Suspicion("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}")
     top, bottom = np.fmax(o, c), np.fmin(o, c)
     yield Suspicion(
         "high below open or close",
-        (h * slack < top) & ~inverted,
+        (h * slack < top) & ~inverted & ~wrong,
         lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
     )
     yield Suspicion(
         "low above open or close",
-        (l > bottom * slack) & ~inverted,
+        (l > bottom * slack) & ~inverted & ~wrong,
         lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
     )
     volume, amount = bars["volume"], bars["amount"]
@@ -67,4 +68,5 @@ def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtyp
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
-    return ((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP))
+    sane = (previous > 0) & (open_ > 0) & (close > 0)
+    return sane & (((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP)))

@@ -154,7 +154,8 @@ def complete(grid: Grid, bars: LongBars, calendar: CalendarName, config: FilesCo
     if "volume" in bars.absent:
         notes.append("no volume in the files")
     if "amount" in bars.absent and "volume" not in bars.absent:
-        values["amount"] = values["volume"] * values["close"]
+        sane = (values["volume"] >= 0) & (values["close"] > 0)
+        values["amount"] = np.where(sane, values["volume"] * values["close"], np.nan)
         notes.append("no traded amount in the files: taken as volume times close")
     suspended, extra = _suspensions(grid, values, calendar)
     for field in FIELDS:

@@ -192,7 +192,7 @@ def _report(
     else:
         frequency = "daily"
     skipped = [
-        f"{count} rows of {name} are about unknown symbols or days" for name, count in sides.skipped.items()
+        f"{count} {sentence}" for sentence, count in sides.skipped.items()
     ]
     if bars.adj_close is not None:
         skipped.append("adjusted closes are there; ask for prices=adjusted to use them")

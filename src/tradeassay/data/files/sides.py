@@ -49,7 +49,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class SideTables:
-    """What the side files held. ``skipped`` counts rows about symbols that the bars do not have."""
+    """What the side files held. ``skipped`` counts what was left out or changed, by sentence."""
 
     actions: tuple[CorporateAction, ...] = ()
     memberships: tuple[Membership, ...] = ()
@@ -125,6 +125,10 @@ class _Reader:
         return result
 
 
+def _count(counts: dict[str, int], sentence: str) -> None:
+    counts[sentence] = counts.get(sentence, 0) + 1
+
+
 def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
     try:
         return float(cell.replace(",", ""))
@@ -163,11 +167,14 @@ def _actions(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Corporate
     for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            skipped[path.name] = skipped.get(path.name, 0) + 1
+            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
             continue
         place = int(np.searchsorted(axis.sessions, np.datetime64(days[index], "D")))
         latest = action_known_at(int(axis.open_time[min(place, axis.sessions.size - 1)]))
-        at = latest if known is None else min(known[index], latest) if place < axis.sessions.size else known[index]
+        at = latest if known is None else known[index]
+        if at > latest and place < axis.sessions.size:
+            _count(skipped, f"rows of {path.name} are announced after their ex-date and taken as known on it")
+            at = latest
         for kind, cell in _kinds(reader, line, row):
             value = _number(reader, line, kind, cell)
             if value > 0 and not (kind == "split" and value == 1):
@@ -201,7 +208,7 @@ def _memberships(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Membe
     for index, (_, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            skipped[path.name] = skipped.get(path.name, 0) + 1
+            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
             continue
         name = row.get("index") or "INDEX"
         result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
@@ -222,7 +229,7 @@ def _news(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[NewsItem, ..
         content = f"{published[index]}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
         name = row.get("id") or sha256_bytes(content.encode())[:16]
         if name in result and not row.get("id"):
-            skipped[f"{path.name} (repeated)"] = skipped.get(f"{path.name} (repeated)", 0) + 1
+            _count(skipped, f"rows of {path.name} are repeated and left out")
             continue
         result[name] = NewsItem(
             id=name,
@@ -246,7 +253,7 @@ def _fundamentals(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Fund
     for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            skipped[path.name] = skipped.get(path.name, 0) + 1
+            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
         elif row["value"]:
             value = _number(reader, line, "value", row["value"])
             result.append(Fundamental(symbol=symbol, field=row["field"], period_end=periods[index],
@@ -265,7 +272,7 @@ def _indices(path: Path, axis: Axis, skipped: dict[str, int]) -> dict[str, Float
     for index, (line, row) in enumerate(reader.rows()):
         at = int(place[index])
         if at >= axis.sessions.size or axis.sessions[at] != days[index]:
-            skipped[path.name] = skipped.get(path.name, 0) + 1
+            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
             continue
         levels = result.setdefault(row["index"], np.full(axis.sessions.size, np.nan))
         levels[at] = _number(reader, line, "close", row["close"])

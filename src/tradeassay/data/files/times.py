@@ -41,6 +41,7 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[Timing, list[Fault]]:
     """Return where the rows lie in time, guessing what the configuration leaves open."""
     calendar = config.calendar or _guess_calendar(bars)
     zone = config.timezone or ZONES[calendar]
+    _zone(zone)
     frequency = config.frequency or _guess_frequency(bars)
     if frequency == "1d":
         return Timing(calendar, zone, "1d", _session_days(bars, ZONES[calendar]), None, 1, "end"), []

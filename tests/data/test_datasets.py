@@ -1,0 +1,87 @@
+"""Datasets by name, and the cache of synthetic worlds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.data.datasets import list_datasets, load_dataset
+from tradeassay.data.home import data_home, snapshot_folder, store_folder
+from tradeassay.data.panel import Panel
+from tradeassay.data.store.read import verify_snapshot
+from tradeassay.data.store.write import write_snapshot
+
+
+def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRADEASSAY_HOME", raising=False)
+    assert data_home() == Path.home() / ".local" / "share" / "tradeassay"
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "env"))
+    assert data_home() == tmp_path / "env" and store_folder() == tmp_path / "env" / "store"
+    assert data_home(tmp_path) == tmp_path
+    for wrong in ("../x", "/etc", "a/b/c", "", ".hidden", "a b"):
+        with pytest.raises(UserError, match="is no dataset name"):
+            snapshot_folder(wrong, tmp_path)
+
+
+def test_a_stored_dataset_by_name_and_by_path(
+    tmp_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = write_snapshot(panel, snapshot_folder("small", tmp_path))
+    assert load_dataset("small", tmp_path).sha256 == manifest.sha256
+    assert load_dataset(str(tmp_path / "store" / "small")).sha256 == manifest.sha256
+    monkeypatch.chdir(tmp_path / "store")
+    assert load_dataset("./small").sha256 == manifest.sha256
+    assert load_dataset("small", tmp_path / "elsewhere").sha256 == manifest.sha256, "a folder with a manifest"
+
+
+def test_an_unknown_name_gets_near_ones(tmp_path: Path, panel: Panel) -> None:
+    with pytest.raises(UserError, match="stored: none"):
+        load_dataset("small", tmp_path)
+    write_snapshot(panel, snapshot_folder("small", tmp_path))
+    with pytest.raises(UserError, match=r"no dataset 'smal' in .*did you mean small\?"):
+        load_dataset("smal", tmp_path)
+    with pytest.raises(UserError, match="preset:seed"):
+        load_dataset("synthetic/us", tmp_path)
+    with pytest.raises(UserError, match="moon"):
+        load_dataset("synthetic/moon:1", tmp_path)
+
+
+def test_listing_names_what_is_damaged(tmp_path: Path, make_panel: Callable[..., Panel]) -> None:
+    assert list_datasets(tmp_path) == ()
+    for name in ("b", "a"):
+        write_snapshot(replace(make_panel(), name=name), snapshot_folder(name, tmp_path))
+    (tmp_path / "store" / "b" / "manifest.json").write_text("{")
+    first, second = list_datasets(tmp_path)
+    assert (first.name, first.problem, first.sessions, first.news) == ("a", None, 16, 16)
+    assert second.name == "b" and second.problem is not None and "damaged" in second.problem
+
+
+def test_a_synthetic_world_is_made_once(tmp_path: Path) -> None:
+    first = load_dataset("synthetic/crypto:3", tmp_path)
+    assert first.name == "synthetic/crypto:3" and first.facts.kind == "synthetic"
+    changed = first.folder.stat().st_mtime_ns
+    second = load_dataset("synthetic/crypto:3", tmp_path)
+    assert second.sha256 == first.sha256 and second.folder.stat().st_mtime_ns == changed
+    assert load_dataset("synthetic/crypto:4", tmp_path).sha256 != first.sha256
+    assert [info.name for info in list_datasets(tmp_path)] == ["synthetic/crypto:3", "synthetic/crypto:4"]
+
+
+def test_processes_may_ask_for_the_same_world_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tradeassay.data import load_dataset; "
+        "print(load_dataset('synthetic/crypto:5', Path(sys.argv[1])).sha256)"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    hashes = {process.communicate()[0].strip() for process in running}
+    assert len(hashes) == 1 and all(process.returncode == 0 for process in running)
+    (folder,) = (tmp_path / "store" / "synthetic").iterdir()
+    assert verify_snapshot(folder).sha256 in hashes

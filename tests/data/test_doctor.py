@@ -1,0 +1,213 @@
+"""The doctor on panels, one planted fault at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import DAY
+from tradeassay.data.calendars import sessions_between
+from tradeassay.data.doctor.diagnose import diagnose
+from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.fault import Fault, accept, describe
+from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts
+from tradeassay.data.snapshot import Snapshot
+
+
+def real_panel() -> Panel:
+    """Two quiet real stocks over three weeks of XNYS."""
+    found = sessions_between("XNYS", "2024-01-02", "2024-01-19")
+    shape = (found.days.size, 2)
+    close = np.full(shape, 50.0)
+    return Panel(
+        name="real",
+        facts=PanelFacts(kind="real", source="test", query="", currency="USD", calendar="XNYS"),
+        listings=tuple(Listing(instrument=Instrument(symbol=s), listed="2024-01-02") for s in ("A", "B")),
+        sessions=found.days,
+        open_time=found.open_time,
+        close_time=found.close_time,
+        bars={
+            "open": close,
+            "high": close + 1,
+            "low": close - 1,
+            "close": close,
+            "volume": close,
+            "amount": close,
+        },
+        suspended=np.zeros(shape, dtype=bool),
+    )
+
+
+def changed(panel: Panel, field: str, row: int, column: int, value: float) -> Panel:
+    values = panel.bars[field].copy()  # type: ignore[index]
+    values[row, column] = value
+    return replace(panel, bars={**panel.bars, field: values})
+
+
+def without(panel: Panel, rows: Any, column: int) -> Panel:
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    for values in bars.values():
+        values[rows, column] = np.nan
+    return replace(panel, bars=bars)
+
+
+def jump(panel: Panel, factor: float, first: int = 5) -> Panel:
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    for name in ("open", "high", "low", "close"):
+        bars[name][first:, 0] *= factor
+    return replace(panel, bars=bars)
+
+
+def dropped(panel: Panel, row: int) -> Panel:
+    keep = np.arange(panel.sessions.size) != row
+    return replace(
+        panel,
+        sessions=panel.sessions[keep],
+        open_time=panel.open_time[keep],
+        close_time=panel.close_time[keep],
+        bars={name: values[keep] for name, values in panel.bars.items()},
+        suspended=panel.suspended[keep],
+    )
+
+
+def moved(panel: Panel) -> Panel:
+    """The last session becomes Saturday."""
+    sessions = panel.sessions.copy()
+    sessions[-1] = np.datetime64("2024-01-20")
+    return replace(panel, sessions=sessions, open_time=panel.open_time + 0, close_time=panel.close_time + 0)
+
+
+def action(kind: str, day: str, value: float) -> CorporateAction:
+    return CorporateAction(symbol="A", kind=kind, ex_date=day, known_at=0, value=value)  # type: ignore[arg-type]
+
+
+def with_minutes(panel: Panel, **changes: float) -> Panel:
+    times = panel.open_time[:3] + 60_000_000_000
+    usual = {"open": 50.0, "high": 51.0, "low": 49.0, "close": 50.0, "volume": 5.0, "amount": 250.0}
+    bars = {name: np.full((3, 1), value) for name, value in usual.items()}
+    for name, value in changes.items():
+        if name in bars:
+            bars[name][1, 0] = value
+    if "shift" in changes:
+        times = times - int(changes["shift"])
+    return replace(panel, minutes=MinutePanel(("A",), times, bars))
+
+
+CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
+    ("price not positive", "error", "A on 2024-01-04: price 0 is", lambda p: changed(p, "low", 2, 0, 0.0)),
+    ("high below low", "error", "high 40 is below low 49", lambda p: changed(p, "high", 2, 0, 40.0)),
+    ("high below open or close", "error", "high 49.5 is below open 50", lambda p: changed(p, "high", 2, 0, 49.5)),
+    ("low above open or close", "error", "low 50.5 is above open 50", lambda p: changed(p, "low", 2, 0, 50.5)),
+    ("negative volume", "error", "volume -1 is negative", lambda p: changed(p, "volume", 2, 1, -1.0)),
+    ("negative amount", "error", "amount -1 is negative", lambda p: changed(p, "amount", 2, 1, -1.0)),
+    ("incomplete bar", "error", "the bar has no open", lambda p: changed(p, "open", 2, 0, np.nan)),
+    ("gap without corporate action", "error", "close moved -50%", lambda p: jump(p, 0.5)),
+    ("gap without corporate action", "error", "close moved +100%", lambda p: jump(p, 2.0)),
+    ("gap without corporate action", "warning", "before a pause", lambda p: jump(without(p, 4, 0), 0.5)),
+    ("missing session", "error", "the session 2024-01-08", lambda p: dropped(p, 4)),
+    ("bar on a holiday", "error", "2024-01-20 is no session of XNYS", moved),
+    ("missing bars", "warning", "A has no bar in 1 of 13", lambda p: without(p, 3, 0)),
+    ("missing bars", "error", "A has no bar in 7 of 13", lambda p: without(p, slice(3, 10), 0)),
+    ("missing bars", "error", "A has no bar at all", lambda p: without(p, slice(None), 0)),
+    ("bar while unlisted", "error", "outside its listing dates",
+     lambda p: replace(
+         p, listings=(p.listings[0], msgspec.structs.replace(p.listings[1], delisted="2024-01-18")))),
+    ("bar while suspended", "error", "while marked as suspended",
+     lambda p: replace(p, suspended=np.eye(13, 2, dtype=bool)[::-1] & (np.arange(13)[:, None] == 12))),
+    ("duplicate action", "error", "a second split of A",
+     lambda p: replace(p, actions=(action("split", "2024-03-05", 2.0), action("split", "2024-03-05", 3.0)))),
+    ("ex-date is no session", "warning", "2024-01-15 is no session, 2024-01-16",
+     lambda p: replace(p, actions=(action("dividend", "2024-01-15", 0.1),))),
+    ("dividend above price", "error", "dividend 60 for a price of 50",
+     lambda p: replace(p, actions=(action("dividend", "2024-01-16", 60.0),))),
+    ("membership ends before it starts", "error", "from 2024-01-05 to 2024-01-04",
+     lambda p: replace(p, memberships=(Membership(index="I", symbol="A", start="2024-01-05", end="2024-01-04"),))),
+    ("overlapping membership", "error", "A is twice in I on 2024-01-04",
+     lambda p: replace(p, memberships=(Membership(index="I", symbol="A", start="2024-01-03"),
+                                       Membership(index="I", symbol="A", start="2024-01-04")))),
+    ("known before the period ended", "error", "known at 2024-01-01T00:00:00Z, period ends 2024-03-31",
+     lambda p: replace(p, fundamentals=(Fundamental(
+         symbol="A", field="eps", period_end="2024-03-31", known_at=1_704_067_200_000_000_000, value=1.0),))),
+    ("no number", "error", "A eps of 2023-12-31 is nan",
+     lambda p: replace(p, fundamentals=(Fundamental(
+         symbol="A", field="eps", period_end="2023-12-31", known_at=2**60 * 2, value=float("nan")),))),
+    ("empty news", "warning", "n1 has neither title nor text",
+     lambda p: replace(p, news=(NewsItem(id="n1", published_at=DAY * 19000, symbols=(), title=" "),))),
+    ("undated news", "error", "n1 is dated 1970",
+     lambda p: replace(p, news=(NewsItem(id="n1", published_at=5, symbols=(), title="x"),))),
+    ("price not positive", "error", "index I on 2024-01-04: level 0",
+     lambda p: replace(p, indices={"I": np.where(np.arange(13) == 2, 0.0, 9.0)})),
+    ("high below low", "error", "A at 2024-01-03T14:31:00Z: high 1", lambda p: with_minutes(p, high=1.0)),
+    ("minute outside a session", "warning", "lies outside every session",
+     lambda p: with_minutes(p, shift=3_600_000_000_000)),
+]  # fmt: skip
+
+
+def test_a_healthy_panel_has_no_faults() -> None:
+    assert diagnose_panel(real_panel()) == ()
+    assert diagnose_panel(with_minutes(real_panel())) == ()
+
+
+@pytest.mark.parametrize(("check", "severity", "reason", "plant"), CASES)
+def test_a_planted_fault_is_found(check: str, severity: str, reason: str, plant: Callable[[Panel], Panel]) -> None:
+    faults = diagnose_panel(plant(real_panel()))
+    found = [f for f in faults if f.check == check and f.severity == severity and reason in f.reason]
+    assert found, [str(fault) for fault in faults]
+    assert all(fault.file.startswith("real/") for fault in faults)
+
+
+def test_a_split_explains_a_gap() -> None:
+    split = action("split", "2024-01-09", 2.0)
+    assert diagnose_panel(replace(jump(real_panel(), 0.5), actions=(split,))) == ()
+
+
+def test_a_crash_within_the_day_is_no_gap() -> None:
+    panel = real_panel()
+    crash = changed(changed(panel, "low", 12, 0, 20.0), "close", 12, 0, 21.0)
+    assert diagnose_panel(crash) == ()
+
+
+def test_synthetic_panels_have_their_own_calendar_and_mean_their_moves() -> None:
+    facts = msgspec.structs.replace(real_panel().facts, kind="synthetic")
+    panel = replace(dropped(jump(real_panel(), 0.5), 3), facts=facts)
+    assert [(f.check, f.severity) for f in diagnose_panel(panel)] == [("gap without corporate action", "warning")]
+
+
+def test_sessions_beyond_the_known_holidays_are_mentioned_not_refused() -> None:
+    panel = real_panel()
+    late = np.datetime64("2040-01-02") + np.arange(13)
+    facts = msgspec.structs.replace(panel.facts, calendar="XSHG")
+    opens = late.astype(np.int64) * DAY
+    shifted = replace(
+        panel,
+        facts=facts,
+        sessions=late,
+        open_time=opens,
+        close_time=opens + DAY // 4,
+        listings=tuple(msgspec.structs.replace(entry, listed="2040-01-02") for entry in panel.listings),
+    )
+    assert [(f.check, f.severity) for f in diagnose_panel(shifted)] == [("calendar unknown", "warning")]
+
+
+def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot: Snapshot, tmp_path: Path) -> None:
+    assert [f for f in diagnose(snapshot) if f.severity == "error"] == [] == list(diagnose(snapshot.folder))
+    path = snapshot.folder / "news.arrow"
+    content = bytearray(path.read_bytes())
+    content[-40] ^= 1
+    path.write_bytes(content)
+    (fault,) = diagnose(snapshot.folder)
+    assert fault.check == "altered snapshot" and "news.arrow" in fault.reason
+
+
+def test_faults_are_summed_up_in_one_line() -> None:
+    faults = [Fault(check="duplicate", file="a.csv", row=i, reason="again") for i in range(5)]
+    assert describe(faults) == "5 duplicate: a.csv:0: again; a.csv:1: again; a.csv:2: again; and 2 more"
+    many = accept(Fault(check="x", file="a", row=None, reason="r") for _ in range(3000))
+    assert many.counts == {"x": 3000} and len(many.listed) == 1000

@@ -1,0 +1,186 @@
+"""Columns, dates, numbers and codes as vendors spell them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import Board
+from tradeassay.data.files.codes import ashare_code, board_of
+from tradeassay.data.files.columns import guess_columns, parse_columns
+from tradeassay.data.files.numbers import to_floats
+from tradeassay.data.files.stamps import read_stamps
+from tradeassay.data.files.table import read_csv, read_table, stem_of
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        ("Date,Open,High,Low,Close,Adj Close,Volume",
+         {"date": "Date", "open": "Open", "close": "Close", "adj_close": "Adj Close", "volume": "Volume"}),
+        ("ts_code,trade_date,open,high,low,close,vol,amount",
+         {"symbol": "ts_code", "date": "trade_date", "volume": "vol", "amount": "amount"}),
+        ("日期,股票代码,开盘,收盘,最高,最低,成交量,成交额",
+         {"date": "日期", "symbol": "股票代码", "open": "开盘", "close": "收盘", "amount": "成交额"}),
+        ("timestamp,o,h,l,c,v", {"date": "timestamp", "open": "o", "high": "h", "low": "l", "close": "c"}),
+        ("date,time,open,high,low,close", {"date": "date", "time": "time"}),
+        ("<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>", {"date": "<DATE>", "time": "<TIME>", "close": "<CLOSE>"}),
+        ("time,close", {"date": "time", "close": "close"}),
+        ("Date,Adj Close", {"date": "Date", "close": "Adj Close"}),
+        ("symbol,date,open,high,low,close,volume,amount", {"symbol": "symbol", "amount": "amount"}),
+        ("open_time,close,quote_volume", {"date": "open_time", "amount": "quote_volume"}),
+    ],
+)  # fmt: skip
+def test_column_names_are_guessed(names: str, roles: dict[str, str]) -> None:
+    found = guess_columns(names.split(","), "f.csv").roles
+    assert {role: found.get(role) for role in roles} == roles
+
+
+def test_the_guess_is_shown_and_can_be_overruled() -> None:
+    columns = guess_columns(["date", "last", "close", "note"], "f.csv", {"close": "last"})
+    assert str(columns) == "date=date, close=last; unused: close, note"
+
+
+def test_missing_columns_are_one_clear_line() -> None:
+    with pytest.raises(UserError) as caught:
+        guess_columns(["when", "Last Price"], "a/b.csv")
+    text = str(caught.value)
+    assert "a/b.csv: no column for date and close among when, Last Price" in text
+    assert "--columns date=NAME" in text and "\n" not in text
+    with pytest.raises(UserError, match="has no column 'px'"):
+        guess_columns(["date", "close"], "f.csv", {"close": "px"})
+    with pytest.raises(UserError, match="'price' is no column role"):
+        guess_columns(["date", "close"], "f.csv", {"price": "close"})
+
+
+def test_the_columns_option() -> None:
+    assert parse_columns("close=Last, volume=Vol") == ({"close": "Last", "volume": "Vol"}, ())
+    assert parse_columns("date,ignore,open,close") == ({}, ("date", "ignore", "open", "close"))
+    for wrong, message in (
+        ("close=a,b", "mixes"),
+        ("day,close", "'day' is no column role"),
+        (",", "no column role"),
+    ):
+        with pytest.raises(UserError, match=message):
+            parse_columns(wrong)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "spelling"),
+    [
+        (["2024-01-02", "2024-12-31"], ["2024-01-02", "2024-12-31"], "ISO"),
+        (["20240102"], ["2024-01-02"], "digits"),
+        (["20240102.0"], ["2024-01-02"], "digits"),
+        (["1704153600"], ["2024-01-02"], "digits"),
+        (["1704153600000"], ["2024-01-02"], "digits"),
+        (["1/4/1999", "12/31/2018"], ["1999-01-04", "2018-12-31"], "month/day/year"),
+        (["4/1/1999", "31/12/2018"], ["1999-01-04", "2018-12-31"], "day/month/year"),
+        (["31.12.2018"], ["2018-12-31"], "day/month/year"),
+        (["2018/1/4"], ["2018-01-04"], "year-month-day"),
+        (["2018年1月4日"], ["2018-01-04"], "year-month-day"),
+        (["Jan 02, 2024"], ["2024-01-02"], "Jan 02, 2024"),
+        (["02-Jan-2024"], ["2024-01-02"], "02-Jan-2024"),
+        (["2024-01-02T09:31", "2024-01-02 09:32"], ["2024-01-02T09:31", "2024-01-02T09:32"], "ISO"),
+        (["20240102093100"], ["2024-01-02T09:31"], "digits"),
+        (["2024/1/2 9:31"], ["2024-01-02T09:31"], "year-month-day"),
+    ],
+)
+def test_dates_are_read_in_many_spellings(cells: list[str], expected: list[str], spelling: str) -> None:
+    text = "d,x\n" + "\n".join(f'"{cell}",1' for cell in cells)
+    stamps, faults = read_stamps(read_csv(text.encode(), "f.csv"), "d")
+    assert not faults and stamps.spelling == spelling
+    assert stamps.local.tolist() == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
+
+
+def test_zones_are_kept() -> None:
+    table = read_csv(b"d,x\n2024-01-02 00:00:00-05:00,1\n2024-07-02T12:00:00Z,1\n2024-07-02 12:00:00,1\n", "f.csv")
+    stamps, _ = read_stamps(table, "d")
+    assert stamps.zoned.tolist() == [True, True, False]
+    assert (stamps.offset // 3_600_000_000_000).tolist() == [-5, 0, 0]
+    assert stamps.midnight.tolist() == [True, False, False]
+
+
+def test_a_time_of_day_in_its_own_column() -> None:
+    table = read_csv(b"d,t\n20240102,931\n20240102,1500\n20240102,93100\n", "f.csv")
+    stamps, _ = read_stamps(table, "d", "t")
+    assert stamps.local.astype("datetime64[ns]").astype("datetime64[m]").astype(str).tolist() == [
+        "2024-01-02T09:31", "2024-01-02T15:00", "2024-01-02T09:31",
+    ]  # fmt: skip
+
+
+def test_an_unreadable_date_names_its_line() -> None:
+    _, faults = read_stamps(read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d")
+    assert [str(fault) for fault in faults] == [
+        "f.csv:3: d 'soon' is no date", "f.csv:4: d '2024-13-01' is no date", "f.csv:5: d '' is no date",
+    ]  # fmt: skip
+
+
+def test_numbers() -> None:
+    table = read_csv('a\n1.5\n"1,234"\n2M\n3万\n--\n\nnan\nx\n'.encode(), "f.csv")
+    values, faults = to_floats(table, "a")
+    assert values[:4].tolist() == [1.5, 1234, 2e6, 3e4] and np.isnan(values[4:]).all()
+    assert [str(fault) for fault in faults] == ["f.csv:9: a 'x' is no number"]
+
+
+def test_line_numbers_survive_comments_blank_and_broken_lines() -> None:
+    text = b'#made by hand\n#\nd,x\n2024-01-02,1\n\n2024-01-03\n2024-01-04,"a\nb"\n2024-01-05,5\n'
+    table = read_csv(text, "f.csv")
+    assert table.rows.tolist() == [4, 7, 9]
+    assert [str(fault) for fault in table.faults] == ["f.csv:6: 1 columns instead of 2"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters(delimiter: str) -> None:
+    table = read_csv(f"date{delimiter}close\r\n2024-01-02{delimiter}1\r\n".encode(), "f.csv")
+    assert list(table.columns) == ["date", "close"] and table.columns["close"].to_pylist() == ["1"]
+
+
+def test_encodings_and_packed_files(tmp_path: Path) -> None:
+    text = "日期,收盘\n20240102,1\n"
+    for content in (text.encode(), text.encode("gb18030"), b"\xef\xbb\xbf" + text.encode()):
+        assert list(read_csv(content, "f.csv").columns) == ["日期", "收盘"]
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "b.csv.bz2").write_bytes(bz2.compress(text.encode()))
+    (tmp_path / "c.csv.gz").write_bytes(b"no gzip")
+    for name in ("a.csv.gz", "b.csv.bz2"):
+        assert list(read_table(tmp_path / name, name).columns) == ["日期", "收盘"]
+    with pytest.raises(UserError, match=r"c\.csv\.gz cannot be read"):
+        read_table(tmp_path / "c.csv.gz", "c.csv.gz")
+    (tmp_path / "d.parquet").write_bytes(b"no parquet")
+    with pytest.raises(UserError, match=r"d\.parquet is no Parquet file"):
+        read_table(tmp_path / "d.parquet", "d.parquet")
+    with pytest.raises(UserError, match=r"e\.csv is empty"):
+        read_csv(b"\n", "e.csv")
+
+
+def test_the_name_of_a_file_is_its_symbol() -> None:
+    assert stem_of(Path("x/600000.SH.csv.gz")) == "600000.SH"
+    assert stem_of(Path("BRK.B.parquet")) == "BRK.B"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "code", "board"),
+    [
+        ("600000.SH", "600000.SH", Board.MAIN),
+        ("SH600000", "600000.SH", Board.MAIN),
+        ("sz.000001", "000001.SZ", Board.MAIN),
+        ("000001.XSHE", "000001.SZ", Board.MAIN),
+        ("300750", "300750.SZ", Board.CHINEXT),
+        ("301001.SZ", "301001.SZ", Board.CHINEXT),
+        ("688981.SS", "688981.SH", Board.STAR),
+        ("689009.XSHG", "689009.SH", Board.STAR),
+        ("bj430047", "430047.BJ", Board.BSE),
+        ("920002", "920002.BJ", Board.BSE),
+        ("510300.SH", "510300.SH", Board.NONE),
+        ("AAPL", None, Board.NONE),
+        ("600000.NY", None, Board.NONE),
+        ("12345", None, Board.NONE),
+    ],
+)
+def test_ashare_codes_and_boards(symbol: str, code: str | None, board: Board) -> None:
+    assert ashare_code(symbol) == code and board_of(symbol) == board

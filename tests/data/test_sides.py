@@ -1,0 +1,132 @@
+"""The files beside the bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import Board
+from tradeassay.core.time import parse_iso
+from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.reader import Imported, read_files
+
+DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
+BARS = "symbol,date,open,high,low,close,volume,amount\n" + "".join(
+    f"{symbol},{day},10,11,9,10,100,1000\n" for symbol in ("600000.SH", "000001.SZ") for day in DAYS
+)
+
+
+def load(folder: Path, **files: str) -> Imported:
+    (folder / "panel.csv").write_text(BARS)
+    for name, content in files.items():
+        (folder / f"{name}.csv").write_text(content)
+    return read_files(FilesConfig(path=str(folder)))
+
+
+def test_actions_as_kind_and_value_or_as_two_columns(tmp_path: Path) -> None:
+    text = "symbol,kind,ex_date,value\nSH600000,split,2024-01-04,2\n600000.XSHG,dividend,20240105,0.5\n"
+    text += "ZZZ,split,20240105,2\n"
+    imported = load(tmp_path, actions=text)
+    assert [(a.symbol, a.kind, a.ex_date, a.value) for a in imported.panel.actions] == [
+        ("600000.SH", "split", "2024-01-04", 2.0), ("600000.SH", "dividend", "2024-01-05", 0.5),
+    ]  # fmt: skip
+    assert imported.panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z"), "an hour before the open"
+    assert "1 rows of actions.csv are about unknown symbols or days" in str(imported.report)
+    both = load(tmp_path, actions="code,date,split,dividend\n600000,20240104,2,\n600000,20240105,1,0.5\n")
+    assert [(a.kind, a.value) for a in both.panel.actions] == [("split", 2.0), ("dividend", 0.5)]
+
+
+def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path: Path) -> None:
+    text = "symbol,kind,ex_date,value,known_at\n600000,split,2024-01-04,2,{}\n"
+    early = load(tmp_path, actions=text.format("2024-01-02T08:00:00Z")).panel.actions[0]
+    assert early.known_at == parse_iso("2024-01-02T08:00:00Z")
+    late = load(tmp_path, actions=text.format("2024-01-09T08:00:00Z"))
+    assert late.panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z")
+    assert "1 rows of actions.csv are announced after their ex-date" in str(late.report)
+
+
+def test_memberships(tmp_path: Path) -> None:
+    text = "index,symbol,start,end\nCSI300,sz000001,2024-01-02,2024-01-03\nCSI300,600000,20240101,\n"
+    panel = load(tmp_path, membership=text).panel
+    assert [(m.index, m.symbol, m.start, m.end) for m in panel.memberships] == [
+        ("CSI300", "000001.SZ", "2024-01-02", "2024-01-03"), ("CSI300", "600000.SH", "2024-01-01", None),
+    ]  # fmt: skip
+    assert not any("membership" in bias for bias in panel.facts.biases)
+
+
+def test_news(tmp_path: Path) -> None:
+    text = (
+        "published_at,title,symbols,text,site\n"
+        "2024-01-03T02:00:00Z,First,600000.SH;000001.SZ,body,wire\n"
+        "2024-01-03,Dated only,600000,,\n"
+        "2024-01-03T02:00:00Z,First,600000.SH;000001.SZ,body,wire\n"
+    )
+    imported = load(tmp_path, news=text)
+    first, second = imported.panel.news
+    assert (first.title, first.symbols, first.body, first.source) == (
+        "First", ("600000.SH", "000001.SZ"), "body", "wire",
+    )  # fmt: skip
+    assert second.published_at == parse_iso("2024-01-04T00:00:00Z"), "a bare date counts from its end"
+    assert "repeated" in str(imported.report)
+
+
+def test_fundamentals_need_the_day_they_became_known(tmp_path: Path) -> None:
+    text = "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,1.25\n"
+    text += "600000,pe,2023-12-31,2024-01-04,\n"
+    (figure,) = load(tmp_path, fundamentals=text).panel.fundamentals
+    assert (figure.field, figure.value, figure.known_at) == ("eps", 1.25, parse_iso("2024-01-05T00:00:00Z"))
+    with pytest.raises(UserError, match=r"fundamentals\.csv: no column known_at among"):
+        load(tmp_path, fundamentals="symbol,field,period_end,value\n600000,eps,2023-12-31,1\n")
+
+
+def test_instruments_and_index_levels(tmp_path: Path) -> None:
+    instruments = "symbol,name,sector,board,listed,delisted,lot\n600000,Bank,finance,star,1999-11-10,,200\n"
+    indices = "date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n"
+    panel = load(tmp_path, instruments=instruments, indices=indices).panel
+    known = next(entry for entry in panel.listings if entry.instrument.symbol == "600000.SH")
+    assert (known.instrument.name, known.instrument.sector, known.instrument.board) == (
+        "Bank",
+        "finance",
+        Board.STAR,
+    )
+    assert known.listed == "1999-11-10" and known.instrument.lot == 200 and known.instrument.currency == "CNY"
+    assert panel.indices["CSI300"][[0, 2]].tolist() == [3400, 3410]
+
+
+def test_side_files_may_lie_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "bars").mkdir()
+    (tmp_path / "side").mkdir()
+    (tmp_path / "bars" / "panel.csv").write_text(BARS)
+    (tmp_path / "side" / "membership.csv").write_text("index,symbol,start\nX,600000,2024-01-02\n")
+    config = FilesConfig(path=str(tmp_path / "bars"), beside=str(tmp_path / "side"))
+    assert len(read_files(config).panel.memberships) == 1
+    (tmp_path / "side" / "membership.csv").rename(tmp_path / "side" / "other.csv")
+    with pytest.raises(UserError, match="has no side file"):
+        read_files(config)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("actions", "symbol,kind,ex_date,value\n600000,merger,2024-01-04,2\n", "actions.csv:2: kind 'merger'"),
+        ("actions", "symbol,kind,ex_date,value\n600000,split,2024-01-04,two\n", "actions.csv:2: split 'two'"),
+        ("actions", "symbol,kind,ex_date,value\n600000,split,soon,2\n", "actions.csv:2: ex_date 'soon'"),
+        ("actions", "symbol,ex_date\n600000,2024-01-04\n", "no column value, split or dividend"),
+        ("membership", "symbol,end\n600000,2024-01-04\n", "membership.csv: no column start"),
+        ("news", "published_at,title\n2024-01-03 10:00:00,x\n", "news.csv:2: published_at has a time but no zone"),
+        ("news", "published_at,title\nlately,x\n", "news.csv:2: published_at is no time stamp"),
+        (
+            "fundamentals",
+            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,x\n",
+            "value 'x'",
+        ),
+        ("instruments", "symbol,board\n600000,roof\n", "instruments.csv:2: board 'roof'"),
+        ("news", "published_at,title\n2024-01-03\n", "news.csv:2: 1 columns instead of 2"),
+    ],
+)
+def test_wrong_side_files_name_file_line_and_column(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, **{name: text})
+    assert problem in str(caught.value) and "\n" not in str(caught.value)
