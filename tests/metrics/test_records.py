@@ -40,7 +40,7 @@ def test_the_week_scored() -> None:
     assert scores["cash_ratio"].value == pytest.approx((24 / 99 + 2 * 24 / 109 + 24 / 104) / 4)
     assert scores["sharpe"].reason == "4 sessions, at least 10 are needed"
     assert scores["cumulative_return"].note == "no interval: 4 sessions, at least 20 are needed"
-    assert scores["information_ratio"].reason == "no index to compare with"
+    assert scores["information_ratio"].reason == "no index without gaps to compare with"
 
 
 def test_holdings() -> None:

@@ -2,6 +2,10 @@
 
 import dataclasses
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -99,6 +103,42 @@ def test_a_benchmark_replaces_the_index() -> None:
     assert other["excess_return"].value == pytest.approx(
         float(path()[-1] / path()[0] - path(seed=2)[-1] / path(seed=2)[0])
     )
+
+
+def test_an_index_with_a_gap_is_none() -> None:
+    holed = path(seed=1)
+    holed[50] = np.nan
+    scores = score(series_from_nav(path(), index=holed), bootstrap=QUICK)
+    assert scores["information_ratio"].reason == "no index without gaps to compare with"
+    assert scores["sharpe"].value is not None
+
+
+def test_the_processor_does_not_change_a_byte() -> None:
+    """The same scores with numpy's processor-specific code switched off."""
+    script = (
+        "import numpy as np, sys\n"
+        "from tradeassay.core.hashing import canonical_json\n"
+        "from tradeassay.metrics import compare_to_baseline, growth, score, series_from_nav\n"
+        "r = (np.arange(160) * 7919 % 997 / 997 - 0.49) * 0.02\n"
+        "nav, base = 1e5 * growth(r), 1e5 * growth(r[::-1] * 0.9)\n"
+        "found = score(series_from_nav(nav, index=base)), compare_to_baseline(nav, base)\n"
+        "sys.stdout.buffer.write(canonical_json(found))\n"
+    )
+    core = np._core._multiarray_umath  # type: ignore[attr-defined]
+    special = [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, **extra}, capture_output=True, check=True
+        )
+        for extra in ({}, {"NPY_DISABLE_CPU_FEATURES": " ".join(special)})
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
+    assert len(outputs[0].stdout) > 1000
+
+
+def test_the_manual_names_every_measure() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+    assert [info.id for info in MEASURES if f"`{info.id}`" not in page.read_text()] == []
 
 
 def test_few_sessions_get_values_without_intervals() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample import report
+from report_sample import report
 
 from tradeassay.report import write_html
 
@@ -145,7 +145,7 @@ def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[st
         assert (driver.execute_script(line) == before) == (expected != "dark")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1061, 1180])
+@pytest.mark.parametrize("width", [360, 768, 1101, 1201, 1340])
 def test_nothing_sticks_out(driver: Any, pages: dict[str, Path], width: int) -> None:
     opened(driver, pages["plain"], width)
     for step in ("", "document.querySelectorAll('details').forEach((one) => { one.open = true });"):

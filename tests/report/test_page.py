@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from sample import ATTACK, cell, report
+from report_sample import ATTACK, cell, report
 
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.report import ReportData, render_html, write_html

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample import cell
+from report_sample import cell
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order

@@ -4,8 +4,8 @@ import io
 
 import msgspec
 import pytest
+from report_sample import ATTACK, cell, report
 from rich.console import Console
-from sample import ATTACK, cell, report
 
 from tradeassay.report import ReportData, print_leaderboard, terminal
 

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from sample import QUICK, agent, cell, failed, weekdays
+from report_sample import QUICK, agent, cell, failed, weekdays
 
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure

@@ -31,8 +31,10 @@ class Sessions:
 
     @classmethod
     def of(cls, series: EpisodeSeries, index: Floats | None = None) -> Sessions:
-        """Return the matrix of a series; ``index`` (n + 1 levels) replaces the series' own."""
+        """Return the matrix of a series; ``index`` (n + 1 levels) replaces its own. One with a gap is none."""
         levels = series.index if index is None else index
+        if levels is not None and not (levels > 0).all():
+            levels = None
         before, after = series.nav[:-1], series.nav[1:]
         rows = (
             series.returns,

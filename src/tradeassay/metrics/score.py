@@ -105,7 +105,7 @@ def why_undefined(name: str, series: EpisodeSeries, value: float | None) -> str 
     """Return why a measure has no value for this series, None when it has one."""
     n = len(series.sessions)
     if value is None and name in _VS_INDEX:
-        return "no index to compare with"
+        return "no index without gaps to compare with"
     if name in _YEARLY and n < FEWEST_TO_ANNUALISE:
         return f"{n} sessions, at least {FEWEST_TO_ANNUALISE} are needed"
     if value is not None and np.isfinite(value):

@@ -201,19 +201,22 @@ def _difference(measure: Measure, p: float | None, scale: Scale) -> Figure:
 
 
 def _paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return plain text as ("p", (line,)) and ("ul", items): lines that start with a dash are a list."""
+    """Return plain text as blocks of ("p" | "h4" | "ul", lines).
+
+    Lines that start with a dash are a list; a short line without a full stop before a list is its heading.
+    """
     blocks: list[tuple[str, tuple[str, ...]]] = []
-    items: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        stripped = line.strip()
-        if stripped.startswith("- "):
-            items.append(stripped[2:])
+    for line in (line.strip() for line in text.splitlines() if line.strip()):
+        if not line.startswith("- "):
+            blocks.append(("p", (line,)))
             continue
-        if items:
-            blocks.append(("ul", tuple(items)))
-            items = []
-        if stripped:
-            blocks.append(("p", (stripped,)))
+        kind, lines = blocks[-1] if blocks else ("", ())
+        if kind == "ul":
+            blocks[-1] = ("ul", (*lines, line[2:]))
+            continue
+        if kind == "p" and len(lines[0]) < 70 and not lines[0].endswith("."):
+            blocks[-1] = ("h4", lines)
+        blocks.append(("ul", (line[2:],)))
     return tuple(blocks)
 
 
