@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.sandbox.bpf import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build
+from tradeassay.sandbox.bpf import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
 from tradeassay.sandbox.syscall_table import AUDIT_ARCH, SYSCALLS
 from tradeassay.sandbox.syscalls import ALLOWED, ALLOWED_INT, QUIET, STAT, WATCHED
 
@@ -131,6 +131,12 @@ def test_what_is_not_on_the_list_is_never_allowed(machine: str, nr: int, argumen
 def test_the_program_fits_the_kernels_limit(machine: str) -> None:
     assert len(program(machine)) % 8 == 0
     assert len(program(machine)) // 8 < 4096
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_program_built_ahead_becomes_a_childs_own(machine: str) -> None:
+    ahead = build(FilterSpec(machine=machine))
+    assert for_process(ahead, PID) == program(machine)
 
 
 def test_an_unknown_machine_is_refused() -> None:

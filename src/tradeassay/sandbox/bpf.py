@@ -35,6 +35,10 @@ _NR, _ARCH, _ARGS = 0, 4, 16
 _X32_BIT: Final = 0x40000000
 
 
+ANY_PID: Final = 0x7FFFFFF0
+"""Stands for a child's process id in a program that is built before there is a child."""
+
+
 class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What one child's filter depends on.
 
@@ -44,7 +48,7 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     machine: str
-    pid: int
+    pid: int = ANY_PID
     notify: bool = True
     watch_stat: bool = False
 
@@ -78,6 +82,13 @@ class _Program:
 
 def _low(argument: int) -> int:
     return _ARGS + 8 * argument  # both machines are little-endian: the low word comes first
+
+
+def for_process(program: bytes, pid: int) -> bytes:
+    """Return a program that was built for ``ANY_PID`` as the program of process ``pid``."""
+    before, mark, after = program.partition(struct.pack("=I", ANY_PID))
+    assert mark
+    return before + struct.pack("=I", pid) + after
 
 
 def build(spec: FilterSpec) -> bytes:

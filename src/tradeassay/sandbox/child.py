@@ -25,7 +25,7 @@ from tradeassay.sandbox import bpf, kernel, landlock, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
 from tradeassay.sandbox.job import ChildOrder, Limits
 from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, enter_scratch
-from tradeassay.sandbox.strategy import Call, Unreturnable, claim_of, fix_seeds, parse, run_code
+from tradeassay.sandbox.strategy import Call, Parsed, Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.syscalls import CONTROL_FD
 
 ORDER_LENGTH: Final = struct.Struct("<I")
@@ -43,6 +43,7 @@ class Stage:
     """What the zygote prepared for all its children. Its descriptors are closed before any code runs."""
 
     machine: str
+    program: bytes
     landlock_abi: int
     rules: tuple[tuple[int, int], ...]
     allowed: frozenset[str]
@@ -56,6 +57,9 @@ class Stage:
 def warm_up() -> None:
     """Do once, in the zygote, what each child would otherwise do for the first time, imports included."""
     fix_seeds(0)
+    order = ChildOrder(call=Call(), limits=Limits(), seed=0, guard_imports=True)
+    msgspec.json.decode(msgspec.json.encode(order), type=ChildOrder)
+    msgspec.json.encode(Parsed())
     text = "def run(columns):\n    return {'a': columns['close'][columns['no']]}"
     columns = decode(
         b"".join(encode({"close": [1.0, 2.0, 3.0], "no": [0, 2, 7], "name": ["a", None, "b"]})), _NO_CAPS
@@ -165,13 +169,7 @@ def _limit(limits: Limits, base_bytes: int) -> None:
 
 
 def _filter_calls(stage: Stage, control: socket.socket) -> None:
-    spec = bpf.FilterSpec(
-        machine=stage.machine,
-        pid=os.getpid(),
-        notify=stage.notify,
-        watch_stat=stage.notify and not stage.private_root,
-    )
-    listener = seccomp.install(bpf.build(spec), listener=stage.notify)
+    listener = seccomp.install(bpf.for_process(stage.program, os.getpid()), listener=stage.notify)
     if stage.notify:
         socket.send_fds(control, [b"N"], [listener])
         os.close(listener)

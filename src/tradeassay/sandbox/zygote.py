@@ -92,8 +92,10 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     notify = _listener_possible()
     if not notify:
         missing.append("seccomp notification: refused calls are not recorded")
+    machine = platform.machine()
     stage = child.Stage(
-        machine=platform.machine(),
+        machine=machine,
+        program=bpf.build(bpf.FilterSpec(machine=machine, notify=notify, watch_stat=notify and not private)),
         landlock_abi=landlock.abi(),
         rules=(
             *((_open_high(path), landlock.READ) for path in readable if os.path.exists(path)),
