@@ -1,0 +1,21 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cli-home")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Every command runs in an empty folder; the data home is shared, so that a world is made once."""
+    monkeypatch.setenv("TRADEASSAY_HOME", str(data_home))
+    monkeypatch.setenv("NO_COLOR", "1")
+    before = os.getcwd()
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    os.chdir(before)

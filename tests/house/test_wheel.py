@@ -1,0 +1,61 @@
+"""The release path: the built wheel carries everything, and works away from the checkout."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)],
+        check=True, capture_output=True, cwd=out,
+    )  # fmt: skip
+    return next(out.glob("*.whl"))
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src"
+    expected = {
+        str(path.relative_to(source))
+        for path in (source / "tradeassay").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+    }
+    assert packed == expected
+    assert any(name.endswith(".j2") for name in packed)
+
+
+def test_a_run_from_the_wheel_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    """The dependencies come from the environment of the tests, the package from the unpacked wheel only."""
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(site), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))),
+        "TRADEASSAY_HOME": str(tmp_path / "home"),
+    }
+    # -S keeps the editable install's hook away, so that only the wheel can be imported.
+    python = [sys.executable, "-S", "-m", "tradeassay"]
+    where = subprocess.run(
+        [sys.executable, "-S", "-c", "import tradeassay; print(tradeassay.__file__)"],
+        env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert where.stdout.startswith(str(site))
+    window = ["--first", "2022-12-01", "--last", "2022-12-31"]
+    done = subprocess.run(
+        [*python, "run", "daily-crypto-v1", "-a", "cash", "-a", "equal-weight", *window, "--slug", "w"],
+        env=env, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs/w/report.html").stat().st_size > 100_000
