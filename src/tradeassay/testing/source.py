@@ -1,0 +1,147 @@
+"""``check_source``: whether a data source keeps its contract, tried out rather than trusted."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay.core.time import parse_iso
+from tradeassay.core.view import FIELDS
+from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, sources, write_snapshot
+from tradeassay.data.calendars import CALENDARS
+from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.fault import describe
+from tradeassay.data.importing import make_source
+from tradeassay.data.store.content import content_sha256
+from tradeassay.data.store.shape import check_form, normalised
+from tradeassay.testing._failed import CheckFailed
+
+
+def check_source(source: str | Source, options: Mapping[str, Any] | None = None) -> Panel:
+    """Load a source and check everything its panel promises; returns the panel.
+
+    ``source`` is a registered name (``options`` are then the fields of its ``Config``) or a ready source. Checked
+    are the class's own facts, the panel's form and types, its facts, the doctor's opinion (faults must be stated
+    as biases), that it can be stored and read back through views, that global random state is left alone, and for
+    synthetic data that a second load gives the same content. Raises :class:`CheckFailed` naming what is wrong.
+    """
+    ready = make_source(source, options or {}) if isinstance(source, str) else source
+    name = source if isinstance(source, str) else type(source).__name__
+    _check_class(name, type(ready))
+    before = (random.getstate(), _numpy_state())
+    panel = ready.load()
+    if (random.getstate(), _numpy_state()) != before:
+        raise CheckFailed(f"source '{name}' changes the global random state; it must use a generator of its own")
+    if not isinstance(panel, Panel):
+        raise CheckFailed(f"source '{name}' returned a {type(panel).__name__}, not a Panel")
+    _check_types(name, panel)
+    try:
+        check_form(panel)
+    except DataError as error:
+        raise CheckFailed(f"source '{name}': {error.message}") from error
+    _check_facts(name, panel)
+    _check_faults(name, panel)
+    _check_storage(name, panel)
+    if panel.facts.kind == "synthetic":
+        first, second = content_sha256(normalised(panel)), content_sha256(normalised(ready.load()))
+        if first != second:
+            raise CheckFailed(f"source '{name}' is synthetic and two loads differ ({first[:12]}, {second[:12]})")
+    return panel
+
+
+def _numpy_state() -> str:
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the very state that must not be touched
+    return f"{kind}{np.asarray(keys).tobytes().hex()}{rest}"
+
+
+def _check_class(name: str, kind: type[Source]) -> None:
+    config = getattr(kind, "Config", None)
+    if not (isinstance(config, type) and issubclass(config, SourceConfig)):
+        raise CheckFailed(f"source '{name}' has no Config derived from SourceConfig")
+    if not config.__struct_config__.frozen:
+        raise CheckFailed(f"source '{name}': {config.__name__} is not frozen")
+    summary = getattr(kind, "summary", None)
+    if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
+        raise CheckFailed(f"source '{name}' needs a summary of one line, it has {summary!r}")
+    extra = getattr(kind, "extra", "absent")
+    if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
+        raise CheckFailed(f"source '{name}' must say which extra it needs (None for none), it says {extra!r}")
+
+
+def _check_types(name: str, panel: Panel) -> None:
+    wanted: list[tuple[str, Any, str]] = [
+        ("sessions", panel.sessions, "datetime64[D]"),
+        ("open_time", panel.open_time, "int64"),
+        ("close_time", panel.close_time, "int64"),
+        ("suspended", panel.suspended, "bool"),
+        *((f"bars['{field}']", panel.bars.get(field), "float64") for field in FIELDS),
+        *((f"indices['{index}']", levels, "float64") for index, levels in panel.indices.items()),
+    ]
+    if panel.minutes is not None:
+        wanted.append(("minutes.close_time", panel.minutes.close_time, "int64"))
+        wanted += [(f"minutes.bars['{field}']", panel.minutes.bars.get(field), "float64") for field in FIELDS]
+    for label, values, dtype in wanted:
+        found = getattr(values, "dtype", None)
+        if found != np.dtype(dtype):
+            raise CheckFailed(f"source '{name}': {label} has type {found}, not {dtype}")
+
+
+def _check_facts(name: str, panel: Panel) -> None:
+    facts = panel.facts
+    if facts.calendar not in CALENDARS:
+        raise CheckFailed(f"source '{name}': calendar '{facts.calendar}' is none of {', '.join(CALENDARS)}")
+    for label in ("source", "currency"):
+        if not getattr(facts, label).strip():
+            raise CheckFailed(f"source '{name}' leaves facts.{label} empty")
+    if not panel.name.strip():
+        raise CheckFailed(f"source '{name}' gives its panel no name")
+    if any(not bias.strip() or "\n" in bias for bias in facts.biases):
+        raise CheckFailed(f"source '{name}': every bias must be one plain sentence, found {facts.biases!r}")
+    if facts.retrieved_at is not None:
+        try:
+            parse_iso(facts.retrieved_at)
+        except TradeassayError as error:
+            raise CheckFailed(f"source '{name}': retrieved_at: {error.message}") from error
+
+
+def _check_faults(name: str, panel: Panel) -> None:
+    errors = [fault for fault in diagnose_panel(normalised(panel)) if fault.severity == "error"]
+    if errors and panel.facts.kind == "synthetic":
+        raise CheckFailed(f"source '{name}' generates faulty data: {describe(errors)}")
+    if errors and not panel.facts.biases:
+        raise CheckFailed(f"source '{name}' has faults and states no bias: {describe(errors)}")
+
+
+def _check_storage(name: str, panel: Panel) -> None:
+    with tempfile.TemporaryDirectory(prefix="tradeassay-check-") as temporary:
+        folder = Path(temporary) / "snapshot"
+        manifest = write_snapshot(panel, folder, allow_faults=True)
+        snapshot = open_snapshot(folder)
+        last = snapshot.sessions.size - 1
+        for row in sorted({0, last // 2, last}):
+            bars = snapshot.at(row, "close").session_bars()
+            columns = [panel.symbols.index(symbol) for symbol in bars.symbols]
+            if not np.array_equal(bars.close, panel.bars["close"][row, columns], equal_nan=True):
+                raise CheckFailed(f"source '{name}': session {bars.session} reads back differently from {folder}")
+        view = snapshot.at(last, "close")
+        if len(view.news(-(2**62))) > manifest.shapes.news:
+            raise CheckFailed(f"source '{name}': more news come back than went in")
+
+
+def checkable_sources() -> tuple[str, ...]:
+    """Return the names of the registered sources that load without options or a network (for test suites)."""
+    return tuple(name for name, kind in sources.items() if kind.extra is None and not _required(kind))
+
+
+def _required(kind: type[Source]) -> bool:
+    try:
+        kind.Config()
+    except TypeError:
+        return True
+    return False

@@ -1,0 +1,141 @@
+"""The shipped checker for sources: content with ours, and able to find what is wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.data import Panel, SourceConfig, sources
+from tradeassay.data.synthetic import generate, preset
+from tradeassay.testing import CheckFailed, check_source
+from tradeassay.testing.source import checkable_sources
+
+
+class Config(SourceConfig, frozen=True, kw_only=True):
+    """Nothing to ask."""
+
+
+class Made:
+    """A source around a function."""
+
+    Config: ClassVar[type[SourceConfig]] = Config
+    summary: ClassVar[str] = "made for a test"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def load(self) -> Panel:
+        return self.make()
+
+
+@pytest.fixture(scope="module")
+def good() -> Panel:
+    return generate(preset("crypto", seed=1, names=12, sessions=60)).panel
+
+
+def real(panel: Panel) -> Panel:
+    return replace(panel, facts=msgspec.structs.replace(panel.facts, kind="real", biases=()))
+
+
+def test_whatever_can_be_checked_is_checked() -> None:
+    assert "synthetic" in checkable_sources()
+    assert {"csv", "parquet", "packaged", "synthetic", "yfinance", "ccxt"} <= set(sources.names())
+
+
+@pytest.mark.parametrize("market", ["us", "ashare", "crypto"])
+def test_synthetic_worlds_pass(market: str) -> None:
+    panel = check_source("synthetic", {"preset": market, "seed": 3, "sessions": 120, "names": 40})
+    assert panel.facts.kind == "synthetic"
+
+
+def test_files_pass(tmp_path: Path) -> None:
+    rows = "date,open,high,low,close,volume\n2024-01-02,1,2,1,2,5\n2024-01-03,2,2,1,2,5\n"
+    (tmp_path / "AAA.csv").write_text(rows)
+    for name in ("csv", "parquet"):
+        assert check_source(name, {"path": str(tmp_path)}).symbols == ("AAA",)
+
+
+def test_wrong_options_are_the_users_fault() -> None:
+    with pytest.raises(UserError, match="no option 'color'"):
+        check_source("synthetic", {"color": "red"})
+
+
+def broken(panel: Panel, field: str, **change: Any) -> Panel:
+    if field == "facts":
+        return replace(panel, facts=msgspec.structs.replace(panel.facts, **change))
+    return replace(panel, **{field: change["to"]})
+
+
+@pytest.mark.parametrize(
+    ("plant", "problem"),
+    [
+        (lambda p: "no panel", "returned a str, not a Panel"),
+        (
+            lambda p: broken(p, "bars", to={**p.bars, "open": p.bars["open"].astype(np.float32)}),
+            "has type float32",
+        ),
+        (
+            lambda p: broken(p, "sessions", to=p.sessions.astype("datetime64[s]")),
+            r"datetime64\[s\], not datetime64\[D\]",
+        ),
+        (lambda p: broken(p, "listings", to=p.listings[::-1]), "not sorted by"),
+        (lambda p: broken(p, "facts", calendar="XLON"), "calendar 'XLON'"),
+        (lambda p: broken(p, "facts", source=" "), "facts.source empty"),
+        (lambda p: broken(p, "facts", biases=("two\nlines",)), "one plain sentence"),
+        (lambda p: broken(p, "facts", retrieved_at="yesterday"), "retrieved_at"),
+        (lambda p: broken(p, "name", to=""), "no name"),
+        (lambda p: broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5}), "generates faulty data"),
+        (lambda p: real(broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5})), "states no bias"),
+    ],
+)
+def test_what_is_wrong_is_named(good: Panel, plant: Callable[[Panel], Any], problem: str) -> None:
+    with pytest.raises(CheckFailed, match=problem):
+        check_source(Made(lambda: plant(good)))
+
+
+def test_a_synthetic_source_must_repeat_itself(good: Panel) -> None:
+    rng = np.random.default_rng(1)
+
+    def drift() -> Panel:
+        return broken(good, "indices", to={name: v + rng.random() for name, v in good.indices.items()})
+
+    with pytest.raises(CheckFailed, match="two loads differ"):
+        check_source(Made(drift))
+
+
+def test_global_random_state_must_be_left_alone(good: Panel) -> None:
+    def careless() -> Panel:
+        random.random()
+        return good
+
+    def seeded() -> Panel:
+        np.random.seed(1)  # noqa: NPY002 - the mistake that is looked for
+        return good
+
+    for make in (careless, seeded):
+        with pytest.raises(CheckFailed, match="global random state"):
+            check_source(Made(make))
+
+
+def test_the_class_must_say_what_it_is(good: Panel) -> None:
+    class NoSummary(Made):
+        summary: ClassVar[str] = ""
+
+    class NoConfig(Made):
+        Config: ClassVar[Any] = dict
+
+    class NoExtra(Made):
+        extra: ClassVar[Any] = 5
+
+    for kind, problem in ((NoSummary, "summary"), (NoConfig, "Config"), (NoExtra, "extra")):
+        with pytest.raises(CheckFailed, match=problem):
+            check_source(kind(lambda: good))
