@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, DataRefused, UserError
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.view import FIELDS
-from tradeassay.data.panel import Listing, Panel
+from tradeassay.data.panel import Listing, Membership, Panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.store import tables
 from tradeassay.data.store.content import content_sha256
 from tradeassay.data.store.manifest import read_manifest
 from tradeassay.data.store.read import read_panel, verify_snapshot
@@ -224,6 +225,15 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
     manifest = write_snapshot(broken, tmp_path / "s", allow_faults=True)
     assert manifest.faults.counts == {"high below low": 1}
     assert "data faults accepted: 1 high below low" in open_snapshot(tmp_path / "s").facts.biases
+
+
+def test_every_field_of_every_record_is_stored() -> None:
+    schemas = {
+        Instrument: tables.LISTINGS, CorporateAction: tables.ACTIONS, Membership: tables.MEMBERSHIPS,
+        Fundamental: tables.FUNDAMENTALS, NewsItem: tables.NEWS,
+    }  # fmt: skip
+    for record, schema in schemas.items():
+        assert set(record.__struct_fields__) <= set(schema.names), record
 
 
 def test_importing_the_room_is_cheap() -> None:

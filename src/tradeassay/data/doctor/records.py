@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -69,12 +70,16 @@ def _check_memberships(panel: Panel) -> Iterator[Fault]:
 
 
 def _check_fundamentals(panel: Panel) -> Iterator[Fault]:
+    ends: dict[str, int] = {}
     for number, figure in enumerate(panel.fundamentals):
-        if figure.known_at < midnight(parse_day(figure.period_end)):
+        end = ends.get(figure.period_end)
+        if end is None:
+            end = ends[figure.period_end] = midnight(parse_day(figure.period_end))
+        if figure.known_at < end:
             yield _fault(panel, "fundamentals", number, "known before the period ended",
                          f"{figure.symbol} {figure.field}: known at {iso(figure.known_at)}, "
                          f"period ends {figure.period_end}")  # fmt: skip
-        if not np.isfinite(figure.value):
+        if not math.isfinite(figure.value):
             yield _fault(panel, "fundamentals", number, "no number",
                          f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}")  # fmt: skip
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.view import FIELDS
@@ -14,17 +17,19 @@ from tradeassay.data.panel import Panel
 from tradeassay.data.store import tables
 
 _SCHEME = "tradeassay-content-1"
+_ABSENT = -1
 
 
-def content_sha256(panel: Panel) -> str:
+def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
     """Return the SHA-256 of a panel's numbers, records and facts.
 
-    Left out are the name, ``query`` and ``retrieved_at``: they say how the data was got, not what it is.
+    ``records`` are the panel's record tables where they have been made already. Left out are the name, ``query``
+    and ``retrieved_at``: they say how the data was got, not what it is.
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
     _add(digest, "head", canonical_json({"scheme": _SCHEME, "facts": facts}))
-    _add(digest, "listings", canonical_json(tables.listings_table(panel.listings).to_pylist()))
+    _add_table(digest, "listings", tables.listings_table(panel.listings))
     _add_array(digest, "sessions", panel.sessions.astype("datetime64[D]").astype(np.int64))
     _add_array(digest, "open_time", panel.open_time)
     _add_array(digest, "close_time", panel.close_time)
@@ -38,9 +43,8 @@ def content_sha256(panel: Panel) -> str:
         _add_array(digest, "minute close_time", panel.minutes.close_time)
         for name in FIELDS:
             _add_array(digest, f"minute {name}", panel.minutes.bars[name])
-    # Through a typed table, so that a numpy scalar or an int for a float does not change the hash.
-    for table, schema in tables.RECORDS.items():
-        _add(digest, table, canonical_json(tables.records_table(getattr(panel, table), schema).to_pylist()))
+    for label, table in (records or tables.record_tables(panel)).items():
+        _add_table(digest, label, table)
     return digest.hexdigest()
 
 
@@ -53,3 +57,24 @@ def _add_array(digest: Any, label: str, values: np.ndarray[Any, Any]) -> None:
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     digest.update(f"{label}:{little.dtype.str}:{little.shape}\n".encode())
     digest.update(little.data.cast("B") if little.size else b"")
+
+
+def _add_table(digest: Any, label: str, table: pa.Table) -> None:
+    # Typed columns, so that a numpy scalar or an int for a float does not change the hash; and values rather than
+    # buffers, so that a library's way of laying them out does not either.
+    for name in table.column_names:
+        column = table.column(name).combine_chunks()
+        where = f"{label}.{name}"
+        if pa.types.is_list(column.type):
+            _add_array(digest, f"{where} lengths", _integers(pc.list_value_length(column)))
+            column = column.flatten()
+        if pa.types.is_string(column.type):
+            _add_array(digest, f"{where} lengths", _integers(pc.binary_length(column)))
+            _add(digest, where, "".join(column.fill_null("").to_pylist()).encode())
+        else:
+            _add_array(digest, where, column.to_numpy(zero_copy_only=False))
+
+
+def _integers(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    lengths = column.cast(pa.int64()).fill_null(_ABSENT).to_numpy(zero_copy_only=False)
+    return np.asarray(lengths, dtype=np.int64)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.view import Days, Floats
-from tradeassay.data.panel import Listing, Membership
+from tradeassay.data.panel import Listing, Membership, Panel
 
 _INSTRUMENT_FIELDS = (
     "symbol", "name", "kind", "board", "sector", "currency", "lot", "step", "tick", "multiplier", "expiry", "root",
@@ -72,6 +72,11 @@ def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
         pa.array([getattr(r, name) for r in records], type=schema.field(name).type) for name in schema.names
     ]
     return pa.table(columns, schema=schema)
+
+
+def record_tables(panel: Panel) -> dict[str, pa.Table]:
+    """Return all record tables of a panel, by the attribute that holds the records."""
+    return {name: records_table(getattr(panel, name), schema) for name, schema in RECORDS.items()}
 
 
 def listings_table(listings: Sequence[Listing]) -> pa.Table:

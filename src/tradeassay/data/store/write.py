@@ -91,8 +91,9 @@ def _write_files(panel: Panel, folder: Path, found: tuple[Fault, ...]) -> Manife
     _write_table(folder / "bars.arrow", _bars_table(panel))
     _write_table(folder / "listings.arrow", tables.listings_table(panel.listings))
     _write_table(folder / "indices.arrow", tables.indices_table(panel.sessions, panel.indices))
-    for name, schema in tables.RECORDS.items():
-        _write_table(folder / f"{name}.arrow", tables.records_table(getattr(panel, name), schema))
+    records = tables.record_tables(panel)
+    for name, table in records.items():
+        _write_table(folder / f"{name}.arrow", table)
     if panel.minutes is not None:
         _write_table(folder / "minutes.arrow", _minutes_table(panel))
     minutes = panel.minutes
@@ -101,7 +102,7 @@ def _write_files(panel: Panel, folder: Path, found: tuple[Fault, ...]) -> Manife
         format_version=FORMAT_VERSION,
         package_version=__version__,
         name=panel.name,
-        sha256=content_sha256(panel),
+        sha256=content_sha256(panel, records),
         facts=panel.facts,
         shapes=Shapes(
             sessions=panel.sessions.size,
