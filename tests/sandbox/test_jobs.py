@@ -253,6 +253,20 @@ def test_no_rows_at_all(sandbox: Sandbox) -> None:
     assert body("return {'n': [len(columns)]}", sandbox, columns={}).need()["n"].tolist() == [0]
 
 
+def test_the_null_device_and_the_name_of_the_machine(sandbox: Sandbox) -> None:
+    text = """
+import os
+with open(os.devnull, 'w') as nowhere:
+    print('x', file=nowhere)
+return {'a': [os.uname().nodename, str(len(open('/dev/zero', 'rb').read(3)))]}
+"""
+    result = body(text, sandbox)
+    assert result.need()["a"][1] == "3"
+    assert result.attempts == ()
+    if result.tier.level == "strong":
+        assert result.need()["a"][0] == "sandbox"
+
+
 def test_a_large_result_comes_through_the_pipe(sandbox: Sandbox) -> None:
     limits = Limits(result_mb=64, rows=1_000_000)
     text = "import numpy as np\nreturn {str(n): np.arange(500_000.0) for n in range(4)}"

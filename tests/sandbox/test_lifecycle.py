@@ -88,7 +88,7 @@ def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
             "import os\nos.abort()",
             "def run(c):\n    open('/etc/x')",
         ):
-            assert not sandbox.run(Job(source=source)).ok
+            assert not sandbox.run(Job(source=source, pass_as="columns")).ok
         assert descriptors() == before + 1
         assert len(family(zygote(sandbox))) == len(pids)
     assert descriptors() == before
@@ -99,7 +99,9 @@ def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
 @pytest.mark.parametrize("namespaces", [True, False])
 def test_closing_ends_a_running_child(machine: None, namespaces: bool) -> None:
     sandbox = Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces))
-    slow = Job(source="import time\ndef run(c):\n    time.sleep(30)", limits=Limits(wall_s=60.0))
+    slow = Job(
+        source="import time\ndef run(c):\n    time.sleep(30)", pass_as="columns", limits=Limits(wall_s=60.0)
+    )
     seen: list[BaseException] = []
 
     def run() -> None:
@@ -194,7 +196,9 @@ def test_an_interrupted_host_kills_the_child(machine: None, monkeypatch: pytest.
             raise KeyboardInterrupt
 
         monkeypatch.setattr(supervise.Supervisor, "_take_output", interrupt)
-        slow = Job(source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(60)")
+        slow = Job(
+            source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(60)", pass_as="columns"
+        )
         with pytest.raises(KeyboardInterrupt):
             sandbox.run(slow)
         monkeypatch.undo()
@@ -242,6 +246,11 @@ def test_a_second_thread_stops_the_start(machine: None) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "threads and cannot fork safely" in done.stdout
+
+
+def test_frames_need_pandas(machine: None) -> None:
+    with Sandbox(BARE) as sandbox, pytest.raises(UserError, match=r"no pandas.*tradeassay\[code\]"):
+        sandbox.run(Job(source=GOOD.source))
 
 
 def test_strong_walls_can_be_required(machine: None) -> None:
@@ -295,7 +304,7 @@ def test_a_closed_pool_says_so(machine: None) -> None:
 def test_executors_by_name(machine: None) -> None:
     with open_executor("sandbox", config=BARE, workers=2) as made:
         assert made.run(GOOD).ok
-        assert isinstance(made.run(Job(source="import socket")).failure, ForbiddenImport)
+        assert isinstance(made.run(Job(source="import socket", pass_as="columns")).failure, ForbiddenImport)
         assert made.tier.level in ("strong", "standard")
     with open_executor("trusted-in-process") as made:
         assert made.tier.level == "trusted-in-process"

@@ -30,7 +30,7 @@ def test_the_same_jobs_on_ray(machine: None) -> None:
         assert [int(result.need()["n"][0]) for result in results] == list(range(9))
         assert results[3].need()["x"].tolist() == [6.0]
         assert pool.tier.level in ("strong", "standard")
-        failed = pool.run(Job(source="def run(frame):\n    1/0"))
+        failed = pool.run(Job(source="def run(columns):\n    1/0", pass_as="columns"))
         assert isinstance(failed.failure, ChildClaim)
         pool.close()
         pool.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import Final
 
 from tradeassay.sandbox import kernel
@@ -26,22 +27,25 @@ def leave_host() -> str | None:
     Returns None, or why the machine does not allow it. The next fork is process 1 of the new PID namespace.
     """
     uid, gid = os.geteuid(), os.getegid()
-    refused = "not tried"
-    if uid == 0:
+    if uid != 0 or not _unshared(_SPACES):
         try:
-            kernel.unshare(_SPACES)
-            return None
+            kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
         except OSError as error:
-            refused = str(error)
-    try:
-        kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
-    except OSError as error:
-        return f"{refused}; {error}" if uid == 0 else str(error)
-    # Seen from inside, the one user there is nobody; the rights over the new namespaces come with creating them.
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
-    _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+            return str(error)
+        # Seen from inside, the one user there is nobody; the rights over the new namespaces come with making them.
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
+        _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+    socket.sethostname("sandbox")
     return None
+
+
+def _unshared(spaces: int) -> bool:
+    try:
+        kernel.unshare(spaces)
+    except OSError:
+        return False  # root without CAP_SYS_ADMIN, as in most containers: a user namespace may still be allowed
+    return True
 
 
 def enter_private_root(roots: LibraryRoots) -> None:

@@ -18,7 +18,7 @@ _SITE_NAMES: Final = frozenset({"site-packages", "dist-packages"})
 _ZONES: Final = "/usr/share/zoneinfo"
 _OWN_PACKAGE: Final = __name__.partition(".")[0]
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")
-"""Device files that are harmless and that libraries open."""
+"""Device files that are harmless and that libraries open; the first may be written to."""
 
 
 class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):

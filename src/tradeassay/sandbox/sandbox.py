@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 
-from tradeassay.core.errors import SandboxError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
@@ -48,13 +48,14 @@ class Sandbox:
     @property
     def modules(self) -> frozenset[str]:
         """Top-level modules that guarded code may import."""
-        return frozenset(self._line.current().hello.modules)
+        return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
         """Run one job in a child of its own and return what came of it.
 
-        A bad job is a result, not an error. Raises UserError for columns that cannot be sent, and SandboxError
-        when the sandbox itself fails: a lost zygote is started again and the job tried once more before that.
+        A bad job is a result, not an error. Raises UserError for columns that cannot be sent or shaped, and
+        SandboxError when the sandbox itself fails: a lost zygote is started again and the job tried once more
+        before that.
         """
         zygote = self._line.current()
         try:
@@ -79,6 +80,11 @@ class Sandbox:
 
 
 def _run_on(zygote: ZygoteProcess, job: Job) -> JobResult:
+    if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
+        raise UserError(
+            "this sandbox has no pandas, so rows cannot be passed as a frame",
+            mend="pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'",
+        )
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         return supervisor.run(zygote.socket)
 

@@ -99,7 +99,8 @@ def _outcome(job: Job) -> dict[str, Any] | Failure:
 def _borrowed_randomness(seed: int) -> Iterator[None]:
     """Give the code the same randomness it has in a child, and the host its own back."""
     numpy: Any = sys.modules["numpy"]
-    kept = (random.getstate(), numpy.random.get_state(), os.urandom, random._urandom)  # type: ignore[attr-defined]
+    drawing: Any = random  # its private name _urandom is where secrets and numpy draw from
+    kept = (random.getstate(), numpy.random.get_state(), os.urandom, drawing._urandom)
     fix_seeds(seed)
     try:
         yield
@@ -107,5 +108,5 @@ def _borrowed_randomness(seed: int) -> Iterator[None]:
         random.setstate(kept[0])
         numpy.random.set_state(kept[1])
         os.urandom = kept[2]
-        random._urandom = kept[3]  # type: ignore[attr-defined]
+        drawing._urandom = kept[3]
         sys.modules.pop("strategy", None)

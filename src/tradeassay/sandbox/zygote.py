@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import os
 import platform
+import resource
 import select
 import shutil
 import signal
@@ -28,7 +29,7 @@ import msgspec
 from tradeassay.sandbox import bpf, child, kernel, landlock, seccomp
 from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.imports import allowed_modules
-from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, enter_private_root, leave_host
+from tradeassay.sandbox.namespaces import SCRATCH, enter_private_root, leave_host
 from tradeassay.sandbox.roots import DEVICES, LibraryRoots, find_roots, module_names
 from tradeassay.sandbox.tier import Tier
 
@@ -74,6 +75,8 @@ def main(descriptor: int) -> None:
 
 def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, Hello]:
     _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     refused = leave_host() if config.namespaces else "switched off"
     if refused is None:
         _become_first_process(host)
@@ -100,6 +103,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
         rules=(
             *((_open_high(path), landlock.READ) for path in readable if os.path.exists(path)),
             *((_open_high(path), landlock.LIST) for path in listable),
+            (_open_high(DEVICES[0]), landlock.READ_WRITE),
         ),
         allowed=allowed_modules(module_names(roots.packages)),
         proc=proc,
@@ -221,8 +225,10 @@ def _tier(stage: child.Stage, missing: list[str], *, namespaces: bool) -> Tier:
         walls.append("namespaces")
     if stage.private_root:
         walls.append("private root")
-    if os.geteuid() in (0, NOBODY):
+    if os.geteuid() == 0:
         walls.append("user nobody")
+    elif namespaces:
+        walls.append("user namespace")
     else:
         missing.append("a user of its own: the code runs under the caller's id")
     strong = stage.notify and namespaces and stage.private_root

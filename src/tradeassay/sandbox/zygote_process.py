@@ -59,6 +59,7 @@ class ZygoteProcess:
                 if isinstance(error, SandboxError) and words:
                     raise type(error)(f"{error.message}: {words}", mend=error.mend) from None
                 raise
+        self.modules = frozenset(self.hello.modules)
         self.reach = Reach(
             readable=frozenset(self.hello.readable),
             listable=frozenset(self.hello.listable),
