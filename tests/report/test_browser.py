@@ -145,9 +145,12 @@ def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[st
         assert (driver.execute_script(line) == before) == (expected != "dark")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1101, 1201, 1340])
-def test_nothing_sticks_out(driver: Any, pages: dict[str, Path], width: int) -> None:
-    opened(driver, pages["plain"], width)
+@pytest.mark.parametrize(
+    ("which", "width"),
+    [("plain", 360), ("attack", 360), ("plain", 768), ("plain", 1101), ("attack", 1201), ("plain", 1340)],
+)
+def test_nothing_sticks_out(driver: Any, pages: dict[str, Path], which: str, width: int) -> None:
+    opened(driver, pages[which], width)
     for step in ("", "document.querySelectorAll('details').forEach((one) => { one.open = true });"):
         driver.execute_script(step)
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
@@ -207,6 +210,9 @@ def test_words_of_others_do_not_run(driver: Any, pages: dict[str, Path]) -> None
     opened(driver, pages["attack"])
     driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert driver.execute_script("return window.hacked") is None
+    labels = f"[...document.querySelectorAll('{FIRST}[data-chart=equity] .annotation-text')]"
+    names = driver.execute_script(f"return {labels}.map(e => e.textContent)")
+    assert any(name.startswith("<script>window") for name in names)
     # Even a script that got into the page could not run: the policy knows ours by their hashes.
     driver.execute_script(
         "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s)"

@@ -54,7 +54,7 @@ def equity(cell: CellData, styles: Mapping[str, LineStyle]) -> Spec:
                 "xs": "path",
                 "y": rounded(list((levels / levels[0] - 1.0)[keep])),
                 "line": {"color": "@index", "width": 1.2, "dash": "dot"},
-                "meta": {"role": "index"},
+                "meta": {"role": "index", "label": f"index {cell.index_name}"},
                 "hovertemplate": "%{y:+.1%}",
             }
         )

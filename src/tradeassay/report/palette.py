@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-LIGHT = ("#0b57a4", "#d1490f", "#00805c", "#b84a91", "#a87400", "#2f9fd8")
+LIGHT = ("#0b57a4", "#d1490f", "#00805c", "#b84a91", "#a87400", "#1d86bf")
 DARK = ("#5c97ee", "#f2854c", "#2cc79a", "#e59ac4", "#efd04d", "#8fdcff")
 BASELINE_LIGHT, BASELINE_DARK = "#4b5563", "#c3cad6"
 DASHES = ("solid", "dot", "dashdot", "longdashdot")

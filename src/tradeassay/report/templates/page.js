@@ -153,7 +153,7 @@
   function labelRoom(div, traces) {
     pen.font = labelSize(div) + "px " + getComputedStyle(document.body).fontFamily;
     const widths = traces.filter(named)
-      .map((one) => pen.measureText(short(one.name, nameLength(div))).width);
+      .map((one) => pen.measureText(short(one.meta.agent || one.meta.label, nameLength(div))).width);
     return Math.ceil(Math.max(0, ...widths)) + 14;
   }
   const labelSize = (div) => (div.clientWidth < 480 ? 10 : 12);
@@ -168,7 +168,7 @@
       if (!named(one) || one.visible === false) continue;
       let place = one.y.length - 1;
       while (place > 0 && (one.y[place] === null || String(one.x[place]) > String(until).slice(0, 10) + "z")) place -= 1;
-      ends.push({ name: one.name, colour: one.line.color, y: ((one.y[place] - bottom) / (top - bottom)) * height });
+      ends.push({ name: one.meta.agent || one.meta.label, colour: one.line.color, y: ((one.y[place] - bottom) / (top - bottom)) * height });
     }
     ends.sort((a, b) => a.y - b.y);
     const gap = Math.min(labelSize(div) + 4, height / Math.max(1, ends.length));
