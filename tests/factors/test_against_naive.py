@@ -10,7 +10,7 @@ from tradeassay.factors import FACTOR_NAMES, FACTORS, FactorStream, compute_all,
 ENOUGH = {factor.name: factor.enough for factor in FACTORS}
 
 
-def naive(name: str, bars, t: int, i: int) -> float:  # noqa: C901
+def naive(name: str, bars, t: int, i: int) -> float:
     """One factor at one place, straight from its definition."""
     o, h, c, v, a = (x[:, i] for x in (bars.open, bars.high, bars.close, bars.volume, bars.amount))
 
@@ -64,7 +64,11 @@ def test_every_factor_equals_its_definition(make_bars, missing: float) -> None:
         for t in (0, 15, 19, 20, 47, 48, 60, 61, 199, 201, 202, 251, 252, 300, 319):
             for i in range(3):
                 expected = naive(name, bars, t, i)
-                assert values[name][t, i] == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (name, t, i)
+                assert values[name][t, i] == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (
+                    name,
+                    t,
+                    i,
+                )
 
 
 def test_pandas_agrees(make_bars) -> None:

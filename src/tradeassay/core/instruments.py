@@ -48,7 +48,7 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True):
     root: str | None = None
 
 
-class NewsItem(msgspec.Struct, frozen=True, kw_only=True):
+class NewsItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A dated text. ``published_at`` is the instant from which it may be read."""
 
     id: str
@@ -60,7 +60,7 @@ class NewsItem(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
-class Fundamental(msgspec.Struct, frozen=True, kw_only=True):
+class Fundamental(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One reported figure. ``known_at`` is the instant from which it may be read."""
 
     symbol: str
@@ -70,7 +70,7 @@ class Fundamental(msgspec.Struct, frozen=True, kw_only=True):
     value: float
 
 
-class CorporateAction(msgspec.Struct, frozen=True, kw_only=True):
+class CorporateAction(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A split or a cash dividend.
 
     ``value`` is new shares per old share for a split (2.0 = two for one) and cash per share for a

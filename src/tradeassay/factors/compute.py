@@ -19,7 +19,7 @@ from tradeassay.factors.bars import FactorBars
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, definition
 from tradeassay.factors.rolling import rolling_max, rolling_sum
 
-_CELLS = 1 << 16
+_CELLS = 1 << 15
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
 
 SKIPPED = 21
@@ -54,18 +54,18 @@ def latest_all(bars: FactorBars) -> dict[str, Floats]:
 
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
     sessions, columns = bars.close.shape
-    values = np.full((len(names), sessions, columns), np.nan)
+    values = np.empty((len(names), sessions, columns))
     step = max(1, _CELLS // max(1, sessions))
     with np.errstate(all="ignore"):
         for first in range(0, columns, step):
             block = _Block(bars, slice(first, first + step))
             for k, name in enumerate(names):
-                values[k, :, first : first + step] = block.value(name).T
+                values[k, :, first : first + step] = block.value(name)
     return values
 
 
 class _Block:
-    """Some columns, transposed so that time is contiguous; series shared by several factors are made once."""
+    """Some columns, copied together; series shared by several factors are made once."""
 
     def __init__(self, bars: FactorBars, columns: slice) -> None:
         self._bars = bars
@@ -77,8 +77,8 @@ class _Block:
         return value
 
     def _take(self, array: Floats) -> Floats:
-        taken = np.ascontiguousarray(array[:, self._columns].T, dtype=np.float64)
-        return np.where(taken > 0, taken, np.nan)
+        taken = np.array(array[:, self._columns], dtype=np.float64, order="C")
+        return moments.keep(taken, taken > 0)
 
     @cached_property
     def open(self) -> Floats:
@@ -97,36 +97,37 @@ class _Block:
         return self.close / _shift(self.close) - 1.0
 
     @cached_property
-    def _moments_60(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _moments_60(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Count, sum, sum of squares, sum of cubes, sum of squared deviations."""
         x, n = _counted(self.returns, 60)
         square = x * x
-        return n, rolling_sum(x, 60), rolling_sum(square, 60), rolling_sum(square * x, 60)
+        sums, squares = rolling_sum(x, 60), rolling_sum(square, 60)
+        return n, sums, squares, rolling_sum(square * x, 60), moments.centred(n, sums, squares)
 
     def _mom_12_1(self, enough: int) -> Floats:
-        rows = np.arange(self.close.shape[1])
+        sessions = self.close.shape[0]
+        rows = np.arange(sessions, dtype=np.int32)[:, None]
         present = ~np.isnan(self.close)
-        last = np.maximum.accumulate(np.where(present, rows, -1), axis=1)
-        after = np.where(present, rows, rows.size)
-        first = np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
-        near = last[:, np.maximum(rows - (SKIPPED - 1), 0)]
-        far = first[:, np.maximum(rows - 251, 0)]
+        last = np.maximum.accumulate(np.where(present, rows, np.int32(-1)), axis=0)
+        first = np.minimum.accumulate(np.where(present, rows, np.int32(sessions))[::-1], axis=0)[::-1]
+        near = last[np.maximum(rows[:, 0] - (SKIPPED - 1), 0)]
+        far = first[np.maximum(rows[:, 0] - 251, 0)]
         known = (rolling_sum(present.view(np.uint8), 252) >= enough) & (far <= near) & (near >= rows - 251)
-        value = np.take_along_axis(self.close, np.maximum(near, 0), axis=1) / np.take_along_axis(
-            self.close, np.minimum(far, rows.size - 1), axis=1
-        )
-        return np.where(known & (rows >= SKIPPED - 1), value - 1.0, np.nan)
+        known &= rows >= SKIPPED - 1
+        value = _at(self.close, np.maximum(near, 0)) / _at(self.close, np.minimum(far, sessions - 1))
+        return moments.keep(value - 1.0, known)
 
     def _rv_60(self, enough: int) -> Floats:
-        n, x, xx, _ = self._moments_60
-        return moments.spread(n, x, xx, enough) * moments.YEAR
+        n, _, _, _, deviations = self._moments_60
+        return moments.spread(n, deviations, enough) * moments.YEAR
 
     def _skew(self, enough: int) -> Floats:
-        n, x, xx, xxx = self._moments_60
-        return -moments.skewness(n, x, xx, xxx, enough)
+        n, x, xx, xxx, deviations = self._moments_60
+        return -moments.skewness(n, x, xx, xxx, deviations, enough)
 
     def _illiq(self, enough: int) -> Floats:
         x, n = _counted(np.abs(self.returns) / self.amount, 20)
-        return moments.log_average(n, rolling_sum(x, 20), enough)
+        return exact.log(moments.average(n, rolling_sum(x, 20), enough))
 
     def _rev_on(self, enough: int) -> Floats:
         x, n = _counted(self.open / _shift(self.close) - 1.0, 20)
@@ -140,18 +141,20 @@ class _Block:
         volume = self._take(self._bars.volume)
         change = exact.log(volume / _shift(volume))
         x, y, n = _counted_pair(self.returns, change, 20)
-        sx, sy, sxx, syy, sxy = (rolling_sum(z, 20) for z in (x, y, x * x, y * y, x * y))
-        return moments.correlation(n, sx, sy, sxx, syy, sxy, enough)
+        pair = np.stack([rolling_sum(x, 20), rolling_sum(y, 20)])
+        squares = np.stack([rolling_sum(x * x, 20), rolling_sum(y * y, 20)])
+        return moments.correlation(n, pair, squares, rolling_sum(x * y, 20), enough)
 
     def _high_52w(self, enough: int) -> Floats:
         high = self._take(self._bars.high)
         present = ~np.isnan(high)
-        top = rolling_max(np.where(present, high, -np.inf), 252)
+        np.copyto(high, -np.inf, where=~present)
+        top = rolling_max(high, 252)
         known = rolling_sum(present.view(np.uint8), 252) >= enough
-        rows = np.arange(high.shape[1])
-        row = np.maximum.accumulate(np.where(np.isnan(self.close), -1, rows), axis=1)
-        close = np.take_along_axis(self.close, np.maximum(row, 0), axis=1)
-        return np.where(known & (row >= rows - 251), close / top, np.nan)
+        rows = np.arange(high.shape[0], dtype=np.int32)[:, None]
+        row = np.maximum.accumulate(np.where(np.isnan(self.close), np.int32(-1), rows), axis=0)
+        close = _at(self.close, np.maximum(row, 0))
+        return moments.keep(close / top, known & (row >= rows - 251))
 
     def _cv_vol(self, enough: int) -> Floats:
         x, n = _counted(self.amount, 20)
@@ -161,9 +164,15 @@ class _Block:
 def _shift(values: Floats) -> Floats:
     """Return the previous value; NaN before the first."""
     shifted = np.empty_like(values)
-    shifted[:, :1] = np.nan
-    shifted[:, 1:] = values[:, :-1]
+    shifted[:1] = np.nan
+    shifted[1:] = values[:-1]
     return shifted
+
+
+def _at(values: Floats, rows: NDArray[np.int32]) -> Floats:
+    """Return each column's values at its own rows."""
+    result: Floats = values[rows, np.arange(values.shape[1])]
+    return result
 
 
 def _count(present: Bools, window: int) -> Floats:
@@ -174,9 +183,15 @@ def _count(present: Bools, window: int) -> Floats:
 def _counted(values: Floats, window: int) -> tuple[Floats, Floats]:
     """Return the values with 0 for missing ones, and how many of a window are present."""
     present = np.isfinite(values)
-    return np.where(present, values, 0.0), _count(present, window)
+    return _filled(values, present), _count(present, window)
 
 
 def _counted_pair(x: Floats, y: Floats, window: int) -> tuple[Floats, Floats, Floats]:
     present = np.isfinite(x) & np.isfinite(y)
-    return np.where(present, x, 0.0), np.where(present, y, 0.0), _count(present, window)
+    return _filled(x, present), _filled(y, present), _count(present, window)
+
+
+def _filled(values: Floats, present: Bools) -> Floats:
+    filled = values.copy()
+    np.copyto(filled, 0.0, where=~present)
+    return filled

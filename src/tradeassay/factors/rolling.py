@@ -3,7 +3,7 @@
 A window of 60 is the sum of blocks of 32, 16, 8 and 4 values, and a block of 2k is two blocks of k. So a sum
 costs a handful of array additions, has no cancellation (unlike differences of cumulative sums), depends on the
 values inside its window only, and is the same to the last bit whether computed for one row or for many.
-Time is the last axis; what lies before the first value counts as zero (sums) or minus infinity (maxima).
+Time is the first axis; what lies before the first value counts as zero (sums) or minus infinity (maxima).
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def rolling_sum(values: NDArray[Number], window: int) -> NDArray[Number]:
             blocks.append((size, block))
         if size * 2 > window:
             break
-        double = block.copy()
-        double[..., size:] += block[..., :-size]
+        double = np.empty_like(block)
+        double[:size] = block[:size]
+        np.add(block[size:], block[:-size], out=double[size:])
         block, size = double, size * 2
     offset, result = blocks[-1][0], blocks[-1][1].copy()
     for size, block in reversed(blocks[:-1]):
-        result[..., offset:] += block[..., :-offset]
+        result[offset:] += block[:-offset]
         offset += size
     return result
 
@@ -41,12 +42,13 @@ def rolling_max(values: Floats, window: int) -> Floats:
     """Return the greatest of the last ``window`` values at every position."""
     block, size = values, 1
     while size * 2 <= window:
-        double = block.copy()
-        np.maximum(double[..., size:], block[..., :-size], out=double[..., size:])
-        block, size = double, size * 2
-    rest = window - size
-    if rest == 0:
-        return block.copy()
-    result = block.copy()
-    np.maximum(result[..., rest:], block[..., :-rest], out=result[..., rest:])
+        block, size = _higher(block, size), size * 2
+    return _higher(block, window - size) if window > size else block.copy()
+
+
+def _higher(values: Floats, back: int) -> Floats:
+    """Return the greater of each value and the one ``back`` rows before it."""
+    result = np.empty_like(values)
+    result[:back] = values[:back]
+    np.maximum(values[back:], values[:-back], out=result[back:])
     return result

@@ -41,14 +41,17 @@ def zscore(values: Floats) -> Floats:
     """
     missing = np.isnan(values)
     n = np.maximum(values.shape[-1] - missing.sum(axis=-1), 1)[..., None]
-    filled = np.where(missing, 0.0, values)
-    mean = exact.total(filled)[..., None] / n
-    gap = values - mean
-    filled = np.where(missing, 0.0, gap)
-    scale = np.sqrt(exact.total(filled * filled)[..., None] / n)
+    gap = values.copy()
+    np.copyto(gap, 0.0, where=missing)
+    mean = exact.total(gap)[..., None] / n
+    np.subtract(values, mean, out=gap)
+    np.copyto(gap, 0.0, where=missing)
+    scale = np.sqrt(exact.total(gap * gap)[..., None] / n)
     flat = scale <= 1e-12 * np.abs(mean)
-    result: Floats = gap * ~flat / np.where(flat, 1.0, scale)
-    return result
+    np.copyto(scale, np.inf, where=flat)
+    np.copyto(gap, np.nan, where=missing)
+    gap /= scale
+    return gap
 
 
 def standardise(values: Floats) -> Floats:

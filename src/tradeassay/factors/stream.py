@@ -99,7 +99,7 @@ class FactorStream:
         """Take one session, shape (5, names): open, high, close, volume, amount."""
         self._row += 1
         with np.errstate(all="ignore"):
-            known = np.where(bars > 0, bars, np.nan)
+            known = moments.keep(bars.copy(), bars > 0)
             before = self._close[(self._row - 1) % _RING]
             returns = known[2] / before - 1.0
             self._fill_short(known, before, returns)
@@ -161,33 +161,34 @@ class FactorStream:
 
     def _from_short(self, values: Floats) -> None:
         sums = self._short.sums(self._row)
-        n, s = sums[:4], sums[4:8]
-        joint, x, y, xx, yy, xy, squares = sums[8:]
-        values[_AT["ILLIQ"]] = moments.log_average(n[0], s[0], _ENOUGH["ILLIQ"])
-        values[_AT["REV_ON"]] = moments.average(n[1], s[1], _ENOUGH["REV_ON"])
-        values[_AT["MOM_ID"]] = moments.average(n[2], s[2], _ENOUGH["MOM_ID"])
-        values[_AT["CORR_PV"]] = moments.correlation(joint, x, y, xx, yy, xy, _ENOUGH["CORR_PV"])
-        values[_AT["CV_VOL"]] = moments.relative_spread(n[3], s[3], squares, _ENOUGH["CV_VOL"])
+        means = moments.average(sums[:3], sums[4:7], _ENOUGH["ILLIQ"])
+        values[_AT["ILLIQ"]] = exact.log(means[0])
+        values[_AT["REV_ON"]] = means[1]
+        values[_AT["MOM_ID"]] = means[2]
+        values[_AT["CORR_PV"]] = moments.correlation(
+            sums[8], sums[9:11], sums[11:13], sums[13], _ENOUGH["CORR_PV"]
+        )
+        values[_AT["CV_VOL"]] = moments.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
 
     def _from_long(self, values: Floats) -> None:
         n, s, ss, sss = self._long.sums(self._row)
-        values[_AT["RV_60"]] = moments.spread(n, s, ss, _ENOUGH["RV_60"]) * moments.YEAR
-        values[_AT["SKEW"]] = -moments.skewness(n, s, ss, sss, _ENOUGH["SKEW"])
+        deviations = moments.centred(n, s, ss)
+        values[_AT["RV_60"]] = moments.spread(n, deviations, _ENOUGH["RV_60"]) * moments.YEAR
+        values[_AT["SKEW"]] = -moments.skewness(n, s, ss, sss, deviations, _ENOUGH["SKEW"])
 
     def _from_year(self, values: Floats) -> None:
         row, at = self._row, self._row % _RING
         start = row - (_YEAR - 1)
         last = self._filled[at] / self._tops.top(row)
-        last[(self._counts[1] < _ENOUGH["HIGH_52W"]) | (self._filled_row[at] < start)] = np.nan
-        values[_AT["HIGH_52W"]] = last
+        full = (self._counts[1] >= _ENOUGH["HIGH_52W"]) & (self._filled_row[at] >= start)
+        values[_AT["HIGH_52W"]] = moments.keep(last, full)
         known = self._counts[0] >= _ENOUGH["MOM_12_1"]
         if row < SKIPPED - 1 or not known.any():
             values[_AT["MOM_12_1"]] = np.nan
             return
         month = (row - (SKIPPED - 1)) % _RING
         momentum = self._filled[month] / self._first_since(max(start, 0), known) - 1.0
-        momentum[~known | (self._filled_row[month] < start)] = np.nan
-        values[_AT["MOM_12_1"]] = momentum
+        values[_AT["MOM_12_1"]] = moments.keep(momentum, known & (self._filled_row[month] >= start))
 
     def _count(self, absent: Bools, hidden: Bools) -> None:
         """Count closes and highs present in the last 252 rows."""

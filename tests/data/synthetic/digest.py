@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
@@ -25,6 +26,36 @@ def digest_minutes(minutes: MinutePanel) -> str:
     return total.hexdigest()
 
 
+LISTED = (
+    "symbol",
+    "name",
+    "kind",
+    "board",
+    "sector",
+    "currency",
+    "lot",
+    "step",
+    "tick",
+    "multiplier",
+    "expiry",
+    "root",
+)
+
+
+def _records(panel: Panel) -> Iterator[tuple[object, ...]]:
+    """Every record as a tuple of named fields, so that a new field with a default leaves the digest alone."""
+    for entry in panel.listings:
+        yield (*(getattr(entry.instrument, name) for name in LISTED), entry.listed, entry.delisted)
+    for action in panel.actions:
+        yield action.symbol, action.kind, action.ex_date, action.known_at, action.value
+    for member in panel.memberships:
+        yield member.index, member.symbol, member.start, member.end
+    for figure in panel.fundamentals:
+        yield figure.symbol, figure.field, figure.period_end, figure.known_at, figure.value
+    for item in panel.news:
+        yield item.id, item.published_at, item.symbols, item.title, item.body, item.source, item.url
+
+
 def digest(panel: Panel) -> str:
     total = hashlib.sha256()
     for name, values in sorted({**panel.bars, **panel.indices}.items()):
@@ -32,8 +63,7 @@ def digest(panel: Panel) -> str:
     _feed(total, "suspended", panel.suspended)
     _feed(total, "sessions", panel.sessions.astype("<i8"))
     _feed(total, "open", panel.open_time)
-    records = (panel.listings, panel.actions, panel.memberships, panel.fundamentals, panel.news, panel.facts)
-    total.update(msgspec.json.encode(records))
+    total.update(msgspec.json.encode(list(_records(panel))))
     if panel.minutes is not None:
         total.update(digest_minutes(panel.minutes).encode())
     return total.hexdigest()

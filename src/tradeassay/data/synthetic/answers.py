@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tradeassay.core import exact
 from tradeassay.core.instruments import NewsItem
 from tradeassay.core.view import Days
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
@@ -30,7 +31,7 @@ def make_key(
         sectors=sectors(config.preset),
         regimes=drivers.market.regime[burn:],
         news=news_truths(config, events, items, days),
-        skills=_skills(config, events),
+        skills=news_skills(events) + _style_skills(config),
     )
     market = drivers.market
     return AnswerKey(
@@ -71,19 +72,24 @@ def news_truths(
     )
 
 
-def _skills(config: SyntheticConfig, events: tuple[NewsEvent, ...]) -> tuple[PlantedSkill, ...]:
+def news_skills(events: tuple[NewsEvent, ...]) -> tuple[PlantedSkill, ...]:
+    """Return what reading is worth: the mean drift after the first open, over items of a kind."""
     skills = []
     for kind, knows in (
         ("informative", "which items tell a fact, and whether it is good or bad"),
         ("rumour", "that rumours fade: trade against their tone at the next open"),
     ):
-        worth = [abs(event.drift) for event in events if event.kind == kind]
-        if worth:
-            edge = float(np.add.accumulate(worth)[-1]) / len(worth)
-            skills.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=len(worth)))
-    for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True):
-        skills.append(PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium))
-    skills.append(
-        PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
-    )
+        worth = np.array([abs(event.drift) for event in events if event.kind == kind])
+        if worth.size:
+            edge = float(exact.mean(worth))
+            skills.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=worth.size))
     return tuple(skills)
+
+
+def _style_skills(config: SyntheticConfig) -> tuple[PlantedSkill, ...]:
+    styles = tuple(
+        PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium)
+        for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True)
+    )
+    own = PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
+    return (*styles, own)

@@ -27,7 +27,7 @@ DECAY = (35, 25, 18, 12, 10)
 """How a drift spreads over its sessions, in parts; later sessions get 5 parts each."""
 
 
-class NewsEvent(msgspec.Struct, frozen=True):
+class NewsEvent(msgspec.Struct, frozen=True, gc=False):
     """One item to be written. ``row`` is the first session that opens after publication.
 
     ``tone`` is what the text says (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves),
@@ -48,7 +48,7 @@ class NewsEvent(msgspec.Struct, frozen=True):
     origin: int | None = None
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """A quarterly report: period, column, row and instant of publication, surprise in standard deviations."""
 
     period_end: str
@@ -175,7 +175,7 @@ def _scattered(
 
 
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
-    """Return publication instants between the previous open and two hours before the open of ``rows``.
+    """Return publication instants from a minute after the previous open to two hours before the open of ``rows``.
 
     Two in three fall into the hours when the market is closed, where there are any.
     """
@@ -183,7 +183,7 @@ def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
     opened, closed = sessions.open_time[before], sessions.close_time[before]
     end = sessions.open_time[rows] - 2 * HOUR
     night = draws.chance(0.66, rows.size) & (end - closed > HOUR)
-    start = np.where(night, closed + 5 * MINUTE, opened)
+    start = np.where(night, closed + 5 * MINUTE, opened + MINUTE)
     stop = np.where(night, end, np.minimum(closed, end))
     seconds = ((stop - start) // SECOND * draws.uniform(rows.size)).astype(np.int64)
     at: Ints = start + np.maximum(seconds, 0) * SECOND

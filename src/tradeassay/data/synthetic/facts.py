@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import msgspec
 
-from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
 from tradeassay.data.calendars import Sessions, sessions_between
 from tradeassay.data.panel import Panel, PanelFacts
@@ -24,16 +23,14 @@ class World:
 
 
 def world_sessions(config: SyntheticConfig) -> Sessions:
-    """Return the world's sessions: the first ``config.sessions`` of its calendar from ``config.first`` on."""
-    first = parse_day(config.first)
-    span = config.sessions if config.calendar == "24/7" else int(config.sessions * 1.6) + 30
+    """Return the world's sessions: the first ``config.sessions`` of its calendar from ``config.first`` on.
+
+    Raises :class:`~tradeassay.core.errors.DataError` where the exchange's holidays are not known.
+    """
+    first, n = parse_day(config.first), config.sessions
+    # The A-share calendar, the one with most holidays, has 242 sessions in a year.
+    span = n if config.calendar == "24/7" else int(n * 1.53) + 25
     found = sessions_between(config.calendar, first, first + timedelta(days=span))
-    n = config.sessions
-    if found.days.size < n:
-        raise UserError(
-            f"{config.calendar} has {found.days.size} known sessions from {config.first} on, {n} were asked for",
-            mend="start earlier or ask for fewer sessions",
-        )
     return Sessions(config.calendar, found.days[:n], found.open_time[:n], found.close_time[:n], found.early[:n])
 
 

@@ -8,7 +8,7 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel
-from tradeassay.data.synthetic.answers import news_truths
+from tradeassay.data.synthetic.answers import news_skills, news_truths
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.events import make_events, planted_returns
@@ -22,6 +22,11 @@ from tradeassay.data.synthetic.universe import Universe
 from tradeassay.factors import FACTOR_NAMES
 
 _FUND_UNIT = 1000
+_SPREAD = PlantedSkill(
+    name="calendar-spread",
+    knows="that the basis of a chain comes back: sessions until half of a deviation is gone",
+    edge=7.0,
+)
 
 
 def generate_futures(config: SyntheticConfig) -> World:
@@ -58,13 +63,7 @@ def generate_futures(config: SyntheticConfig) -> World:
         sectors=sectors(config.preset),
         regimes=market.regime,
         news=news_truths(config, events, items, sessions.days),
-        skills=(
-            PlantedSkill(
-                name="calendar-spread",
-                knows="that the basis of a chain comes back: sessions until half of a deviation is gone",
-                edge=7.0,
-            ),
-        ),
+        skills=(*news_skills(events), _SPREAD),
     )
     return World(panel, _key(facts, sessions, market, planted, spots))
 

@@ -73,7 +73,7 @@ def _members(config: SyntheticConfig, universe: Universe, worth: Ints, days: Day
     inside: set[int] = set()
     for start, stop in pairwise(edges):
         fit = (universe.first + _SEASON <= start) | (universe.first == 0)
-        fit &= universe.last > start + 1
+        fit &= universe.last >= start
         value = np.where(fit, worth[burn + start - 1], -1)
         ranked = [int(i) for i in np.argsort(-value, kind="stable") if fit[i]]
         inside = _review(ranked, inside, size) if start else set(ranked[:size])

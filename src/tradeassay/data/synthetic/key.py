@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
@@ -14,7 +15,7 @@ from tradeassay.core.view import Days, Floats, Ints
 _MANIFEST = "manifest.json"
 
 
-class NewsTruth(msgspec.Struct, frozen=True, kw_only=True):
+class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one news item is worth. ``kind``: informative, noise, rumour or duplicate.
 
     ``tone`` is what the text says, ``gap`` the return planted at the open of ``session`` (the first that opens
@@ -112,7 +113,7 @@ class AnswerKey:
             with np.load(path, allow_pickle=False) as stored:
                 facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
                 arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}
-        except (OSError, ValueError, KeyError, msgspec.MsgspecError) as error:
+        except (OSError, EOFError, BadZipFile, ValueError, KeyError, msgspec.MsgspecError) as error:
             raise DataError(f"{path} is no answer key ({error})", mend="make the world again") from error
         arrays["sessions"] = arrays["sessions"].astype("datetime64[D]")
         return cls(facts=facts, **arrays)

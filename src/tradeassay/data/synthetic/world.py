@@ -33,7 +33,7 @@ BURN = 253
 
 
 def generate(config: SyntheticConfig) -> World:
-    """Make a world; raises :class:`UserError` when the calendar does not reach far enough."""
+    """Make a world; raises :class:`~tradeassay.core.errors.DataError` where the calendar is not known."""
     if config.preset == "futures":
         return generate_futures(config)
     sessions = world_sessions(config)
