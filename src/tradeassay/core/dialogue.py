@@ -6,9 +6,12 @@ model wrote them; parsing them is the protocol's business, so that every mistake
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Literal
 
 import msgspec
+
+from tradeassay.core.orders import Decision
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,3 +81,7 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage = Usage()
     error: str | None = None
     error_kind: str | None = None
+
+
+Dialogue = Generator[AskModel, ModelReply, Decision]
+"""One trading day of a model: yields what it wants to know, is sent the answers, returns the decision."""

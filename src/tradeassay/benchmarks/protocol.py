@@ -1,0 +1,48 @@
+"""How a model plays a benchmark: the contract that ``stockbench`` and ``ktdfin`` fulfil.
+
+A protocol object belongs to one episode. It holds what outlives a day (alias map, history of own actions) and makes
+each day's dialogue. It does no input or output; the runner carries its questions to a model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.orders import Decision
+from tradeassay.core.registry import Registry
+
+
+class ProtocolConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every protocol's configuration; every field has a default and moves the benchmark's version."""
+
+
+class ModelProtocol(Protocol):
+    """One episode's conversation rules."""
+
+    Config: ClassVar[type[ProtocolConfig]]
+    prompts: ClassVar[tuple[str, ...]]
+    """Package-relative names of the prompt files; their hashes go into the manifest."""
+
+    def __init__(self, config: Any) -> None:
+        """Take a ``Config``."""
+        ...
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode; all randomness (alias maps, samples) comes from ``rng``."""
+        ...
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Return today's conversation; it ends in a decision, a failed one when no usable answer came."""
+        ...
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a day that is over; also called for every recorded day when a run is resumed."""
+        ...
+
+
+protocols: Registry[type[ModelProtocol]] = Registry("protocol")
