@@ -125,7 +125,7 @@ def test_adjusted_closes_are_used_when_asked(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", AAA=rows)
     plain = read_files(FilesConfig(path=str(folder)))
     assert [fault.check for fault in plain.diagnose()] == ["gap without corporate action"]
-    assert "prices=adjusted" in str(plain.report)
+    assert "-o prices=adjusted" in str(plain.report)
     adjusted = read_files(FilesConfig(path=str(folder), prices="adjusted"))
     assert adjusted.panel.bars["close"][:, 0].tolist() == [50, 50] and adjusted.diagnose() == ()
     assert adjusted.panel.bars["high"][:, 0].tolist() == [55, 55] and adjusted.panel.facts.adjusted == "total"

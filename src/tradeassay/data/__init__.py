@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tradeassay.data.importing import fetch_dataset as fetch_dataset
     from tradeassay.data.importing import import_files as import_files
     from tradeassay.data.importing import make_source as make_source
+    from tradeassay.data.importing import preview_files as preview_files
     from tradeassay.data.panel import Listing as Listing
     from tradeassay.data.panel import Membership as Membership
     from tradeassay.data.panel import MinutePanel as MinutePanel
@@ -77,6 +78,7 @@ _WHERE = {
     "make_source": "importing",
     "open_snapshot": "snapshot",
     "parse_columns": "files.columns",
+    "preview_files": "importing",
     "sessions_between": "calendars",
     "sources": "builtin",
     "verify_snapshot": "store.read",

@@ -51,6 +51,11 @@ def import_files(
     return ImportResult(manifest, imported.report)
 
 
+def preview_files(config: FilesConfig) -> ImportReport:
+    """Return what would be understood of a folder or file, without storing anything; raises as the import does."""
+    return read_files(config).report
+
+
 def fetch_dataset(
     source: str,
     name: str,

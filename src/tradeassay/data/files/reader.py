@@ -176,7 +176,7 @@ def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
             file=root.name,
             row=None,
             reason=f"amount is about {middle:.3g} times volume x close: volume may count lots or amount thousands "
-            "(say volume_unit=, --volume-unit)",
+            "(say so with -o volume_unit=100)",
             severity="warning",
         )
     ]
@@ -191,11 +191,9 @@ def _report(
         )
     else:
         frequency = "daily"
-    skipped = [
-        f"{count} {sentence}" for sentence, count in sides.skipped.items()
-    ]
+    skipped = [f"{count} {sentence}" for sentence, count in sides.skipped.items()]
     if bars.adj_close is not None:
-        skipped.append("adjusted closes are there; ask for prices=adjusted to use them")
+        skipped.append("adjusted closes are there; ask for them with -o prices=adjusted")
     return ImportReport(
         files=len(bars.files),
         rows=int(bars.row.size),

@@ -116,7 +116,7 @@ def _naive(bars: LongBars, zone: str) -> list[Fault]:
                 file=bars.files[number],
                 row=int(rows[0]),
                 reason=f"{rows.size} time stamps have no time zone ({zone} would be assumed; "
-                "say which with timezone=, --timezone)",
+                f"say so with -o timezone={zone})",
             )
         )
     return faults
