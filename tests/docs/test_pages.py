@@ -35,7 +35,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_what_a_page_says_works(page: Path, tmp_path: Path, home: Path) -> None:
     env = {**os.environ, "TRADEASSAY_HOME": str(home), "NO_COLOR": "1"}
     for kind, body in blocks(page):

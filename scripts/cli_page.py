@@ -1,0 +1,42 @@
+"""Write docs/reference/cli.md from the commands' own help, so that the page cannot lie about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tradeassay.cli import root
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
+HEAD = """# Command line
+
+Results go to stdout, prose and progress to stderr; listings take `--json`. Exit status: 0 = done, 1 = done but
+something failed or does not hold, 2 = bad input, 130 = stopped by Ctrl-C. This page is written by
+`scripts/cli_page.py` from the commands themselves.
+"""
+
+
+def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command below ``group`` with its full name."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+def render() -> str:
+    """Return the page."""
+    parts = [HEAD]
+    for path, command in commands(root, ("tradeassay",)):
+        context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
+        parts.append(f"## {' '.join(path[1:])}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())
