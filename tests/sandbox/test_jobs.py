@@ -34,7 +34,7 @@ COLUMNS: dict[str, Any] = {
     "name": ["a", "b", None, "a"],
     "flag": [True, False, True, False],
 }
-TIGHT = Limits(cpu_s=1, wall_s=8.0, memory_mb=128, log_kb=64, result_mb=1, rows=1000, columns=4)
+TIGHT = Limits(cpu_s=1, wall_s=60.0, memory_mb=128, log_kb=64, result_mb=1, rows=1000, columns=4)
 
 
 def body(text: str, sandbox: Sandbox, **options: Any) -> JobResult:
