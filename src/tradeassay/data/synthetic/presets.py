@@ -76,7 +76,7 @@ FUTURES = SyntheticConfig(
     noise=NoiseModel(low=0.20, high=0.35),
     trading=TradingModel(overnight=0.22, turnover=0.012, suspensions=0.0),
     actions=ActionModel(payers=0.0, per_year=0, dividend_yield=0.0, splits=0.0),
-    news=NewsModel(events=24.0, noise=36.0, rumours=10.0, effect=0.012),
+    news=NewsModel(events=24.0, noise=36.0, rumours=10.0, effect=0.015),
 )
 
 PRESETS: dict[str, SyntheticConfig] = {"us": US, "ashare": ASHARE, "crypto": CRYPTO, "futures": FUTURES}
