@@ -1,5 +1,7 @@
 """Everything the command line does, as Python calls. ``import tradeassay`` is enough: names are loaded on use.
 
+(The functions about data are those of :mod:`tradeassay.data`, offered under ``tradeassay`` too.)
+
 ::
 
     run = tradeassay.run("daily-us-v1", agents=["momentum-12-1", "random"], seeds=3)
@@ -21,10 +23,6 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.data import (
-    list_datasets,
-    load_dataset,
-)
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Plan, RunComparison, RunSpec, VerifyReport, compare, load_spec, verify
 from tradeassay.runs.executors import ExecutorName
@@ -44,8 +42,6 @@ __all__ = [
     "compare",
     "list_agents",
     "list_benchmarks",
-    "list_datasets",
-    "load_dataset",
     "load_run",
     "load_spec",
     "make_spec",

@@ -88,8 +88,8 @@ def test_every_line_is_durable_at_once_unless_batched(tmp_path: Path, monkeypatc
     monkeypatch.setattr(os, "fsync", syncs.append)
     for policy, expected in ((EVERY_LINE, 5), (FsyncPolicy(lines=2), 3), (BATCHED, 1)):
         path = tmp_path / f"{policy.lines}.jsonl"
-        syncs.clear()
         with Journal(path) as journal:
+            syncs.clear()  # the new file's name was made durable already
             journal.policy = policy
             for step in range(5):
                 journal.append(encode_line(record(step)))

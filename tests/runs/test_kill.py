@@ -43,7 +43,7 @@ def test_killed_again_and_again(
     folder = tmp_path / "r"
     dice = random.Random(seed)
     kills = 0
-    for _ in range(5):
+    for _ in range(4):
         with start(folder, home, workers) as child:
             delay = dice.uniform(0.0, 0.5)
             before = written(folder)
@@ -89,10 +89,26 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
     assert child.returncode == -signal.SIGINT
     assert f"stopped; continue with: tradeassay resume {folder}" in said
     assert not Run.load(folder).complete
+    assert not Run.load(folder).failed
     for path in folder.glob("episodes/*/events.jsonl"):
         assert path.read_bytes().endswith(b"\n") or path.stat().st_size == 0
     resume(folder, workers=2, home=home)
     assert world.same_bytes(folder) == whole
+
+
+def test_a_listener_that_breaks_is_no_failure_of_an_episode(
+    whole: dict[str, bytes], home: Path, tmp_path: Path
+) -> None:
+    def broken(event: ProgressEvent) -> None:
+        if isinstance(event, Advanced):
+            raise ValueError("the listener is broken")
+
+    for workers in (1, 2):
+        with pytest.raises(ValueError, match="the listener is broken"):
+            run(runs_child.spec(), tmp_path / "r", workers=workers, home=home, progress=broken)
+    assert not Run.load(tmp_path / "r").failed
+    resume(tmp_path / "r", executor="inline", home=home)
+    assert world.same_bytes(tmp_path / "r") == whole
 
 
 def test_ctrl_c_in_the_callers_process(whole: dict[str, bytes], home: Path, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 import runs_world as world
 
-from tradeassay.core.errors import LedgerError, RunError, UserError
-from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, resume, run
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import DataError, LedgerError, RunError, UserError
+from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, Window, resume, run
 from tradeassay.runs import play as play_module
 
 
@@ -85,6 +87,38 @@ def test_a_missing_data_set_stops_the_run_with_its_name(home: Path, tmp_path: Pa
     spec = world.tiny_spec(datasets={"tiny-us-v1": ("tiny-uk",)})
     with pytest.raises(UserError, match="no dataset 'tiny-uk'"):
         run(spec, tmp_path / "r", executor="inline", home=home)
+
+
+def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(window=Window(first="2030-01-01", last="2030-02-01"))
+    with pytest.raises(UserError, match="has no session from 2030-01-01"):
+        run(spec, tmp_path / "r", executor="inline", home=home)
+    market = msgspec.structs.replace(benchmarks.get("tiny-us-v1").market, universe="NASDAQ")
+    benchmarks.add("tiny-other-v1", msgspec.structs.replace(benchmarks.get("tiny-us-v1"), market=market))
+    with pytest.raises(DataError, match="NASDAQ"):
+        run(world.tiny_spec(benchmarks=("tiny-other-v1",)), tmp_path / "r", executor="inline", home=home)
+    assert not (tmp_path / "r" / "manifest.json").exists()
+    assert run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home).complete
+
+
+def test_no_stale_scores_while_an_episode_is_played_again(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    whole = world.same_bytes(done.folder)
+
+    def stop(event: ProgressEvent) -> None:
+        if isinstance(event, PhaseStarted) and event.phase == "score":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resume(done.folder, executor="inline", home=home, retry_failed=True, progress=stop)
+    assert not (done.folder / "scores.json").exists()
+    (done.folder / ".scores.json.123.tmp").write_text("half")
+    resume(done.folder, executor="inline", home=home)
+    assert world.same_bytes(done.folder) == whole
+    assert not list(done.folder.rglob(".*.tmp"))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -20,6 +20,12 @@ def write_atomic(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def remove_temporaries(folder: Path) -> None:
+    """Remove what :func:`write_atomic` left in a folder when its process was killed."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names inside a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -48,14 +48,14 @@ def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -
                 mend="run it on its own: a report never mixes conventions",
             )
         for dataset in spec.datasets.get(name, (benchmark.dataset,)):
-            episodes += _cell(spec, benchmark, dataset)
+            episodes += _cell(spec, name, benchmark.baseline, dataset)
     _refuse_clashes(episodes)
     return tuple(episodes)
 
 
-def _cell(spec: RunSpec, benchmark: Benchmark, dataset: str) -> list[Episode]:
-    cell = f"{safe_name(benchmark.id)}__{dataset_name(dataset)}"
-    plain = AgentSpec(name=benchmark.baseline)
+def _cell(spec: RunSpec, benchmark: str, baseline_name: str, dataset: str) -> list[Episode]:
+    cell = f"{safe_name(benchmark)}__{dataset_name(dataset)}"
+    plain = AgentSpec(name=baseline_name)
     own = next((agent for agent in spec.agents if agent.name == plain.name and not agent.params), None)
     agents = spec.agents if own is not None else (plain, *spec.agents)
     baseline = own or plain
@@ -63,7 +63,7 @@ def _cell(spec: RunSpec, benchmark: Benchmark, dataset: str) -> list[Episode]:
         Episode(
             key=f"{cell}__{agent.title}__s{seed}",
             cell=cell,
-            benchmark=benchmark.id,
+            benchmark=benchmark,
             dataset=dataset,
             agent=agent,
             seed=seed,

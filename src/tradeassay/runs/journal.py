@@ -16,6 +16,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import ENCODER, STEP_DECODER, StepRecord
+from tradeassay.runs.atomic import sync_folder
 from tradeassay.runs.lock import take_lock
 
 
@@ -105,6 +106,10 @@ class Journal:
             if length != os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, length)
             os.lseek(self._descriptor, length, os.SEEK_SET)
+            if not self.lines:
+                # A new file is durable only when its name is, and so is a new folder.
+                sync_folder(self._path.parent)
+                sync_folder(self._path.parent.parent)
         except BaseException:
             os.close(self._descriptor)
             raise

@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradeassay.core.errors import RunError
-
 DEFAULT_PARENT = Path("runs")
 
 
@@ -64,8 +62,3 @@ class RunFolder:
     def outcome(self, key: str) -> Path:
         """Return the file that says how an episode ended."""
         return self.episode(key) / "outcome.json"
-
-    def require_run(self) -> None:
-        """Raise :class:`RunError` when there is no run here."""
-        if not self.manifest.is_file():
-            raise RunError(f"{self.path} holds no run (no manifest.json)", mend="give the folder of a run")

@@ -6,8 +6,10 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
+from tradeassay.market import MarketConfig
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors import Done, Executor, Lost, Task
 from tradeassay.runs.journal import read_lines
@@ -40,10 +42,18 @@ class Phases:
         self._home = home
         self._listen = listen
 
-    def prepare(self, executor: Executor, episodes: Sequence[Episode]) -> dict[str, DatasetEntry]:
-        """Make every data set ready and return what it is."""
-        names = list(dict.fromkeys(episode.dataset for episode in episodes))
-        tasks = [Task(name, ENCODE(PrepareTask(dataset=name, home=self._home))) for name in names]
+    def prepare(
+        self, executor: Executor, episodes: Sequence[Episode], benchmarks: Mapping[str, Benchmark]
+    ) -> dict[str, DatasetEntry]:
+        """Make every data set ready, see that it can be played as the benchmarks say, and return what it is."""
+        markets: dict[str, dict[str, MarketConfig]] = {}
+        for episode in episodes:
+            markets.setdefault(episode.dataset, {})[episode.benchmark] = benchmarks[episode.benchmark].market
+        names = list(markets)
+        tasks = [
+            Task(name, ENCODE(PrepareTask(dataset=name, home=self._home, markets=tuple(markets[name].values()))))
+            for name in names
+        ]
         entries: dict[str, DatasetEntry] = {}
         with self._phase("data", PhaseStarted(phase="data", total=len(names))):
             for done in self._results(executor, tasks):
@@ -63,6 +73,9 @@ class Phases:
         waiting = [episode for episode in manifest.episodes if self._has_work(episode, retry_failed)]
         tasks = [Task(episode.key, ENCODE(self._play_task(manifest, episode))) for episode in waiting]
         sessions = sum(_sessions(manifest, episode, datasets[episode.dataset]) for episode in waiting)
+        if waiting:
+            # Scores speak of all episodes: while one is missing there are none.
+            self._place.scores.unlink(missing_ok=True)
         with self._phase("play", PhaseStarted(phase="play", total=len(tasks), sessions=sessions)):
             for done in self._results(executor, tasks):
                 played = PLAYED_DECODER.decode(done.payload)

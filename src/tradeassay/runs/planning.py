@@ -106,7 +106,8 @@ def plan(spec: RunSpec, *, workers: int | None = None, home: Path | str | None =
 def _cell(spec: RunSpec, episodes: list[Episode], home: str | None) -> PlannedCell:
     first = episodes[0]
     benchmark = in_window(benchmarks.get(first.benchmark), spec)
-    snapshot = snapshot_for(first.dataset, home, describe(first.dataset, home).sha256)
+    entry = describe(first.dataset, home, (benchmark.market,))
+    snapshot = snapshot_for(first.dataset, home, entry.sha256)
     sessions = len(snapshot.rows(benchmark.market.first, benchmark.market.last))
     seconds, size, note = _measure(spec, first, snapshot)
     whole = sessions * len(episodes)

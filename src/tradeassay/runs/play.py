@@ -24,6 +24,7 @@ from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.market import Market
+from tradeassay.runs.atomic import remove_temporaries
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors.base import Stopping, Tick
 from tradeassay.runs.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
@@ -46,20 +47,11 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     key = task.episode.key
     folder.episode(key).mkdir(parents=True, exist_ok=True)
     with Journal(folder.events(key)) as journal:
-        tally = Tally()
-        try:
-            whole = _play(task, journal, tally, tick, stopping)
-        except (LedgerError, RunError):
-            raise
-        except Exception as error:
-            journal.flush()
-            outcome = tally.failed(one_line(error), "".join(traceback.format_exception(error)))
-        else:
-            journal.flush()
-            if not whole:
-                return Played(outcome=None, seconds=time.perf_counter() - began)
-            outcome = tally.ended()
-        write_outcome(folder.outcome(key), outcome)
+        remove_temporaries(folder.episode(key))
+        outcome = _play(task, journal, tick, stopping)
+        journal.flush()
+        if outcome is not None:
+            write_outcome(folder.outcome(key), outcome)
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
 
 
@@ -93,13 +85,23 @@ class Tally:
         )
 
 
-def _play(task: PlayTask, journal: Journal, tally: Tally, tick: Tick, stopping: Stopping) -> bool:
-    """Play until the end (True) or until told to stop (False)."""
-    snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
-    agent = make_agent(task.episode.agent.name, task.episode.agent.params)
-    journal.policy = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
-    known = journal.lines
-    for record in steps(snapshot, task.benchmark, task.episode, agent, known):
+def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> Outcome | None:
+    """Play until the end, or until told to stop (None).
+
+    Only what the agent and the market raise makes an episode fail. Trouble with the journal, or with whoever is told
+    about progress, is not its fault and leaves it unfinished.
+    """
+    tally, known = Tally(), journal.lines
+    records = _records(task, journal)
+    while True:
+        try:
+            record = next(records)
+        except StopIteration:
+            break
+        except (LedgerError, RunError):
+            raise
+        except Exception as error:
+            return tally.failed(one_line(error), "".join(traceback.format_exception(error)))
         raw = encode_line(record)
         if tally.steps < len(known):
             _must_match(task.episode.key, known[tally.steps], raw)
@@ -108,13 +110,20 @@ def _play(task: PlayTask, journal: Journal, tally: Tally, tick: Tick, stopping: 
         tally.add(record, raw)
         tick(1)
         if stopping():
-            return False
+            return None
     if tally.steps < len(known):
         raise RunError(
             f"the journal of {task.episode.key} has {len(known)} steps, its window only {tally.steps}",
             mend="delete the episode's folder and resume: it is played again",
         )
-    return True
+    return tally.ended()
+
+
+def _records(task: PlayTask, journal: Journal) -> Iterator[StepRecord]:
+    snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+    agent = make_agent(task.episode.agent.name, task.episode.agent.params)
+    journal.policy = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
+    yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
 
 
 def steps(

@@ -12,13 +12,14 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.agents import agents, make_agent
+from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError
-from tradeassay.runs.atomic import sync_folder, write_atomic
+from tradeassay.runs.atomic import remove_temporaries, sync_folder, write_atomic
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import ExecutorName, make_executor
 from tradeassay.runs.layout import DEFAULT_PARENT, RunFolder
 from tradeassay.runs.lock import RunLock
-from tradeassay.runs.manifest import build_manifest, encode_manifest, read_manifest, refuse_changes
+from tradeassay.runs.manifest import build_manifest, encode_manifest, in_window, read_manifest, refuse_changes
 from tradeassay.runs.phases import Phases
 from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
 from tradeassay.runs.recorded import Run
@@ -89,6 +90,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
     listen = listener(progress)
     try:
         with RunLock(place.lock):
+            remove_temporaries(place.path)
             _carry_out(spec, episodes, place, Phases(place, options.home, listen), options)
     except KeyboardInterrupt:
         hint = f"stopped; continue with: {resume_command(place.path)}"
@@ -117,7 +119,8 @@ def _carry_out(
     names, here = _modules(episodes)
     name: ExecutorName = "inline" if here and options.executor == "local" else options.executor
     with make_executor(name, entry=ENTRY, workers=options.workers, modules=names) as executor:
-        datasets = phases.prepare(executor, episodes)
+        played_as = {name: in_window(benchmarks.get(name), spec) for name in spec.benchmarks}
+        datasets = phases.prepare(executor, episodes, played_as)
         manifest = build_manifest(spec, episodes, datasets, present_versions())
         if place.manifest.exists():
             known = read_manifest(place.manifest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
+from tradeassay.market import Market, MarketConfig
 from tradeassay.runs.manifest import DatasetEntry
 
 
@@ -26,10 +28,11 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
     return snapshot
 
 
-def describe(dataset: str, home: str | None) -> DatasetEntry:
+def describe(dataset: str, home: str | None, markets: Sequence[MarketConfig]) -> DatasetEntry:
     """Open a data set, making it if it is synthetic and new, and say what it is.
 
-    Raises :class:`DataError` when a file does not have the hash that its manifest says.
+    Raises :class:`DataError` when a file does not have the hash that its manifest says, and whatever a market
+    raises that cannot be played on it: a window without sessions, an index it does not have.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
     for name, entry in snapshot.manifest.files.items():
@@ -38,6 +41,8 @@ def describe(dataset: str, home: str | None) -> DatasetEntry:
                 f"data set '{dataset}': {name} was altered after it was stored",
                 mend="get or import the data again",
             )
+    for market in markets:
+        Market(snapshot, market)
     return DatasetEntry(
         name=snapshot.name,
         sha256=snapshot.sha256,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.benchmarks import Benchmark
+from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.manifest import DatasetEntry
@@ -17,10 +18,14 @@ ENTRY = "tradeassay.runs.perform:perform"
 
 
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Make a data set ready to read (a synthetic world is generated) and describe it."""
+    """Make a data set ready to read (a synthetic world is generated), describe it, and see that it can be played.
+
+    ``markets`` are the ways in which it will be played.
+    """
 
     dataset: str
     home: str | None
+    markets: tuple[MarketConfig, ...]
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):

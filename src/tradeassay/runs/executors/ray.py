@@ -55,22 +55,26 @@ class RayExecutor:
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
         waiting = deque(tasks)
         flying: dict[Any, str] = {}
-        while waiting or flying:
-            while waiting and len(flying) < self._workers:
-                task = waiting.popleft()
-                flying[remote.remote(self._entry, self._modules, task.payload)] = task.key
-            ready, _ = ray.wait(list(flying), num_returns=1)
-            for reference in ready:
-                key = flying.pop(reference)
-                try:
-                    payload, sessions = ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
-                    raise (error.cause or error) from None
-                except ray.exceptions.RayError as error:
-                    yield Lost(key, f"the Ray task playing it was lost ({type(error).__name__})")
-                    continue
-                tick(key, sessions)
-                yield Done(key, payload)
+        try:
+            while waiting or flying:
+                while waiting and len(flying) < self._workers:
+                    task = waiting.popleft()
+                    flying[remote.remote(self._entry, self._modules, task.payload)] = task.key
+                ready, _ = ray.wait(list(flying), num_returns=1)
+                for reference in ready:
+                    key = flying.pop(reference)
+                    try:
+                        payload, sessions = ray.get(reference)
+                    except ray.exceptions.RayTaskError as error:
+                        raise (error.cause or error) from None
+                    except ray.exceptions.RayError as error:
+                        yield Lost(key, f"the Ray task playing it was lost ({type(error).__name__})")
+                        continue
+                    tick(key, sessions)
+                    yield Done(key, payload)
+        finally:
+            for reference in flying:
+                ray.cancel(reference, force=True)
 
 
 def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:

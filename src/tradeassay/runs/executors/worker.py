@@ -10,6 +10,7 @@ asks, after a grace period otherwise.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -141,9 +142,10 @@ class _Ticker:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send what was gathered. A parent that is gone is noticed elsewhere and is no trouble of the task's."""
         if self._sessions:
-            wire.send(self._connection, wire.Ticked(self._key, self._sessions))
+            with contextlib.suppress(OSError):
+                wire.send(self._connection, wire.Ticked(self._key, self._sessions))
         self._sessions = 0
         self._last = time.monotonic()
 
