@@ -38,6 +38,7 @@ class Exchange:
         self.book = Book()
         self._buy_gates = _gates(venue, buying=True)
         self._sell_gates = _gates(venue, buying=False)
+        self._lot = venue.lots.lot
         self._slip = venue.slippage.price
         self._margin = venue.margin is not None
         self._symbols: tuple[str, ...] = ()
@@ -173,8 +174,9 @@ class Exchange:
             if refusal is not None:
                 ticket.ask(sizing.explicit_quantity(order, session.account) or 0.0)
         if refusal is None:
-            ticket.buying = _buys(ticket, session)
-            refusal = _outside(ticket, session)
+            ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
+            if ticket.buying and session.universe is not None and symbol not in session.universe:
+                refusal = _outside(ticket, session)
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
             return
@@ -213,7 +215,8 @@ class Exchange:
 
     def _ticket(self, order_id: str, order: Order, column: int, session: Session) -> Ticket:
         instrument = session.bars.instruments[column]
-        return Ticket(order_id, order, column, instrument, self.venue.lots.lot_of(instrument))
+        lot = self._lot
+        return Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
 
     @staticmethod
     def _touched_later(ticket: Ticket, session: Session) -> bool:
@@ -334,10 +337,8 @@ def _gates(venue: Venue, *, buying: bool) -> tuple[Gate, ...]:
 
 
 def _buys(ticket: Ticket, session: Session) -> bool:
-    """Say whether an order buys: by its side, or by where its target lies from the holding."""
+    """Say whether an order without a side buys: by where its target lies from the holding."""
     order = ticket.order
-    if order.side is not None:
-        return order.side == "BUY"
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price
     return sizing.wanted(order, price, ticket.multiplier, session) > 0.0
@@ -345,8 +346,6 @@ def _buys(ticket: Ticket, session: Session) -> bool:
 
 def _outside(ticket: Ticket, session: Session) -> Refusal | None:
     """Refuse to buy what is not in the universe; covering a short position is always allowed."""
-    if not ticket.buying or session.universe is None or ticket.symbol in session.universe:
-        return None
     if session.account.quantity(ticket.symbol) < 0.0:
         return None
     return Refusal("not_in_universe", f"{ticket.symbol} may not be bought now")
