@@ -24,7 +24,7 @@ import msgspec
 from tradeassay.sandbox import bpf, kernel, landlock, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
 from tradeassay.sandbox.job import ChildOrder, Limits
-from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, enter_scratch
+from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, become_nobody, enter_scratch
 from tradeassay.sandbox.strategy import Call, Parsed, Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.syscalls import CONTROL_FD
 
@@ -50,6 +50,7 @@ class Stage:
     proc: int
     base_bytes: int
     private_root: bool
+    nobody: bool
     notify: bool
     parent: int
 
@@ -131,16 +132,15 @@ def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_byte
     socket.send_fds(control, [b"M"], [memory])
     rules = list(stage.rules)
     if stage.private_root:
-        scratch = enter_scratch(limits.scratch_mb, limits.scratch_files)
+        owner = NOBODY if stage.nobody else os.geteuid()
+        scratch = enter_scratch(limits.scratch_mb, limits.scratch_files, owner)
         socket.send_fds(control, [b"D"], [scratch])
         rules.append((scratch, landlock.READ_WRITE))
         os.environ.update(HOME=SCRATCH, TMPDIR=SCRATCH)
         tempfile.tempdir = SCRATCH
     _limit(limits, stage.base_bytes + rows_bytes)
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+    if stage.nobody:
+        become_nobody()
     kernel.drop_capabilities()
     kernel.die_with_parent()
     kernel.no_new_privileges()

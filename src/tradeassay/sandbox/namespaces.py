@@ -21,23 +21,46 @@ _SPACES: Final = (
 )
 
 
-def leave_host() -> str | None:
-    """Enter new mount, network, IPC, UTS and PID namespaces (and a user namespace when not root).
+def why_not_leave() -> str | None:
+    """Return why this machine does not allow namespaces, or None when it does.
 
-    Returns None, or why the machine does not allow it. The next fork is process 1 of the new PID namespace.
+    Found out in a throw-away process, because there is no way back: some machines let a process into a user
+    namespace and then refuse it every right there.
+    """
+    mine, theirs = os.pipe()
+    probe = os.fork()
+    if probe == 0:
+        words = b"?"
+        try:
+            leave_host()
+            kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+            kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=1m")
+            words = b""
+        except OSError as error:
+            words = str(error).encode()
+        finally:
+            os.write(theirs, words)
+            os._exit(0)
+    os.close(theirs)
+    with open(mine, encoding="utf-8") as answer:
+        reason = answer.read()
+    os.waitpid(probe, 0)
+    return reason or None
+
+
+def leave_host() -> None:
+    """Enter new mount, network, IPC, UTS and PID namespaces (and a user namespace when not root); raises OSError.
+
+    The next fork is process 1 of the new PID namespace.
     """
     uid, gid = os.geteuid(), os.getegid()
     if uid != 0 or not _unshared(_SPACES):
-        try:
-            kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
-        except OSError as error:
-            return str(error)
+        kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
         # Seen from inside, the one user there is nobody; the rights over the new namespaces come with making them.
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
         _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
     socket.sethostname("sandbox")
-    return None
 
 
 def _unshared(spaces: int) -> bool:
@@ -73,13 +96,35 @@ def enter_private_root(roots: LibraryRoots) -> None:
     kernel.make_read_only("/", allow_devices=True)
 
 
-def enter_scratch(megabytes: int, files: int) -> int:
+def become_nobody() -> None:
+    """Give up the user id of root for that of nobody; raises OSError where it cannot be had."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def can_become_nobody() -> bool:
+    """Return whether :func:`become_nobody` works; it does not where an outer container maps one user only."""
+    if os.geteuid() != 0:
+        return False
+    probe = os.fork()
+    if probe == 0:
+        code = 1
+        try:
+            become_nobody()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitpid(probe, 0)[1] == 0
+
+
+def enter_scratch(megabytes: int, files: int, owner: int) -> int:
     """Give this process its own mount namespace with a bounded, empty folder; returns a descriptor of the
     folder.
     """
     kernel.unshare(kernel.CLONE_NEWNS)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-    options = f"size={megabytes}m,nr_inodes={files},mode=0700,uid={NOBODY},gid={NOBODY}"
+    options = f"size={megabytes}m,nr_inodes={files},mode=0700,uid={owner},gid={owner}"
     kernel.mount("tmpfs", SCRATCH, "tmpfs", flags, options)
     os.chdir(SCRATCH)
     return os.open(SCRATCH, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

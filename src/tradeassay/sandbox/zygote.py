@@ -29,7 +29,13 @@ import msgspec
 from tradeassay.sandbox import bpf, child, kernel, landlock, seccomp
 from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.imports import allowed_modules
-from tradeassay.sandbox.namespaces import SCRATCH, enter_private_root, leave_host
+from tradeassay.sandbox.namespaces import (
+    SCRATCH,
+    can_become_nobody,
+    enter_private_root,
+    leave_host,
+    why_not_leave,
+)
 from tradeassay.sandbox.roots import DEVICES, LibraryRoots, find_roots, module_names
 from tradeassay.sandbox.tier import Tier
 
@@ -77,8 +83,9 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    refused = leave_host() if config.namespaces else "switched off"
+    refused = why_not_leave() if config.namespaces else "switched off"
     if refused is None:
+        leave_host()
         _become_first_process(host)
     proc = _open_high("/proc")
     absent = _load(config)
@@ -90,7 +97,8 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     readable = (*(roots.readable() if private else roots.readable_one_by_one()), *DEVICES)
     listable = () if private else roots.stdlib
     size = _virtual_bytes(proc)
-    if os.geteuid() == 0 and not private and not all(_open_to_all(folder) for folder in roots.stdlib):
+    nobody = can_become_nobody()
+    if nobody and not private and not all(_open_to_all(folder) for folder in roots.stdlib):
         missing.append("libraries that user nobody can read: only modules loaded at the start can be imported")
     notify = _listener_possible()
     if not notify:
@@ -109,6 +117,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
         proc=proc,
         base_bytes=size,
         private_root=private,
+        nobody=nobody,
         notify=notify,
         parent=os.getpid(),
     )
@@ -225,7 +234,7 @@ def _tier(stage: child.Stage, missing: list[str], *, namespaces: bool) -> Tier:
         walls.append("namespaces")
     if stage.private_root:
         walls.append("private root")
-    if os.geteuid() == 0:
+    if stage.nobody:
         walls.append("user nobody")
     elif namespaces:
         walls.append("user namespace")
