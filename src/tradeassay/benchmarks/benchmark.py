@@ -15,7 +15,9 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark. Whatever changes a score changes the version at the end of ``id``.
 
     ``dataset`` is the data set played unless a run names another; ``baseline`` the agent results are compared
-    with. The index is part of ``market``.
+    with. The index is part of ``market``. ``protocol`` names the conversation that a model has in a session (see
+    :mod:`tradeassay.benchmarks.protocol`), ``protocol_params`` what differs from its defaults; rule agents
+    answer ``day`` under the same market rules.
     """
 
     id: str
@@ -26,6 +28,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str = "equal-weight"
     convention: Convention = "sound"
     day: DayConfig = DayConfig()
+    protocol: str = "daily"
+    protocol_params: dict[str, bool | int | float | str] = {}
 
     @property
     def index(self) -> str | None:

@@ -49,9 +49,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``status``: ``ok`` = the agent answered (no orders means it abstained); ``failed`` = no usable
     answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
+    ``tool_calls`` is how many tools were called on the way, whatever came of them.
     """
 
     orders: tuple[Order, ...] = ()
     reason: str = ""
     status: Literal["ok", "failed"] = "ok"
     failures: tuple[Failure, ...] = ()
+    tool_calls: int = 0
