@@ -167,7 +167,9 @@ class Exchange:
             detail = f"no instrument '{symbol}' is listed here"
             emit(Rejected(order_id, symbol, "unknown_symbol", detail), session.account, events)
             return
-        ticket = self._ticket(order_id, order, column, session)
+        instrument = session.bars.instruments[column]
+        lot = self._lot
+        ticket = Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
         refusal = malformed(order)
         if refusal is None:
             refusal = untradable(symbol, column, session, margin=self._margin)
@@ -199,7 +201,8 @@ class Exchange:
         order = waiting.order
         column = session.columns[order.symbol]
         refusal = untradable(order.symbol, column, session, margin=self._margin)
-        ticket = self._ticket(waiting.id, order, column, session)
+        instrument = session.bars.instruments[column]
+        ticket = Ticket(waiting.id, order, column, instrument, self.venue.lots.lot_of(instrument))
         ticket.resting = True
         ticket.ask(waiting.quantity)
         if refusal is not None:
@@ -212,11 +215,6 @@ class Exchange:
             or self._touched_later(ticket, session)
         ):
             tickets.append(ticket)
-
-    def _ticket(self, order_id: str, order: Order, column: int, session: Session) -> Ticket:
-        instrument = session.bars.instruments[column]
-        lot = self._lot
-        return Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
 
     @staticmethod
     def _touched_later(ticket: Ticket, session: Session) -> bool:
@@ -260,11 +258,10 @@ class Exchange:
         self._fill(ticket, session, events)
 
     def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
-        account, symbol = session.account, ticket.symbol
+        account, symbol, quantity = session.account, ticket.symbol, ticket.quantity
         future = ticket.instrument.kind == "future"
         if future:
             settle(symbol, ticket.price, ticket.multiplier, account, events)
-        quantity = ticket.quantity
         filled = Filled(
             ticket.id,
             symbol,

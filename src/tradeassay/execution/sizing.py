@@ -42,6 +42,10 @@ def explicit_quantity(order: Order, account: Account) -> float | None:
 def size(ticket: Ticket, session: Session) -> Refusal | None:
     """Set a ticket's quantity, or say why the order means nothing."""
     order = ticket.order
+    # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ in type.
+    if order.unit == "shares":
+        ticket.quantity = ticket.asked = float(order.amount)
+        return None
     change = wanted(order, ticket.reference, ticket.multiplier, session)
     if change == 0.0:
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
@@ -51,9 +55,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
             "side_contradicts_target",
             f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
         )
-    # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ in type.
     ticket.quantity = ticket.asked = float(abs(change))
-    if order.unit != "shares":
-        # A target of zero names its number of shares too: all of them.
-        ticket.explicit = order.unit == "target_shares" or (order.amount == 0.0 and order.unit in TARGETS)
+    # A target of zero names its number of shares too: all of them.
+    ticket.explicit = order.unit == "target_shares" or (order.amount == 0.0 and order.unit in TARGETS)
     return None

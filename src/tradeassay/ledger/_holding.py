@@ -25,14 +25,14 @@ class Holding:
         self.margined = margined
 
     def add(self, quantity: float, price: float, sessions: int) -> None:
-        """Change the position by a trade and keep its average cost.
+        """Change an open position by a trade and keep its average cost.
 
         Cost moves only when the position grows; a trade through zero opens a new position at its price.
         """
         before = self.quantity
         after = before + quantity
         if before * quantity >= 0.0:
-            self.cost = price if before == 0.0 else (before * self.cost + quantity * price) / after
+            self.cost = (before * self.cost + quantity * price) / after
         elif before * after < 0.0:
             self.cost = price
             self.opened = sessions

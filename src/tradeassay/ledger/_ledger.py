@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NoReturn
 
 from tradeassay.core.account import AccountState, Position
@@ -160,10 +160,11 @@ class Ledger:
     def _move(self, cash: float) -> None:
         """Change the balance. Below zero is allowed on margin accounts only, and is checked exactly."""
         balance = self._cash + cash
-        if not isfinite(balance):
-            raise LedgerError(f"the balance would become {balance!r}")
-        if balance < 0.0 and not self._deposit.terms.margin:
-            raise LedgerError(f"a cash account would fall to {balance!r}")
+        if not balance >= 0.0 or balance == inf:
+            if not isfinite(balance):
+                raise LedgerError(f"the balance would become {balance!r}")
+            if not self._deposit.terms.margin:
+                raise LedgerError(f"a cash account would fall to {balance!r}")
         self._cash = balance
 
     def _filled(self, event: Filled) -> None:
@@ -180,7 +181,11 @@ class Ledger:
             if -quantity > sellable:
                 raise LedgerError(f"sale of {-quantity!r} {symbol} with {sellable!r} sellable")
         self._move(event.cash)
-        holding.add(quantity, event.price, self._sessions)
+        if holding.quantity == 0.0:
+            holding.quantity = quantity
+            holding.cost = event.price
+        else:
+            holding.add(quantity, event.price, self._sessions)
         if quantity > 0.0 and terms.t_plus_1:
             holding.locked += quantity
         if holding.quantity == 0.0:
