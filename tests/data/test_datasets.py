@@ -46,6 +46,8 @@ def test_an_unknown_name_gets_near_ones(tmp_path: Path, panel: Panel) -> None:
     write_snapshot(panel, snapshot_folder("small", tmp_path))
     with pytest.raises(UserError, match=r"no dataset 'smal' in .*did you mean small\?"):
         load_dataset("smal", tmp_path)
+    with pytest.raises(UserError, match=r"not stored yet \(tradeassay data get fakestockdata\)"):
+        load_dataset("fakestockdata", tmp_path)
     with pytest.raises(UserError, match="preset:seed"):
         load_dataset("synthetic/us", tmp_path)
     with pytest.raises(UserError, match="moon"):

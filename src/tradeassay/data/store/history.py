@@ -19,6 +19,7 @@ from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints
 from tradeassay.data.store import tables
 from tradeassay.data.store.adjustment import ex_rows
+from tradeassay.data.store.arrays import days, plain
 from tradeassay.data.store.manifest import Manifest
 from tradeassay.data.store.read import integers, one_chunk, open_table
 from tradeassay.data.store.timed import TimedTable
@@ -35,8 +36,7 @@ class History:
         shapes = manifest.shapes
         if bars.num_rows != shapes.sessions:
             raise DataError(f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, not {shapes.sessions}")
-        self.sessions: Days = one_chunk(bars, "session").to_numpy(zero_copy_only=False).astype("datetime64[D]")
-        self.sessions.setflags(write=False)
+        self.sessions: Days = days(one_chunk(bars, "session"))
         self.open_times: list[int] = integers(bars, "open_time").tolist()
         self.close_times: list[int] = integers(bars, "close_time").tolist()
         self.fields: dict[Field, Floats] = {name: self._matrix(bars, name) for name in FIELDS}
@@ -161,9 +161,7 @@ class History:
     def _load_indices(self) -> None:
         table = open_table(self.folder / "indices.arrow")
         self.levels: dict[str, Floats] = {
-            name: one_chunk(table, name).to_numpy(zero_copy_only=True)
-            for name in table.column_names
-            if name != "session"
+            name: plain(one_chunk(table, name)) for name in table.column_names if name != "session"
         }
         memberships = tables.read_memberships(open_table(self.folder / "memberships.arrow"))
         self._spells: dict[str, list[tuple[int, int, int]]] = {}
@@ -218,9 +216,7 @@ class History:
         if table is None or f"{symbol}/close" not in table.column_names:
             return None
         times = integers(table, "close_time")
-        columns: dict[Field, Floats] = {
-            name: one_chunk(table, f"{symbol}/{name}").to_numpy(zero_copy_only=True) for name in FIELDS
-        }
+        columns: dict[Field, Floats] = {name: plain(one_chunk(table, f"{symbol}/{name}")) for name in FIELDS}
         present = ~np.isnan(columns["close"])
         if not present.all():
             times, columns = times[present], {name: values[present] for name, values in columns.items()}

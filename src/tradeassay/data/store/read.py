@@ -12,6 +12,7 @@ from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS
 from tradeassay.data.panel import MinutePanel, Panel
 from tradeassay.data.store import tables
+from tradeassay.data.store.arrays import column, days, plain
 from tradeassay.data.store.content import content_sha256
 from tradeassay.data.store.manifest import Manifest, read_manifest
 
@@ -60,13 +61,13 @@ def open_table(path: Path) -> pa.Table:
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
     """Return a column that was written as one piece (an empty one may have no piece at all)."""
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks else pa.array([], type=column.type)
+    pieces = table.column(name)
+    return pieces.chunk(0) if pieces.num_chunks else column([], pieces.type)
 
 
 def integers(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return an integer column as a read-only array without copying."""
-    values: np.ndarray[tuple[int], np.dtype[np.int64]] = one_chunk(table, name).to_numpy(zero_copy_only=True)
+    values: np.ndarray[tuple[int], np.dtype[np.int64]] = plain(one_chunk(table, name))
     return values
 
 
@@ -81,7 +82,7 @@ def read_panel(folder: Path) -> Panel:
         name=manifest.name,
         facts=manifest.facts,
         listings=tables.read_listings(open_table(folder / "listings.arrow")),
-        sessions=one_chunk(bars, "session").to_numpy(zero_copy_only=False).astype("datetime64[D]"),
+        sessions=days(one_chunk(bars, "session")),
         open_time=integers(bars, "open_time"),
         close_time=integers(bars, "close_time"),
         bars={name: tables.matrix(one_chunk(bars, name), rows) for name in FIELDS},
@@ -89,11 +90,7 @@ def read_panel(folder: Path) -> Panel:
         minutes=read_minutes(folder, manifest),
         actions=tuple(map(tables.read_action, open_table(folder / "actions.arrow").to_pylist())),
         memberships=tables.read_memberships(open_table(folder / "memberships.arrow")),
-        indices={
-            name: one_chunk(indices, name).to_numpy(zero_copy_only=True)
-            for name in indices.column_names
-            if name != "session"
-        },
+        indices={name: plain(one_chunk(indices, name)) for name in indices.column_names if name != "session"},
         fundamentals=tuple(map(tables.read_fundamental, open_table(folder / "fundamentals.arrow").to_pylist())),
         news=tuple(map(tables.read_news_item, open_table(folder / "news.arrow").to_pylist())),
     )
@@ -106,7 +103,7 @@ def read_minutes(folder: Path, manifest: Manifest) -> MinutePanel | None:
     table = open_table(folder / "minutes.arrow")
     symbols = tuple(name.rsplit("/", 1)[0] for name in table.column_names[1 :: len(FIELDS)])
     columns = {
-        name: np.column_stack([one_chunk(table, f"{symbol}/{name}").to_numpy() for symbol in symbols])
+        name: np.column_stack([plain(one_chunk(table, f"{symbol}/{name}")) for symbol in symbols])
         for name in FIELDS
     }
     return MinutePanel(symbols, integers(table, "close_time"), columns)

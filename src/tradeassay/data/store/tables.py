@@ -11,6 +11,7 @@ import pyarrow as pa
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.view import Days, Floats
 from tradeassay.data.panel import Listing, Membership, Panel
+from tradeassay.data.store.arrays import column, numbers, plain
 
 _INSTRUMENT_FIELDS = (
     "symbol", "name", "kind", "board", "sector", "currency", "lot", "step", "tick", "multiplier", "expiry", "root",
@@ -68,10 +69,11 @@ def sort_news(news: Sequence[NewsItem]) -> tuple[NewsItem, ...]:
 
 def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
     """Return structs as a table with the columns of ``schema``."""
-    columns = [
-        pa.array([getattr(r, name) for r in records], type=schema.field(name).type) for name in schema.names
-    ]
-    return pa.table(columns, schema=schema)
+    return _table({name: [getattr(record, name) for record in records] for name in schema.names}, schema)
+
+
+def _table(values: Mapping[str, list[Any]], schema: pa.Schema) -> pa.Table:
+    return pa.table([column(values[name], schema.field(name).type) for name in schema.names], schema=schema)
 
 
 def record_tables(panel: Panel) -> dict[str, pa.Table]:
@@ -85,7 +87,7 @@ def listings_table(listings: Sequence[Listing]) -> pa.Table:
     columns["board"] = [str(board) for board in columns["board"]]
     columns["listed"] = [entry.listed for entry in listings]
     columns["delisted"] = [entry.delisted for entry in listings]
-    return pa.table(columns, schema=LISTINGS)
+    return _table(columns, LISTINGS)
 
 
 def read_listings(table: pa.Table) -> tuple[Listing, ...]:
@@ -120,8 +122,7 @@ def read_news_item(row: Mapping[str, Any]) -> NewsItem:
 
 def indices_table(sessions: Days, indices: Mapping[str, Floats]) -> pa.Table:
     """Return index levels as a table: the session, then one column per index, sorted by name."""
-    columns = {"session": pa.array(sessions.astype("datetime64[D]"), type=pa.date32())}
-    columns |= {name: pa.array(np.ascontiguousarray(indices[name])) for name in sorted(indices)}
+    columns = {"session": numbers(sessions)} | {name: numbers(indices[name]) for name in sorted(indices)}
     return pa.table(columns)
 
 
@@ -130,11 +131,11 @@ def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:
     flat = np.ascontiguousarray(values).reshape(-1)
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat), values.shape[1])
+    return pa.FixedSizeListArray.from_arrays(numbers(flat), values.shape[1])
 
 
-def matrix(column: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
+def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
     """Return such a column as a read-only array of shape (rows, columns) without copying."""
-    width = column.type.list_size
-    values: np.ndarray[Any, Any] = column.values.to_numpy(zero_copy_only=True)
-    return values[column.offset * width : (column.offset + rows) * width].reshape(rows, width)
+    width = lists.type.list_size
+    values: np.ndarray[Any, Any] = plain(lists.values)
+    return values[lists.offset * width : (lists.offset + rows) * width].reshape(rows, width)

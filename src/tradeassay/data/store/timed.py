@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tradeassay.core.time import Instant
 from tradeassay.core.view import Ints
+from tradeassay.data.store.arrays import plain
 from tradeassay.data.store.read import integers, one_chunk, open_table
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class TimedTable(Generic[T]):
             self._open()
             column = self._columns[self._symbols]
             if pa.types.is_list(column.type):
-                owners = np.repeat(np.arange(len(column)), np.diff(column.offsets.to_numpy()))
+                owners = np.repeat(np.arange(len(column)), np.diff(plain(column.offsets)))
                 names = column.flatten().to_pylist()
             else:
                 owners, names = np.arange(len(column)), column.to_pylist()

@@ -23,6 +23,7 @@ from tradeassay.data.fault import Fault, accept, describe
 from tradeassay.data.panel import Panel
 from tradeassay.data.store import tables
 from tradeassay.data.store.adjustment import factors, previous_close
+from tradeassay.data.store.arrays import numbers
 from tradeassay.data.store.content import content_sha256
 from tradeassay.data.store.manifest import (
     FORMAT,
@@ -138,9 +139,9 @@ def _bars_table(panel: Panel) -> pa.Table:
     delisted = np.array([entry.delisted or never for entry in panel.listings], dtype="datetime64[D]")
     trading = (days >= listed) & (days <= delisted) & ~panel.suspended
     columns = {
-        "session": pa.array(panel.sessions, type=pa.date32()),
-        "open_time": pa.array(panel.open_time),
-        "close_time": pa.array(panel.close_time),
+        "session": numbers(panel.sessions),
+        "open_time": numbers(panel.open_time),
+        "close_time": numbers(panel.close_time),
     }
     columns |= {name: tables.matrix_column(panel.bars[name]) for name in FIELDS}
     columns["suspended"] = tables.matrix_column(panel.suspended)
@@ -155,10 +156,10 @@ def _bars_table(panel: Panel) -> pa.Table:
 
 def _minutes_table(panel: Panel) -> pa.Table:
     assert panel.minutes is not None
-    columns = {"close_time": pa.array(panel.minutes.close_time)}
+    columns = {"close_time": numbers(panel.minutes.close_time)}
     for index, symbol in enumerate(panel.minutes.symbols):
         for name in FIELDS:
-            columns[f"{symbol}/{name}"] = pa.array(np.ascontiguousarray(panel.minutes.bars[name][:, index]))
+            columns[f"{symbol}/{name}"] = numbers(panel.minutes.bars[name][:, index])
     return pa.table(columns)
 
 
