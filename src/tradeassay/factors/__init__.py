@@ -3,6 +3,7 @@
 from tradeassay.factors.bars import FactorBars
 from tradeassay.factors.compute import compute, compute_all, latest, latest_all
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorDef, definition
+from tradeassay.factors.last_row import last_row, last_row_of
 from tradeassay.factors.standardise import standardise, winsorise, zscore
 from tradeassay.factors.stream import FactorStream
 
@@ -15,6 +16,8 @@ __all__ = [
     "compute",
     "compute_all",
     "definition",
+    "last_row",
+    "last_row_of",
     "latest",
     "latest_all",
     "standardise",

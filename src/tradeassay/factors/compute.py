@@ -16,14 +16,12 @@ from tradeassay.core import exact
 from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import moments
 from tradeassay.factors.bars import FactorBars
-from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, definition
+from tradeassay.factors.definition import FACTOR_NAMES, definition
+from tradeassay.factors.last_row import SKIPPED, last_row
 from tradeassay.factors.rolling import rolling_max, rolling_sum
 
 _CELLS = 1 << 15
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
-
-SKIPPED = 21
-"""MOM_12_1 leaves out the last month: its nearer end is ``close[-21]``."""
 
 
 def compute(factor: str, bars: FactorBars) -> Floats:
@@ -48,8 +46,9 @@ def latest(factor: str, bars: FactorBars) -> Floats:
 
 
 def latest_all(bars: FactorBars) -> dict[str, Floats]:
-    """Return the last row of every factor by name."""
-    return {factor.name: latest(factor.name, bars) for factor in FACTORS}
+    """Return the last row of every factor by name, shape (names,) each."""
+    values = last_row(bars)
+    return {name: values[k] for k, name in enumerate(FACTOR_NAMES)}
 
 
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tradeassay.core import exact
 from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import moments
-from tradeassay.factors.compute import SKIPPED
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS
+from tradeassay.factors.last_row import SKIPPED
 
 _YEAR = 252
 _RING = 256
