@@ -89,9 +89,12 @@ def _guess_calendar(bars: LongBars) -> CalendarName:
 
 def _guess_frequency(bars: LongBars) -> Frequency:
     good = bars.stamps.good
-    stamps = np.unique(np.stack([bars.symbol[good], bars.stamps.local[good]]), axis=1)
-    days = np.unique(np.stack([stamps[0], stamps[1] // DAY]), axis=1)
-    return "1m" if days.shape[1] and stamps.shape[1] > 1.5 * days.shape[1] else "1d"
+    symbol, local = bars.symbol[good], bars.stamps.local[good]
+    order = np.lexsort((local, symbol))
+    changed = np.diff(symbol[order]) != 0
+    stamps = 1 + int((changed | (np.diff(local[order]) != 0)).sum())
+    days = 1 + int((changed | (np.diff(local[order] // DAY) != 0)).sum())
+    return "1m" if local.size and stamps > 1.5 * days else "1d"
 
 
 def _session_days(bars: LongBars, zone: str) -> Days:
