@@ -13,7 +13,7 @@ import runs_child
 import runs_world as world
 
 from tradeassay.runs import Run, resume, run, verify
-from tradeassay.runs.progress import Advanced, ProgressEvent
+from tradeassay.runs.progress import Advanced, PhaseStarted, ProgressEvent
 
 HERE = Path(__file__).parent
 
@@ -94,6 +94,15 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
         assert path.read_bytes().endswith(b"\n") or path.stat().st_size == 0
     resume(folder, workers=2, home=home)
     assert world.same_bytes(folder) == whole
+
+
+def test_ctrl_c_before_anything_is_played(home: Path, tmp_path: Path) -> None:
+    def interrupt(event: ProgressEvent) -> None:
+        if isinstance(event, PhaseStarted):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="give the same command again"):
+        run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
 
 
 def test_a_listener_that_breaks_is_no_failure_of_an_episode(

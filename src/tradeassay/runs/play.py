@@ -88,8 +88,8 @@ class Tally:
 def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> Outcome | None:
     """Play until the end, or until told to stop (None).
 
-    Only what the agent and the market raise makes an episode fail. Trouble with the journal, or with whoever is told
-    about progress, is not its fault and leaves it unfinished.
+    Only what the agent and the market raise makes an episode fail. Trouble with the journal, or with whoever is
+    told about progress, is not its fault and leaves it unfinished.
     """
     tally, known = Tally(), journal.lines
     records = _records(task, journal)

@@ -165,7 +165,7 @@ class BarListener:
 
     def _episodes(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self._done}/{self._phase.total}{failed}"
+        return f"{self._done}/{self._phase.total} {_THINGS[self._phase.phase]}{failed}"
 
 
 def _days_per_second() -> ProgressColumn:

@@ -93,7 +93,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
             remove_temporaries(place.path)
             _carry_out(spec, episodes, place, Phases(place, options.home, listen), options)
     except KeyboardInterrupt:
-        hint = f"stopped; continue with: {resume_command(place.path)}"
+        hint = f"stopped; {how_to_go_on(place)}"
         listen(RunEnded(complete=False, hint=hint))
         # Exactly this type, not one of our own: Python then ends by the signal, which a shell shows as 130.
         raise KeyboardInterrupt(hint) from None
@@ -108,9 +108,11 @@ def _text(home: Path | str | None) -> str | None:
     return None if home is None else str(Path(home).absolute())
 
 
-def resume_command(folder: Path) -> str:
-    """Return the command that continues a run."""
-    return f"tradeassay resume {folder}"
+def how_to_go_on(place: RunFolder) -> str:
+    """Return what to do after a run was stopped."""
+    if place.manifest.exists():
+        return f"continue with: tradeassay resume {place.path}"
+    return "nothing was played yet: give the same command again"
 
 
 def _carry_out(
