@@ -1,1 +1,64 @@
-"""Language models: access to any provider, recorded answers, budgets, scripted and local models."""
+"""Language models: access to any provider, recorded answers, budgets, price tables, scripted and local models.
+
+``open_model(name, ...)`` gives a :class:`Model` that is asked with an
+:class:`~tradeassay.core.dialogue.AskModel` and answers with a :class:`~tradeassay.core.dialogue.ModelReply`,
+whatever goes wrong. Importing this package imports no provider: Inspect and the engines are loaded when a model
+that needs them is opened.
+"""
+
+from __future__ import annotations
+
+from tradeassay.llm.backoff import RetryPolicy
+from tradeassay.llm.budget import Budget, Reservation
+from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, Recorded, answer_key
+from tradeassay.llm.json_text import fenced_blocks, parse_object
+from tradeassay.llm.local import LocalModel, find_local_model, get_local_model, local_models
+from tradeassay.llm.local.settings import LocalSettings
+from tradeassay.llm.model import Model, Place
+from tradeassay.llm.names import ModelName, parse_name
+from tradeassay.llm.opening import Access, check_model, open_model
+from tradeassay.llm.params import ModelParams
+from tradeassay.llm.scripted import ScriptedModel, scripted_models
+from tradeassay.llm.tables.cutoffs import Cutoff, CutoffTable, load_cutoffs
+from tradeassay.llm.tables.prices import Price, PriceTable, Tokens, load_prices
+from tradeassay.llm.text_calls import find_calls
+from tradeassay.llm.tokens import estimate_request, estimate_tokens, most_request, most_tokens
+
+__all__ = [
+    "Access",
+    "Budget",
+    "CassetteMismatch",
+    "CassetteStore",
+    "Cutoff",
+    "CutoffTable",
+    "LocalModel",
+    "LocalSettings",
+    "Model",
+    "ModelName",
+    "ModelParams",
+    "Place",
+    "Price",
+    "PriceTable",
+    "Recorded",
+    "Reservation",
+    "RetryPolicy",
+    "ScriptedModel",
+    "Tokens",
+    "answer_key",
+    "check_model",
+    "estimate_request",
+    "estimate_tokens",
+    "fenced_blocks",
+    "find_calls",
+    "find_local_model",
+    "get_local_model",
+    "load_cutoffs",
+    "load_prices",
+    "local_models",
+    "most_request",
+    "most_tokens",
+    "open_model",
+    "parse_name",
+    "parse_object",
+    "scripted_models",
+]

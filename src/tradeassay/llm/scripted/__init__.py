@@ -1,1 +1,43 @@
-"""Models that are programs: deterministic, free, and able to play every protocol of the house."""
+"""Models that are programs: deterministic, free, and able to play every protocol of the house.
+
+``scripted/sensible`` plays well enough to show what a run looks like; each of the others makes one kind of
+mistake on purpose. A model of one's own is a class with ``summary`` and ``answer``, registered under a name::
+
+    @scripted_models.register("coin")
+    class Coin:
+        summary = "buys on even days"
+
+        def answer(self, request):
+            ...
+
+What a request holds, and what an answer must look like, is said in :mod:`tradeassay.llm.scripted.reading`.
+"""
+
+from __future__ import annotations
+
+from tradeassay.llm.scripted.broken_json import BrokenJson
+from tradeassay.llm.scripted.future_asker import FutureAsker
+from tradeassay.llm.scripted.injector import Injector
+from tradeassay.llm.scripted.never_submits import NeverSubmits
+from tradeassay.llm.scripted.overspender import Overspender
+from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.scripted.reading import Reading, ToolResult, read_request
+from tradeassay.llm.scripted.registry import ScriptedModel, scripted_models
+from tradeassay.llm.scripted.sensible import Sensible
+from tradeassay.llm.scripted.slow import Slow
+
+__all__ = [
+    "BrokenJson",
+    "FutureAsker",
+    "Injector",
+    "NeverSubmits",
+    "Overspender",
+    "Reading",
+    "ScriptedModel",
+    "ScriptedProvider",
+    "Sensible",
+    "Slow",
+    "ToolResult",
+    "read_request",
+    "scripted_models",
+]

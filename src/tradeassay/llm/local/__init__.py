@@ -1,0 +1,8 @@
+"""Models that run on this machine: a file, an engine, and a server on loopback that speaks as providers do."""
+
+from __future__ import annotations
+
+from tradeassay.llm.local.catalogue import LocalModel, local_models
+from tradeassay.llm.local.files import find_local_model, get_local_model, models_folder
+
+__all__ = ["LocalModel", "find_local_model", "get_local_model", "local_models", "models_folder"]

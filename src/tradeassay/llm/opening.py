@@ -1,0 +1,120 @@
+"""From a model's name to a model that can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.core.errors import UserError, require
+from tradeassay.llm.asking import AskingModel, Sleep
+from tradeassay.llm.attempt import Provider
+from tradeassay.llm.backoff import RetryPolicy
+from tradeassay.llm.budget import Budget
+from tradeassay.llm.budgeted import BudgetedProvider
+from tradeassay.llm.cassette.recording import RecordingModel
+from tradeassay.llm.cassette.replaying import ReplayingModel
+from tradeassay.llm.cassette.store import CassetteStore
+from tradeassay.llm.local.settings import LocalSettings
+from tradeassay.llm.model import Model
+from tradeassay.llm.names import ModelName, parse_name
+from tradeassay.llm.params import ModelParams
+from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.tables.prices import Price, PriceTable, load_prices
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is reached, where that is not the default.
+
+    ``base_url`` is another server's address, ``prices`` a table of one's own, ``home`` where local models lie,
+    ``local`` what they may use of this machine, ``sleep`` what waits between attempts.
+    """
+
+    base_url: str | None = None
+    retry: RetryPolicy = RetryPolicy()
+    prices: PriceTable | None = None
+    home: Path | None = None
+    local: LocalSettings = msgspec.field(default_factory=LocalSettings)
+    sleep: Sleep = asyncio.sleep
+
+
+@asynccontextmanager
+async def open_model(
+    name: str,
+    params: ModelParams | None = None,
+    *,
+    cassette: CassetteStore | None = None,
+    replay: bool = False,
+    budget: Budget | None = None,
+    connections: int = 10,
+    access: Access | None = None,
+) -> AsyncIterator[Model]:
+    """Open a model; leaving the block closes its connections.
+
+    With a ``cassette`` every answer is recorded, and what it holds is not asked again. With ``replay`` it is the
+    only source: no network, no key, no package of a provider is needed. Callers share ``connections`` and
+    ``budget``.
+
+    Raises :class:`UserError` for an unknown name, a replay without a cassette, or a cap on a model without a known
+    price; :class:`MissingExtra` when the provider's packages are not installed.
+    """
+    params = params or ModelParams()
+    access = access or Access()
+    parsed = parse_name(name)
+    if replay:
+        if cassette is None:
+            raise UserError(
+                f"{name} cannot be replayed without recorded answers", mend="name the run that has them"
+            )
+        yield ReplayingModel(name, params, cassette)
+        return
+    price = (access.prices or load_prices()).of(name)
+    provider = await _open_provider(parsed, params, price, access)
+    try:
+        paid = provider if budget is None else BudgetedProvider(provider, params, budget, price)
+        model: Model = AskingModel(paid, connections=connections, retry=access.retry, sleep=access.sleep)
+        yield model if cassette is None else RecordingModel(model, params, cassette)
+    finally:
+        await provider.aclose()
+
+
+def check_model(name: str, access: Access | None = None) -> None:
+    """Raise what opening a model would raise, and :class:`UserError` when its key is missing. Nobody is asked."""
+    parsed = parse_name(name)
+    access = access or Access()
+    match parsed.route:
+        case "scripted":
+            ScriptedProvider(name, parsed.rest, ModelParams(), None)
+        case "local":
+            require("xllamacpp", "local")
+            require("inspect_ai", "models")
+            from tradeassay.llm.local.files import find_local_model
+
+            find_local_model(parsed, access.home)
+        case "inspect":
+            require("inspect_ai", "models")
+            from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
+
+            opened = open_provider(name, ModelParams(), None, base_url=access.base_url)
+            if isinstance(opened, KeylessProvider):
+                raise UserError(f"{name}: {opened.reason}", mend="set it, or choose another model")
+
+
+async def _open_provider(name: ModelName, params: ModelParams, price: Price | None, access: Access) -> Provider:
+    match name.route:
+        case "scripted":
+            return ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
+        case "local":
+            require("inspect_ai", "models")
+            require("xllamacpp", "local")
+            from tradeassay.llm.local.provider import open_local
+
+            return await open_local(name, params, price, home=access.home, settings=access.local)
+        case "inspect":
+            require("inspect_ai", "models")
+            from tradeassay.llm.via_inspect.provider import open_provider
+
+            return open_provider(name.full, params, price, base_url=access.base_url)

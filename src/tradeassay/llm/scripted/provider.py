@@ -1,0 +1,57 @@
+"""A scripted model in a provider's place."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.llm.asking import Sleep
+from tradeassay.llm.attempt import Attempt
+from tradeassay.llm.model import Place, failed_reply
+from tradeassay.llm.params import ModelParams
+from tradeassay.llm.scripted.registry import Slowly, scripted_models
+from tradeassay.llm.tables.prices import Price, Tokens
+from tradeassay.llm.tokens import estimate_reply, estimate_request
+
+
+class ScriptedProvider:
+    """Asks a scripted model; raises :class:`UserError` for an unknown name.
+
+    Tokens are estimated. An answer that would take longer than the time limit is a time-out at once: nobody learns
+    anything by sitting it out.
+    """
+
+    def __init__(
+        self, full_name: str, name: str, params: ModelParams, price: Price | None, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._name = full_name
+        self._model = scripted_models.get(name)()
+        self._params = params
+        self._price = price
+        self._sleep = sleep
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._name
+
+    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        """Ask once."""
+        if isinstance(self._model, Slowly):
+            seconds = self._model.seconds(request)
+            if seconds > self._params.timeout_s:
+                late = f"no answer within {self._params.timeout_s:g} seconds"
+                return Attempt(reply=failed_reply("timeout", late))
+            await self._sleep(seconds)
+        reply = self._model.answer(request)
+        return Attempt(reply=msgspec.structs.replace(reply, usage=self._usage(request, reply)))
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _usage(self, request: AskModel, reply: ModelReply) -> Usage:
+        tokens = Tokens(plain=estimate_request(request), output=estimate_reply(reply))
+        usd = None if self._price is None else self._price.usd(tokens)
+        return Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)

@@ -1,0 +1,169 @@
+"""What went wrong on the way to a provider, named so that a protocol can count it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import traceback
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from tradeassay.core.time import SECOND, Clock, instant
+
+OWN = "tradeassay"
+_CONTEXT = re.compile(
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long", re.I
+)
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
+_TIMEOUTS = ("Timeout",)
+_CONNECTION = (
+    "APIConnectionError", "ConnectError", "ConnectionError", "RemoteProtocolError", "ReadError", "WriteError",
+    "IncompleteRead", "ProtocolError", "NetworkError", "ClientConnectionError", "NoStreamDataError", "CloseError",
+    "EndpointConnectionError", "ClientPayloadError", "ServerDisconnectedError", "StreamClosed",
+)  # fmt: skip
+_SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror")
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A failed attempt. ``billed`` says that the provider may have worked on it all the same."""
+
+    kind: str
+    message: str
+    again: bool = False
+    wait_s: float | None = None
+    billed: bool = False
+    status: int | None = None
+
+
+def read_fault(error: BaseException, clock: Clock) -> Fault | None:
+    """Return what an exception from a provider means, or None when it is a bug of ours and must be raised.
+
+    The clock is read only for a Retry-After that names a date.
+    """
+    chain = list(_chain(error))
+    status = next((found for link in chain if (found := _status(link)) is not None), None)
+    text = _text(chain)
+    if status is not None:
+        return _by_status(status, text, _retry_after(chain, clock))
+    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    if any(word in name for name in names for word in _TIMEOUTS):
+        sent = not names & set(_NEVER_SENT)
+        return Fault(kind="timeout", message=text, billed=sent)
+    if names & set(_CONNECTION) or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
+        return Fault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
+    code = next((word for link in chain if (word := _code(link)) is not None), None)
+    if code is not None:
+        return _by_code(code, text)
+    if _raised_by_us(error):
+        return None
+    return Fault(kind="unreadable", message=text, billed=True)
+
+
+def _by_status(status: int, text: str, wait_s: float | None) -> Fault:
+    if status == 429 and _QUOTA.search(text):
+        return Fault(kind="rejected", message=text, status=status)
+    if status == 429:
+        return Fault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
+    if status in (408, 409, 425) or status >= 500:
+        return Fault(kind="unreachable", message=text, again=True, wait_s=wait_s, status=status)
+    if status == 413 or (status in (400, 422) and _CONTEXT.search(text)):
+        return Fault(kind="context", message=text, status=status)
+    return Fault(kind="rejected", message=text, status=status)
+
+
+def _by_code(code: str, text: str) -> Fault:
+    """Read an error that came inside an answer with status 200."""
+    plain = code.lower().replace("_", "").replace("-", "")
+    if "ratelimit" in plain:
+        return Fault(kind="rate_limited", message=text, again=True)
+    if plain in (
+        "servererror",
+        "overloadederror",
+        "apierror",
+        "internalservererror",
+        "timeout",
+        "vectorstoretimeout",
+    ):
+        return Fault(kind="unreachable", message=text, again=True, billed=True)
+    return Fault(kind="rejected", message=text, billed=True)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, what it wraps and what caused it, each once."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        link = waiting.pop(0)
+        if id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        last = getattr(link, "last_attempt", None)  # tenacity's RetryError
+        inner = last.exception() if last is not None and hasattr(last, "exception") else None
+        waiting += [other for other in (inner, link.__cause__, link.__context__) if other is not None]
+
+
+def _status(link: BaseException) -> int | None:
+    for name in ("status_code", "status", "code", "http_status"):
+        value = getattr(link, name, None)
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+            return value
+    return None
+
+
+def _code(link: BaseException) -> str | None:
+    value = getattr(link, "code", None)
+    return value if isinstance(value, str) else None
+
+
+def _retry_after(chain: list[BaseException], clock: Clock) -> float | None:
+    for link in chain:
+        headers: Any = getattr(getattr(link, "response", None), "headers", None)
+        if headers is None:
+            continue
+        wait = _seconds(headers.get("retry-after-ms"), 0.001)
+        if wait is None:
+            wait = _seconds(headers.get("retry-after"), 1.0)
+        if wait is None:
+            wait = _until(headers.get("retry-after"), clock)
+        if wait is not None:
+            return max(0.0, wait)
+    return None
+
+
+def _seconds(text: object, unit: float) -> float | None:
+    try:
+        return float(str(text)) * unit if text is not None else None
+    except ValueError:
+        return None
+
+
+def _until(text: object, clock: Clock) -> float | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = parsedate_to_datetime(text)
+    except (TypeError, ValueError):
+        return None
+    return (instant(moment) - clock.now()) / SECOND if moment.tzinfo is not None else None
+
+
+def _text(chain: list[BaseException]) -> str:
+    """Return the shortest useful wording: the provider's own message, on one line."""
+    for link in reversed(chain):
+        message = getattr(link, "provider_message", None) or str(link)
+        if message:
+            line = " ".join(message.split())
+            return line if len(line) <= 400 else line[:397] + "..."
+    return type(chain[0]).__name__
+
+
+def _raised_by_us(error: BaseException) -> bool:
+    """Tell whether the innermost frame of an exception is the house's own code."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).split(".")[0] == OWN

@@ -1,0 +1,176 @@
+"""One provider, asked through Inspect."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from inspect_ai.model import Model as InspectModel
+from inspect_ai.model import ModelOutput, get_model
+
+from tradeassay.core.dialogue import AskModel
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import Clock, WallClock
+from tradeassay.llm.attempt import Attempt
+from tradeassay.llm.model import Place, failed_reply
+from tradeassay.llm.params import ModelParams
+from tradeassay.llm.tables.prices import Price
+from tradeassay.llm.via_inspect.faults import Fault, read_fault
+from tradeassay.llm.via_inspect.incoming import to_reply
+from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
+from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
+
+MOST_CONNECTIONS = 10_000
+"""Inspect's own limit, out of the way: callers share the house's."""
+
+_MARKUP = re.compile(r"\[/?[a-z ]+\]")
+
+
+class InspectProvider:
+    """Asks a model that Inspect opened.
+
+    What a provider turns out not to have (a forced tool, an answer schema) is no longer sent to it: the tool is
+    then the only one offered, and the protocol insists by itself.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: InspectModel,
+        params: ModelParams,
+        price: Price | None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._params = params
+        self._price = price
+        self._clock = clock or WallClock()
+        self._memory = Memory()
+        self._can_force = True
+        self._can_schema = True
+        keep_raw_responses(model.api)
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._name
+
+    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        """Ask once."""
+        while True:
+            can_force, can_schema = self._can_force, self._can_schema
+            try:
+                async with asyncio.timeout(self._params.timeout_s) as limit:
+                    # In a task of its own, so that Inspect's transcripts do not pile up in the caller's context.
+                    output, response = await asyncio.create_task(self._generate(request, can_force, can_schema))
+            except Exception as error:
+                if limit.expired():
+                    late = f"no answer within {self._params.timeout_s:g} seconds"
+                    return Attempt(reply=failed_reply("timeout", late, billed=True))
+                fault = read_fault(error, self._clock)
+                if fault is None:
+                    raise
+                if self._learned(fault, request, can_force, can_schema):
+                    continue
+                return _failed(fault)
+            return Attempt(reply=to_reply(output, response, request, self._price, self._memory))
+
+    async def aclose(self) -> None:
+        """Close the provider's connections."""
+        await self._model.api.aclose()
+
+    async def _generate(self, request: AskModel, can_force: bool, can_schema: bool) -> tuple[ModelOutput, object]:
+        box: list[object] = []
+        RESPONSE.set(box)
+        config = to_config(request, self._params, can_schema=can_schema)
+        config.max_connections = MOST_CONNECTIONS
+        output = await self._model.generate(
+            input=to_messages(request.messages, self._memory),
+            tools=to_tools(request.tools, request.must_call),
+            tool_choice=to_choice(request, can_force=can_force),
+            config=config,
+        )
+        return output, box[0] if box else None
+
+    def _learned(self, fault: Fault, request: AskModel, can_force: bool, can_schema: bool) -> bool:
+        """Tell whether a rejection was about something that can be left out from now on."""
+        if fault.kind != "rejected" or fault.status not in (400, 422):
+            return False
+        about = fault.message.lower()
+        if can_force and request.must_call is not None and "tool_choice" in about:
+            self._can_force = False
+            return True
+        named = any(word in about for word in ("response_format", "json_schema", "output_config", "text.format"))
+        if can_schema and request.answer_schema is not None and named:
+            self._can_schema = False
+            return True
+        return False
+
+
+class KeylessProvider:
+    """A provider whose key is not in the environment. It answers every request with that fact."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self._name = name
+        self.reason = reason
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._name
+
+    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        """Say what is missing."""
+        return Attempt(reply=failed_reply("rejected", self.reason))
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def open_provider(
+    name: str,
+    params: ModelParams,
+    price: Price | None,
+    *,
+    served_as: str | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    **model_args: Any,
+) -> InspectProvider | KeylessProvider:
+    """Open a model by Inspect's name for it (``served_as``, when that is not its own).
+
+    Raises :class:`UserError` for a provider that Inspect does not know or whose package is not installed. A
+    missing key is no error: other models of the same run must not die of it.
+    """
+    from inspect_ai._util.error import PrerequisiteError
+
+    try:
+        model = get_model(served_as or name, base_url=base_url, api_key=api_key, memoize=False, **model_args)
+    except PrerequisiteError as error:
+        reason = " ".join(_MARKUP.sub("", str(error.message)).replace("ERROR:", "").split())
+        if "defined in the environment" in reason:
+            return KeylessProvider(name, reason)
+        raise UserError(f"{name} cannot be opened: {reason}", mend="install what it names") from error
+    except (ValueError, ImportError) as error:
+        raise UserError(
+            f"{name} cannot be opened: {error}", mend="see the providers in Inspect's handbook"
+        ) from error
+    _leave_retries_to_us(model)
+    return InspectProvider(name, model, params, price)
+
+
+def _failed(fault: Fault) -> Attempt:
+    reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
+    return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)
+
+
+def _leave_retries_to_us(model: InspectModel) -> None:
+    client = getattr(model.api, "client", None)
+    if isinstance(getattr(client, "max_retries", None), int):
+        setattr(client, "max_retries", 0)  # noqa: B010 (the clients of OpenAI and Anthropic both have it)
+    if hasattr(model.api, "strict_tools"):
+        # Strict tools must require every field; an order that has either a weight or a number of shares cannot.
+        setattr(model.api, "strict_tools", False)  # noqa: B010 (of OpenAI-compatible servers only)

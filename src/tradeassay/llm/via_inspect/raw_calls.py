@@ -1,0 +1,100 @@
+"""Tool calls as they came over the wire.
+
+Inspect parses a call's arguments: text that is no JSON object becomes an empty one, or is bent until it is. The
+house counts such mistakes, so it looks them up in the response itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+from inspect_ai.model import ModelAPI
+
+RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
+"""Where the raw response of the call under way is put, for whoever set a list here."""
+
+
+class RawCall(msgspec.Struct, frozen=True):
+    """A call's id, tool and arguments, as sent. An object of arguments is written as JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+def keep_raw_responses(api: ModelAPI) -> None:
+    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, and read arguments sent as objects."""
+    original = api.generate
+
+    async def generate(*args: Any, **named: Any) -> Any:
+        result = await original(*args, **named)
+        box = RESPONSE.get()
+        if box is not None and isinstance(result, tuple):
+            box[:] = [result[1].response]
+        return result
+
+    setattr(api, "generate", generate)  # noqa: B010 (a method is replaced on one object, on purpose)
+    choices = getattr(api, "chat_choices_from_completion", None)
+    if choices is not None:
+
+        def chat_choices_from_completion(completion: Any, tools: Any) -> Any:
+            _objects_to_text(completion)
+            return choices(completion, tools)
+
+        setattr(api, "chat_choices_from_completion", chat_choices_from_completion)  # noqa: B010 (as above)
+
+
+def raw_calls(response: object) -> list[RawCall]:
+    """Return the tool calls of a raw response, whatever provider's form it has."""
+    return list(_walk(response))
+
+
+def arguments_of(raw: list[RawCall], at: int, call_id: str, name: str, count: int) -> str | None:
+    """Return the raw arguments of the ``at``-th of ``count`` parsed calls: by position, else by id; else None."""
+    if len(raw) == count and raw[at].name == name:
+        return raw[at].arguments
+    same = [call for call in raw if call.id == call_id and call.id]
+    return same[0].arguments if len(same) == 1 else None
+
+
+def _walk(node: object) -> Iterator[RawCall]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _walk(item)
+    elif isinstance(node, dict):
+        call = _call(node)
+        if call is not None:
+            yield call
+            return
+        for value in node.values():
+            if isinstance(value, list | dict):
+                yield from _walk(value)
+
+
+def _call(node: dict[str, object]) -> RawCall | None:
+    inner = node.get("function")
+    if isinstance(inner, dict) and "arguments" in inner:  # OpenAI chat completions and everybody who copied them
+        return _raw(node.get("id"), inner.get("name"), inner["arguments"])
+    if node.get("type") == "function_call" and "arguments" in node:  # OpenAI responses
+        return _raw(node.get("call_id") or node.get("id"), node.get("name"), node["arguments"])
+    if node.get("type") == "tool_use" and "input" in node:  # Anthropic messages
+        return _raw(node.get("id"), node.get("name"), node["input"])
+    return None
+
+
+def _raw(call_id: object, name: object, arguments: object) -> RawCall:
+    if arguments is None:
+        arguments = ""
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return RawCall(str(call_id or ""), str(name or ""), text)
+
+
+def _objects_to_text(completion: Any) -> None:
+    for choice in getattr(completion, "choices", None) or []:
+        for call in getattr(choice.message, "tool_calls", None) or []:
+            function = getattr(call, "function", None)
+            if function is not None and not isinstance(function.arguments, str | None):
+                function.arguments = msgspec.json.encode(function.arguments).decode()
