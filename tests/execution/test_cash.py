@@ -1,6 +1,8 @@
 """A cash account never goes below zero."""
 
-from tradeassay.execution import ASHARE_QLIB, Cash, Fees
+import pytest
+
+from tradeassay.execution import ASHARE_QLIB, CRYPTO, Cash, Fees
 
 
 def test_a_purchase_beyond_the_cash_is_cut(play, plain):
@@ -50,6 +52,14 @@ def test_cash_can_be_spent_exactly(play, plain):
         )
         assert tape.account.cash in (0.0, money - price * count)
         assert 0.0 <= tape.account.cash < 1e-12
+
+
+def test_coins_that_cost_almost_nothing(play):
+    # Ten trillion units of a coin at 1e-8, cut to the cash without walking down unit by unit.
+    tape = play(CRYPTO, "2024-01-02 | A 0.00000001 0.00000001 0.00000001 0.00000001 nan")
+    events = tape.session("2024-01-03", ["A 0.00000001 0.00000001 0.00000001 0.00000001 nan"], ["a A to 100%"])
+    assert events[0].quantity * 1e-8 == pytest.approx(10_000.0 / 1.0005)
+    assert 0.0 <= tape.account.cash < 1e-4
 
 
 def test_a_sale_whose_costs_exceed_everything_is_refused(play, plain):

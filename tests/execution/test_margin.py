@@ -3,7 +3,7 @@
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.execution import Fees, Margin, Settlement, Shorting, Slippage
+from tradeassay.execution import Fees, Lots, Margin, Settlement, Shorting, Slippage
 
 FREE = Margin(initial=0.5, maintenance_long=0.25, maintenance_short=0.30, interest_per_year=0.0)
 
@@ -36,6 +36,42 @@ def test_costs_count_against_the_margin(play, plain):
             fill a A +196 @10 fee 19.60 cash -1979.60
             trim a A +200 to +196 margin
             nav 980.40
+        """,
+        cash=1_000.0,
+    )
+
+
+def test_minimum_fees_count_against_the_margin(play, plain):
+    # 1,000 - 5 carry 1,990 at 50 %: 199 shares.
+    play(
+        plain(margin=FREE, fees=Fees(buy_bps=1, minimum=5)),
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 300 A
+            fill a A +199 @10 fee 5.00 cash -1995.00
+            trim a A +300 to +199 margin
+        """,
+        cash=1_000.0,
+    )
+
+
+def test_fees_per_share_and_slippage_count_when_a_position_is_turned(play, plain):
+    # 100 long at 10, equity 980. Selling x at 9.90 with 0.10 a share: 980 - 0.20 x >= 5 (x - 100): x = 284.6.
+    play(
+        plain(
+            margin=FREE,
+            shorting=Shorting(allowed=True),
+            fees=Fees(per_unit=0.1),
+            slippage=Slippage(bps=100),
+            lots=Lots(lot=0.1, step=0.1),
+        ),
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 100 A
+            fill a A +100 @10.1 fee 10.00 cash -1020.00
+            nav 980.00
+        2024-01-03 | A 10 10 10 10 1000 | b SELL 1000 A
+            fill b A -284.6 @9.9 fee 28.46 cash +2789.08
+            trim b A -1000 to -284.6 margin
+            nav 923.08
         """,
         cash=1_000.0,
     )

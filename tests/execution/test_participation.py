@@ -1,6 +1,9 @@
 """One account takes at most a share of the session's volume."""
 
+from dataclasses import replace
+
 from tradeassay.core.instruments import Instrument
+from tradeassay.core.orders import Order
 from tradeassay.execution import Lots, Participation
 
 
@@ -57,6 +60,16 @@ def test_what_is_left_of_a_day_order_dies_and_of_a_gtc_order_waits(play, plain):
         2024-01-08 | A 10 10 10 10 1000
         """,
     )
+
+
+def test_volume_stays_used_up_when_the_session_goes_on(play, plain):
+    tape = play(plain(participation=Participation(max_share=0.1)), "2024-01-02 | A 10 10 10 10 1000")
+    bars = tape.exchange._session.bars
+    buy = Order(symbol="A", amount=80.0, side="BUY")
+    tape.exchange.open_session(bars, (), tape.account)
+    tape.exchange.execute([("a", buy)], bars, tape.account)
+    tape.exchange.execute([("b", buy)], replace(bars), tape.account)
+    assert tape.account.quantity("A") == 100.0
 
 
 def test_index_funds_are_as_liquid_as_their_members(play, plain):

@@ -23,45 +23,43 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Work out costs and the change of cash; refuse or trim what the account cannot pay."""
-        balance = session.account.cash
-        fees = session.fees
-        quantity = ticket.quantity
+        if self._pays(ticket, session):
+            return None
+        asked, balance = ticket.quantity, session.account.cash
+        if ticket.buying and self.on_short == "trim":
+            unit = ticket.price * ticket.multiplier
+            most = min(session.fees.affordable(balance, unit), asked)
+            count = round(floor_to(most, ticket.lot) / ticket.lot)
+            # Rounding may have put the count one lot too high, hardly ever more.
+            while count > 0:
+                ticket.quantity = floor_to(count * ticket.lot, ticket.lot)
+                if self._pays(ticket, session):
+                    fits, ticket.quantity = ticket.quantity, asked
+                    ticket.trim(fits, "insufficient_cash")
+                    return None
+                count -= 1
+            ticket.quantity = asked
+        return _short(ticket, session, balance)
+
+    @staticmethod
+    def _pays(ticket: Ticket, session: Session) -> bool:
+        """Set the ticket's costs and change of cash; say whether the account can pay."""
+        quantity, balance = ticket.quantity, session.account.cash
         value = quantity * ticket.price * ticket.multiplier
-        fee, tax = fees.charge(value, quantity, ticket.buying)
+        fee, tax = session.fees.charge(value, quantity, ticket.buying)
         change = (-value if ticket.buying else value) - fee - tax
         left = balance + change
         if left < 0.0:
-            if left >= -DUST * value:
-                change = -balance
-            elif self.on_short == "reject" or not ticket.buying:
-                return _short(ticket, value, fee + tax, balance)
-            else:
-                return self._trim(ticket, session, balance)
+            if left < -DUST * value:
+                return False
+            change = -balance
         ticket.fee, ticket.tax, ticket.cash = fee, tax, change
-        return None
-
-    def _trim(self, ticket: Ticket, session: Session, balance: float) -> Refusal | None:
-        """Cut a purchase to the lots that the balance pays for."""
-        fees = session.fees
-        unit = ticket.price * ticket.multiplier
-        lot = ticket.lot
-        count = round(floor_to(min(fees.affordable(balance, unit), ticket.quantity), lot) / lot)
-        while count > 0:
-            quantity = floor_to(count * lot, lot)
-            value = quantity * unit
-            fee, tax = fees.charge(value, quantity, True)
-            change = -value - fee - tax
-            if balance + change >= 0.0:
-                ticket.trim(quantity, "insufficient_cash")
-                ticket.fee, ticket.tax, ticket.cash = fee, tax, change
-                return None
-            count -= 1
-        value = ticket.quantity * unit
-        fee, tax = fees.charge(value, ticket.quantity, True)
-        return _short(ticket, value, fee + tax, balance)
+        return True
 
 
-def _short(ticket: Ticket, value: float, costs: float, balance: float) -> Refusal:
+def _short(ticket: Ticket, session: Session, balance: float) -> Refusal:
+    value = ticket.quantity * ticket.price * ticket.multiplier
+    costs = sum(session.fees.charge(value, ticket.quantity, ticket.buying))
     if ticket.buying:
         return Refusal("insufficient_cash", f"costs {value + costs:.2f}, there is {balance:.2f}")
     return Refusal("insufficient_cash", f"costs of {costs:.2f} exceed proceeds {value:.2f} and cash {balance:.2f}")

@@ -59,6 +59,7 @@ class Exchange:
         ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
         """
         self._session = None
+        self._worked_book = False
         session = self._session_of(bars, account)
         session.delisted = delisted
         events: list[Event] = []
@@ -117,9 +118,14 @@ class Exchange:
 
     def _session_of(self, bars: SessionBars, account: Account) -> Session:
         """Return the running session, or begin one when these are the bars of another."""
-        session = self._session
-        if session is None or session.bars is not bars or session.account is not account:
-            session = self._session = Session(self.venue.fees, bars, account, self._column_map(bars))
+        last = self._session
+        if last is not None and last.bars is bars and last.account is account:
+            return last
+        session = self._session = Session(self.venue.fees, bars, account, self._column_map(bars))
+        if last is not None and last.bars.session == bars.session and last.account is account:
+            # Another object for the same session: what was used up stays used up.
+            session.delisted, session.used = last.delisted, last.used
+        else:
             self._worked_book = False
         return session
 

@@ -11,6 +11,9 @@ from tradeassay.execution.refusal import Refusal
 from tradeassay.execution.session import Session
 from tradeassay.execution.ticket import Ticket
 
+EQUAL = 1e-9
+"""Equity this far below the requirement, relatively, is still equal to it."""
+
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
     """A margin account.
@@ -60,19 +63,16 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         after = abs(held + ticket.signed(ticket.quantity)) * unit
         slip = ticket.quantity * abs(ticket.price - ticket.reference) * ticket.multiplier
         left = equity - ticket.fee - ticket.tax - slip
-        return left >= self.initial * (gross - abs(held) * unit + after)
+        required = self.initial * (gross - abs(held) * unit + after)
+        return left >= required - EQUAL * abs(equity)
 
     def _trim(self, ticket: Ticket, session: Session, held: float, equity: float, gross: float) -> bool:
         """Cut the order to what the margin carries; say whether anything is left of it."""
-        unit = ticket.reference * ticket.multiplier
-        lot = ticket.lot
+        lot, asked = ticket.lot, ticket.quantity
         closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
-        free = equity - self.initial * (gross - closes * unit)
-        # Costs are proportional up to the minimum fee; the loop below takes off the lot that it may cost.
-        cost = session.fees.rate(ticket.buying) + abs(ticket.price / ticket.reference - 1.0)
-        opens = max(free / (unit * (self.initial + cost)), 0.0)
-        asked = ticket.quantity
-        count = round(floor_to(min(closes + opens, asked), lot) / lot)
+        most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)
+        count = round(floor_to(most, lot) / lot)
+        # Rounding may have put the count one lot too high, hardly ever more.
         while count > 0:
             ticket.quantity = floor_to(count * lot, lot)
             self._charge(ticket, session)
@@ -83,3 +83,14 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
             count -= 1
         ticket.quantity = asked
         return False
+
+    def _opens(self, ticket: Ticket, session: Session, closes: float, equity: float, gross: float) -> float:
+        """Return how many units the margin carries beyond the closing part: equity - costs = initial x gross."""
+        fees, unit = session.fees, ticket.reference * ticket.multiplier
+        slip = abs(ticket.price / ticket.reference - 1.0)
+        rate = fees.rate(ticket.buying) * ticket.price / ticket.reference + fees.per_unit / unit
+        free = equity - self.initial * (gross - closes * unit) - closes * unit * slip
+        opens = (free - closes * unit * rate) / (unit * (self.initial + slip + rate))
+        if (closes + opens) * unit * rate < fees.minimum:
+            opens = (free - fees.minimum) / (unit * (self.initial + slip))
+        return max(opens, 0.0)

@@ -114,7 +114,10 @@ class Auditor:
 
     def _volume(self, event: Filled, column: int, what: str) -> None:
         taken = self.volume[event.symbol] = self.volume.get(event.symbol, 0.0) + abs(event.quantity)
-        share = self.venue.participation.max_share
+        policy = self.venue.participation
+        if self.bars.instruments[column].kind == "index" and not policy.index_funds:
+            return
+        share = policy.max_share
         volume = float(self.bars.volume[column])
         if share is not None and taken > share * volume * (1.0 + _CLOSE):
             self._fail(f"{what} brings the account to {taken:g} of a volume of {volume:g}")
