@@ -10,9 +10,9 @@ import numpy as np
 
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
+from tradeassay.core.measure import Measure
 from tradeassay.data import Snapshot
 from tradeassay.metrics import (
-    BootstrapConfig,
     Comparison,
     EpisodeSeries,
     across_seeds,
@@ -55,12 +55,8 @@ def score_agent(task: ScoreTask) -> Scored:
         measures=across_seeds(series, scores, bootstrap=task.bootstrap),
         versus_baseline=None if itself else _versus(task, folder, snapshot, series),
     )
-    return Scored(
-        episodes=tuple(
-            _episode(*parts) for parts in zip(task.episodes, outcomes, series, scores, strict=True)
-        ),
-        agent=agent,
-    )  # fmt: skip
+    rows = zip(task.episodes, outcomes, series, scores, strict=True)
+    return Scored(episodes=tuple(_episode(*row) for row in rows), agent=agent)
 
 
 def gather(work_sha256: str, episodes: Sequence[Episode], scored: Iterable[Scored]) -> Scores:
@@ -105,7 +101,9 @@ def series_of(
     )
 
 
-def _episode(episode: Episode, outcome: Outcome, series: EpisodeSeries, measures: object) -> EpisodeScores:
+def _episode(
+    episode: Episode, outcome: Outcome, series: EpisodeSeries, measures: dict[str, Measure]
+) -> EpisodeScores:
     return EpisodeScores(
         key=episode.key,
         cell=episode.cell,
@@ -118,7 +116,7 @@ def _episode(episode: Episode, outcome: Outcome, series: EpisodeSeries, measures
         reason=series.failure,
         steps=outcome.steps,
         events_sha256=outcome.events_sha256,
-        measures=measures,  # type: ignore[arg-type]  # zip loses the type
+        measures=measures,
         rejections=dict(series.rejections),
         failures=dict(series.failures),
     )
@@ -145,6 +143,3 @@ def _versus(task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequ
 
 def _p_value(comparison: Comparison | None) -> float | None:
     return None if comparison is None else comparison.p_value
-
-
-__all__ = ["BootstrapConfig", "ended", "gather", "score_agent", "series_of"]
