@@ -140,9 +140,10 @@ class _Block:
         volume = self._take(self._bars.volume)
         change = exact.log(volume / _shift(volume))
         x, y, n = _counted_pair(self.returns, change, 20)
-        pair = np.stack([rolling_sum(x, 20), rolling_sum(y, 20)])
-        squares = np.stack([rolling_sum(x * x, 20), rolling_sum(y * y, 20)])
-        return moments.correlation(n, pair, squares, rolling_sum(x * y, 20), enough)
+        sum_x, sum_y, product = (rolling_sum(z, 20) for z in (x, y, x * y))
+        spread_x = moments.centred(n, sum_x, rolling_sum(x * x, 20))
+        spread_y = moments.centred(n, sum_y, rolling_sum(y * y, 20))
+        return moments.correlation(n, sum_x, sum_y, product, (spread_x, spread_y), enough)
 
     def _high_52w(self, enough: int) -> Floats:
         high = self._take(self._bars.high)

@@ -169,4 +169,5 @@ def _correlation(returns: Floats, change: Floats) -> Floats:
     n = _count(present)
     sums, squares = _window_sum(pair, _SHORT), _window_sum(pair * pair, _SHORT)
     product = _window_sum(pair[:, 0] * pair[:, 1], _SHORT)
-    return moments.correlation(n, sums, squares, product, _ENOUGH["CORR_PV"])
+    first, second = moments.centred(n, sums, squares)
+    return moments.correlation(n, sums[0], sums[1], product, (first, second), _ENOUGH["CORR_PV"])

@@ -49,15 +49,15 @@ def skewness(n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations
     return keep(value, (n >= enough) & (deviations > 0))
 
 
-def correlation(n: Floats, pair: Floats, squares: Floats, product: Floats, enough: int) -> Floats:
+def correlation(
+    n: Floats, x: Floats, y: Floats, product: Floats, deviations: tuple[Floats, Floats], enough: int
+) -> Floats:
     """Return Pearson's correlation, within [-1, 1]; NaN where either side has no spread.
 
-    ``pair`` and ``squares`` hold the sums of both series and of their squares along the first axis, ``product``
-    the sums of their products.
+    ``product`` holds the sums of products, ``deviations`` the :func:`centred` sums of both series.
     """
-    first, second = centred(n, pair, squares)
-    both = first * second
-    value = (product - pair[0] * pair[1] / n) / np.sqrt(both)
+    both = deviations[0] * deviations[1]
+    value = (product - x * y / n) / np.sqrt(both)
     inside = np.minimum(np.maximum(value, -1.0), 1.0)
     return keep(inside, (n >= enough) & (both > 0))
 

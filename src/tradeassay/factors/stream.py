@@ -165,8 +165,9 @@ class FactorStream:
         values[_AT["ILLIQ"]] = exact.log(means[0])
         values[_AT["REV_ON"]] = means[1]
         values[_AT["MOM_ID"]] = means[2]
+        first, second = moments.centred(sums[8], sums[9:11], sums[11:13])
         values[_AT["CORR_PV"]] = moments.correlation(
-            sums[8], sums[9:11], sums[11:13], sums[13], _ENOUGH["CORR_PV"]
+            sums[8], sums[9], sums[10], sums[13], (first, second), _ENOUGH["CORR_PV"]
         )
         values[_AT["CV_VOL"]] = moments.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
 

@@ -44,7 +44,7 @@ class _Loop:
     ) -> None:
         rows, n = burn + config.sessions, universe.size
         self.config, self.universe, self.schedule, self.burn = config, universe, schedule, burn
-        self.styles = np.ascontiguousarray(drivers.styles.transpose(1, 0, 2))[:, :, :, None]
+        self.styles = np.ascontiguousarray(drivers.styles.transpose(1, 2, 0))[:, :, :, None]
         self.told = np.minimum(np.abs(drivers.planted[0]) * 30.0, 1.0)
         at = np.arange(rows)[:, None]
         self.active = (at >= np.where(universe.first == 0, 0, universe.first + burn)) & (
@@ -88,7 +88,7 @@ class _Loop:
         active, trading = self.active[row], self.trading[row]
         sigma = np.sqrt(self.variance)
         noise = self.shocks[row] * sigma
-        moves = self.base[row] + exact.total(self.styles[row] * self.exposure, axis=1) + noise
+        moves = self.base[row] + exact.total(self.styles[row] * self.exposure[:, None, :], axis=0) + noise
         start = self.latent
         opened = start * (1.0 + moves[0])
         closed = np.maximum(start * (1.0 + moves[0] + moves[1]), _FLOOR)
