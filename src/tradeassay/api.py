@@ -93,7 +93,7 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any]
 
 
-def make_spec(*names: str, **fields: Unpack[SpecFields]) -> RunSpec:
+def make_spec(*benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
     """Describe a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
 
     ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
@@ -102,8 +102,8 @@ def make_spec(*names: str, **fields: Unpack[SpecFields]) -> RunSpec:
     content, so that the same description always means the same run. Raises :class:`UserError` for anything
     unknown, with near names.
     """
-    listed = fields.get("benchmarks", ())
-    names = (*names, *((listed,) if isinstance(listed, str) else listed))
+    given = (*benchmarks, fields.get("benchmarks", ()))
+    names = tuple(name for part in given for name in ([part] if isinstance(part, str) else part))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = fields.get("first"), fields.get("last")
     if (first is None) != (last is None):
@@ -209,7 +209,7 @@ def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> Run
         if not isinstance(what, RunSpec):
             return load_spec(what, slug=slug)
         return what if slug is None else msgspec.structs.replace(what, slug=slug)
-    return make_spec(*((what,) if isinstance(what, str) else what), **fields)
+    return make_spec(what, **fields)
 
 
 def _is_file(text: str) -> bool:

@@ -57,10 +57,15 @@ def test_making_a_spec() -> None:
     assert spec.window is not None
     assert (spec.window.first, spec.window.last) == ("2024-02-01", "2024-03-22")
     assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
+    assert tradeassay.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay.make_spec(
+        benchmarks=["tiny-us-v1", "tiny-ashare-v1"]
+    )
+    with pytest.raises(UserError, match="nothing is given"):
+        tradeassay.make_spec()
     with pytest.raises(UserError, match="did you mean tiny-us-v1"):
         tradeassay.make_spec("tiny-us")
     with pytest.raises(UserError, match="different 'last' days"):
-        tradeassay.make_spec("tiny-us-v1", "daily-us-v1", first="2024-02-01")
+        tradeassay.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
 
 
 def test_listings() -> None:
