@@ -1,0 +1,32 @@
+"""Aliases for names and dates, and the gate that all traffic with an agent passes."""
+
+from __future__ import annotations
+
+from tradeassay.masking.aliases import AliasMap
+from tradeassay.masking.config import LEVELS, Level, MaskConfig
+from tradeassay.masking.days import ANCHOR, DayMap
+from tradeassay.masking.errors import UnknownAlias
+from tradeassay.masking.fields import Json
+from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate
+from tradeassay.masking.leaks import Leak, Truth, find_leaks
+from tradeassay.masking.mask import Mask
+from tradeassay.masking.view import MaskedView
+
+__all__ = [
+    "ANCHOR",
+    "LEVELS",
+    "NO_DATE",
+    "NO_NAME",
+    "AliasMap",
+    "DayMap",
+    "Gate",
+    "Json",
+    "Leak",
+    "Level",
+    "Mask",
+    "MaskConfig",
+    "MaskedView",
+    "Truth",
+    "UnknownAlias",
+    "find_leaks",
+]

@@ -1,0 +1,54 @@
+"""How much of a market is hidden from an agent."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+
+Level = Literal["bright", "stock-blind", "date-blind", "blinded"]
+"""``bright`` shows all; ``stock-blind`` hides names, ``date-blind`` hides dates, ``blinded`` hides both."""
+LEVELS: tuple[Level, ...] = ("bright", "stock-blind", "date-blind", "blinded")
+
+
+class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The mask of an episode. Everything but ``level`` goes beyond the published protocol and is off by default.
+
+    ``control`` marks the control arm: nothing is hidden, the protocol adds an instruction not to use memory.
+    ``rebase_prices`` gives every series another level, ``scale_volumes`` every name another scale of volume and
+    turnover, both fixed for the episode. ``scrub_news`` takes the source, every year, quarter, month and weekday
+    out of news, not only the names and dates that belong to the episode. ``bare_dates`` (on, where dates are
+    hidden) also replaces years, months and quarters that stand alone in a text. ``time_of_day`` keeps the time of
+    day beside the day label of an instant.
+
+    Raises :class:`UserError` for a control arm that hides something, and for hardening of a bright market.
+    """
+
+    level: Level = "blinded"
+    control: bool = False
+    rebase_prices: bool = False
+    scale_volumes: bool = False
+    scrub_news: bool = False
+    bare_dates: bool = True
+    time_of_day: bool = False
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise UserError(f"no mask '{self.level}'", mend=f"one of {', '.join(LEVELS)}")
+        if self.level != "bright":
+            if self.control:
+                raise UserError(f"a control arm cannot be '{self.level}'", mend="level: bright, or control: false")
+        elif self.rebase_prices or self.scale_volumes or self.scrub_news:
+            raise UserError("a bright market cannot be hardened", mend="choose another level")
+
+    @property
+    def hides_stocks(self) -> bool:
+        """Whether symbols and company names are hidden."""
+        return self.level in ("stock-blind", "blinded")
+
+    @property
+    def hides_dates(self) -> bool:
+        """Whether calendar dates are hidden."""
+        return self.level in ("date-blind", "blinded")

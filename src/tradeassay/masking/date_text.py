@@ -1,0 +1,203 @@
+"""Finds dates in a text: ISO, compact, Chinese, US and English spellings, and years or months that stand alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from datetime import date
+from typing import Literal, NamedTuple
+
+from tradeassay.masking.json_spans import JsonSpans
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun",
+            "july jul", "august aug", "september sep sept", "october oct", "november nov", "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + ")"
+_WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b\.?)"
+_TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})(?![A-Za-z0-9]))?)?"
+_EDGE, _STOP = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
+_DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
+
+_ISO = re.compile(rf"{_EDGE}(\d{{4}})([-/.]|_)(\d{{1,2}})\2(\d{{1,2}})(?:{_TIME}(?!\d)|(?![\d]))", re.I)
+_US = re.compile(rf"{_EDGE}(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_STOP}")
+_COMPACT = re.compile(r"(?<![0-9.])((?:19|20|21|22)\d{2})(\d{2})(\d{2})(?:T?\d{4,6}Z?)?(?![0-9])(?!\.\d)")
+_CHINESE = re.compile(
+    r"(?:(\d{4}|\d{2})\s*年\s*)?(\d{1,2})\s*月\s*(?:(\d{1,2})\s*[日号])?|(?<!\d)(\d{4}|\d{2})\s*年(?:度|[一二三四1-4]季度)?"
+)
+_MONTH_FIRST = re.compile(
+    rf"(?<![A-Za-z])({_MONTH})\.?[ \-]{{0,2}}({_DAY})(?![0-9A-Za-z.:%])(?:\.(?!\d))?"
+    rf"(?:,?[ \-]{{0,2}}'?((?:19|20)\d{{2}}|(?<=')\d{{2}})(?!\d|-\d))?",
+    re.I,
+)
+_DAY_FIRST = re.compile(
+    rf"(?<![0-9A-Za-z.])({_DAY})[ \-]?(?:of )?({_MONTH})(?![A-Za-z])\.?(?:,?[ \-]?((?:19|20)\d{{2}})(?!\d))?", re.I
+)
+_MONTH_YEAR = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?,?(?: of)?[ \-']{{1,2}}((?:19|20)\d{{2}}){_STOP}", re.I)
+_YEAR_MONTH = re.compile(rf"{_EDGE}((?:19|20)\d{{2}})[-/](0[1-9]|1[0-2])(?![\d/-])")
+_PERIOD = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:Q[1-4]|H[12]|[1-4]Q|[12]H|FY|CY)[ \-]?'?(?:19|20)\d\d|(?:Q[1-4]|H[12])'\d\d"
+    r"|(?:[1-4]Q|[12]H|FY|CY)'?\d\d|(?:19|20)\d\d[ \-]?(?:Q[1-4]|H[12]|[1-4]Q|[12]H))E?(?![A-Za-z0-9])",
+    re.I,
+)
+_YEAR = re.compile(
+    r"(?<![A-Za-z0-9.,$¥€£+\-=])((?:19|20)\d{2})(?:s)?(?![A-Za-z0-9%]|[.,]\d|:\d"
+    r"| ?(?:shares?|lots?|units?|contracts?|points?|bps|x\b|USD|CNY|RMB|yuan|dollars?|股|手|元|点|份|sessions?"
+    r"|days?))"
+)
+_LONE_MONTH = re.compile(
+    r"(?<![A-Za-z])(?:(?:January|February|April|June|July|September|October|November|December)"
+    r"|(?<=\b[Ii]n )(?:March|May|August)|(?<=\b(?:by|By|of|to) )(?:March|May|August)"
+    r"|(?<=\b(?:mid|end)[ \-])(?:March|May|August)|(?<=\b(?:late|last|next|from|From) )(?:March|May|August)"
+    r"|(?<=\b(?:early|until|since|Since|Until) )(?:March|May|August))(?![A-Za-z])"
+)
+_LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])", re.I)
+_MONTH_WORDS = frozenset(_MONTHS)
+_PERIOD_HINT = re.compile(r"[qh][1-4]['12]|[1-4][qh]['\d]|[fc]y['\d]| [1-4][qh] |[qh][1-4] ", re.I)
+
+Kind = Literal["day", "year", "month", "period", "weekday"]
+
+
+class DateHit(NamedTuple):
+    """A place in a text that gives a date. ``day`` counts from 1970-01-01; None when it names no single day."""
+
+    start: int
+    end: int
+    kind: Kind
+    day: int | None
+
+
+def find_dates(
+    text: str,
+    words: Collection[str],
+    spans: Callable[[], JsonSpans],
+    today: int,
+    *,
+    bare: bool,
+    weekdays: bool = False,
+) -> list[DateHit]:
+    """Return the dates in a text, left to right, none inside another.
+
+    ``words`` are the text's tokens in lower case: they tell which spellings are worth looking for. A date without
+    a year is taken to be the one nearest to ``today``. ``bare`` also finds lone years, months and quarters.
+    """
+    taken: list[DateHit] = []
+    at = 0
+    # The leftmost spelling wins; of two that begin alike, the more telling one, which was yielded first.
+    for hit in sorted(_all(text, words, today, bare, weekdays), key=lambda found: found.start):
+        if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
+            taken.append(hit)
+            at = hit.end
+    return taken
+
+
+def _all(text: str, words: Collection[str], today: int, bare: bool, weekdays: bool) -> Iterator[DateHit]:
+    """Yield hits, the most telling spellings first."""
+    years = any(len(word) >= 4 and word[:2] in _CENTURIES and word[:4].isdigit() for word in words)
+    if years:
+        yield from _numeric(text)
+    elif text.count("/") >= 2 or text.count("-") >= 2 or text.count(".") >= 2:
+        yield from _short_us(text)
+    if "月" in text or "年" in text or "号" in text:
+        yield from _chinese(text, today, bare)
+    if not _MONTH_WORDS.isdisjoint(words) or _glued_month(words):
+        yield from _english(text, today, bare)
+    if bare:
+        if _PERIOD_HINT.search(text):
+            yield from (DateHit(*found.span(), "period", None) for found in _PERIOD.finditer(text))
+        if years:
+            yield from (DateHit(*found.span(), "month", None) for found in _YEAR_MONTH.finditer(text))
+            yield from (DateHit(*found.span(), "year", None) for found in _YEAR.finditer(text))
+        if not _MONTH_WORDS.isdisjoint(words):
+            yield from (DateHit(*found.span(), "month", None) for found in _LONE_MONTH.finditer(text))
+    if weekdays:
+        yield from (DateHit(*found.span(), "weekday", None) for found in _LONE_WEEKDAY.finditer(text))
+
+
+_CENTURIES = frozenset({"19", "20", "21", "22"})
+_GLUED = re.compile(
+    rf"\d{{1,2}}{_MONTH}(?:\d{{2,4}})?|{_MONTH}\d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?", re.I
+)
+
+
+def _glued_month(words: Collection[str]) -> bool:
+    return any(word[:1].isdigit() and word[-1].isalpha() and _GLUED.fullmatch(word) for word in words)
+
+
+def _numeric(text: str) -> Iterator[DateHit]:
+    for found in _ISO.finditer(text):
+        yield from _hit(found, int(found[1]), int(found[3]), int(found[4]))
+    yield from _short_us(text)
+    for found in _COMPACT.finditer(text):
+        yield from _hit(found, int(found[1]), int(found[2]), int(found[3]))
+
+
+def _short_us(text: str) -> Iterator[DateHit]:
+    for found in _US.finditer(text):
+        first, second, year = int(found[1]), int(found[3]), _full_year(found[4])
+        if len(found[4]) == 2 and found[2] != "/":
+            continue
+        hits = list(_hit(found, year, first, second)) or list(_hit(found, year, second, first))
+        yield from hits
+
+
+def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
+    for found in _CHINESE.finditer(text):
+        year, month, day, lone = found.groups()
+        if lone is not None:
+            if bare and (len(lone) == 4):
+                yield DateHit(*found.span(), "year", None)
+        elif day is None:
+            if bare or year is not None:
+                yield DateHit(*found.span(), "month", None)
+        elif year is None:
+            yield from _nearest(found, int(month), int(day), today)
+        else:
+            yield from _hit(found, _full_year(year), int(month), int(day))
+
+
+def _english(text: str, today: int, bare: bool) -> Iterator[DateHit]:
+    if bare:
+        # Before the spellings with a day: "March 2024" is no 20th of March.
+        yield from (DateHit(*found.span(), "month", None) for found in _MONTH_YEAR.finditer(text))
+    for pattern, month_at, day_at in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
+        for found in pattern.finditer(text):
+            month, day = _MONTHS[found[month_at].lower()], int(re.sub(r"\D", "", found[day_at]))
+            if found[month_at].lower() in ("may", "mar") and found[month_at].islower() and found[3] is None:
+                continue
+            if found[3] is None:
+                yield from _nearest(found, month, day, today)
+            else:
+                yield from _hit(found, _full_year(found[3]), month, day)
+
+
+def _full_year(text: str) -> int:
+    return int(text) if len(text) == 4 else 2000 + int(text)
+
+
+def _hit(found: re.Match[str], year: int, month: int, day: int) -> Iterator[DateHit]:
+    number = _number(year, month, day)
+    if number is not None:
+        yield DateHit(*found.span(), "day", number)
+
+
+def _nearest(found: re.Match[str], month: int, day: int, today: int) -> Iterator[DateHit]:
+    year = date.fromordinal(today + _EPOCH).year
+    days = [number for y in (year - 1, year, year + 1) if (number := _number(y, month, day)) is not None]
+    if days:
+        yield DateHit(*found.span(), "day", min(days, key=lambda number: abs(number - today)))
+
+
+def _number(year: int, month: int, day: int) -> int | None:
+    try:
+        return date(year, month, day).toordinal() - _EPOCH
+    except ValueError:
+        return None

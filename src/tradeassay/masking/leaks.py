@@ -1,0 +1,220 @@
+"""Looks for what a mask should have hidden. It shares no search with the mask: it spells the truth out and looks.
+
+Used by tests of everything that speaks to an agent, and by audits of recorded dialogues.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Literal
+
+from tradeassay.core.time import DAY
+from tradeassay.core.view import MarketView
+from tradeassay.masking.config import MaskConfig
+from tradeassay.masking.fields import ASSET_FIELDS, Json
+from tradeassay.masking.ordinary import is_ordinary
+from tradeassay.masking.spelling import CHINESE, chinese_terms, core_of, is_telling
+
+Kind = Literal["symbol", "name", "date"]
+_EPOCH = date(1970, 1, 1)
+_MONTHS = "January February March April May June July August September October November December".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Something real in a text: what it is, and the words around it."""
+
+    kind: Kind
+    truth: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What must not be seen: symbols, company names and days (ISO)."""
+
+    symbols: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    chinese: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30) -> Truth:
+        """Return what a mask has to hide at the moment of a true view.
+
+        Days are all calendar days from ``history`` sessions back to ``ahead`` days after the present.
+        """
+        symbols: tuple[str, ...] = ()
+        names: tuple[str, ...] = ()
+        chinese: tuple[str, ...] = ()
+        if config.hides_stocks:
+            instruments = [view.instrument(symbol) for symbol in view.symbols]
+            symbols = view.symbols
+            names = tuple(item.name for item in instruments if item.name and not CHINESE.search(item.name))
+            chinese = tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments)))
+        days: tuple[str, ...] = ()
+        if config.hides_dates:
+            sessions = view.sessions(history)
+            today = view.clock // DAY
+            first = int(sessions[0].astype("datetime64[D]").astype(int)) if sessions.size else today
+            days = tuple((_EPOCH + timedelta(days=day)).isoformat() for day in range(first, today + ahead))
+        return cls(symbols, names, chinese, days)
+
+
+def find_leaks(value: Json, truth: Truth) -> list[Leak]:
+    """Return every real symbol, company name and date in a text or a JSON value, as whole tokens, any spelling.
+
+    A ticker that is an ordinary word counts where it is written as a ticker, and in fields that hold identifiers.
+    """
+    scanner = _scanner(truth)
+    return list(scanner.text(value)) if isinstance(value, str) else list(scanner.json(value))
+
+
+@lru_cache(maxsize=16)
+def _scanner(truth: Truth) -> _Scanner:
+    return _Scanner(truth)
+
+
+class _Scanner:
+    def __init__(self, truth: Truth) -> None:
+        self._symbols = frozenset(truth.symbols)
+        plain = [
+            spelling for symbol in truth.symbols if not is_ordinary(symbol) for spelling in _symbol_forms(symbol)
+        ]
+        odd = [symbol for symbol in truth.symbols if is_ordinary(symbol)]
+        self._plain = _whole(plain, re.IGNORECASE if all(len(word) > 3 for word in plain) else 0)
+        self._odd = _written_tickers(odd)
+        self._names = _whole(_name_forms(truth.names), 0)
+        self._chinese = re.compile("|".join(map(re.escape, truth.chinese))) if truth.chinese else None
+        self._years = {day[:4] for day in truth.days}
+        self._dates = {form.lower(): day for day in truth.days for form in date_forms(day)}
+        self._date = _whole(self._dates, re.IGNORECASE)
+
+    def text(self, text: str) -> Iterator[Leak]:
+        if "\\" in text:
+            text = _unescaped(text)
+        patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
+            ("symbol", self._plain), ("symbol", self._odd), ("name", self._names), ("name", self._chinese),
+        )  # fmt: skip
+        for kind, pattern in patterns:
+            if pattern is not None:
+                for found in pattern.finditer(text):
+                    yield Leak(kind, found[found.lastindex or 0], _around(text, found))
+        if self._date is not None:
+            for found in self._date.finditer(text):
+                yield Leak("date", self._dates.get(found[0].lower(), found[0]), _around(text, found))
+
+    def json(self, value: Json, field: str = "") -> Iterator[Leak]:
+        if isinstance(value, str):
+            if field.lower() in ASSET_FIELDS and value in self._symbols:
+                yield Leak("symbol", value, f"{field}: {value}")
+            else:
+                yield from self.text(value)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                yield from self.text(key)
+                yield from self.json(item, key)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from self.json(item, field)
+
+
+def _whole(words: Iterable[str], flags: int) -> re.Pattern[str] | None:
+    longest = sorted(dict.fromkeys(words), key=len, reverse=True)
+    if not longest:
+        return None
+    return re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, longest)) + r")(?![A-Za-z0-9])", flags)
+
+
+def _written_tickers(words: list[str]) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    any_of = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    forms = (
+        rf"[$#]({any_of})", rf"\(({any_of})\)", rf'"({any_of})"', rf"'({any_of})'", rf"“({any_of})”",
+        rf"(?:NYSE|NASDAQ|Nasdaq|[Tt]icker|[Ss]ymbol)\s*[:=]\s*({any_of})",
+    )  # fmt: skip
+    return re.compile("(?:" + "|".join(forms) + r")(?![A-Za-z0-9])")
+
+
+def _symbol_forms(symbol: str) -> Iterator[str]:
+    yield symbol
+    digits = re.match(r"(\d{6})(?:\.[A-Z]+)?$", symbol)
+    if digits:
+        yield digits[1]
+        for market in ("SH", "SZ", "BJ", "sh", "sz", "bj"):
+            yield f"{digits[1]}.{market}"
+            yield f"{market}{digits[1]}"
+            yield f"{market}.{digits[1]}"
+    elif re.search(r"[./-]", symbol):
+        yield re.sub(r"[./-]", "-", symbol)
+        yield re.sub(r"[./-]", ".", symbol)
+
+
+def _name_forms(names: Iterable[str]) -> Iterator[str]:
+    names = list(names)
+    counts: dict[str, int] = {}
+    for name in names:
+        for word in set(core_of(name)):
+            counts[word] = counts.get(word, 0) + 1
+    for name in names:
+        if " " in name:
+            yield name
+            yield name.upper()
+        for word in re.findall(r"[A-Za-zÀ-ɏ]+", name):
+            low = word.lower()
+            if low in core_of(name) and is_telling(low) and counts[low] <= 3:
+                yield word if word[0].isupper() else word.capitalize()
+                yield word.upper()
+
+
+def date_forms(iso: str) -> tuple[str, ...]:
+    """Return the spellings of a day that are looked for: ISO and compact, Chinese, US and English."""
+    day = date.fromisoformat(iso)
+    y, m, d = day.year, day.month, day.day
+    long, short = _MONTHS[m - 1], _MONTHS[m - 1][:3]
+    nth = f"{d}{'th' if 10 <= d % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(d % 10, 'th')}"
+    forms = [
+        iso,
+        f"{y}/{m:02d}/{d:02d}",
+        f"{y}/{m}/{d}",
+        f"{y}.{m:02d}.{d:02d}",
+        f"{y}{m:02d}{d:02d}",
+        f"{y}-{m}-{d}",
+    ]
+    forms += [
+        f"{y}年{m}月{d}日",
+        f"{y}年{m:02d}月{d:02d}日",
+        f"{y}年{m}月{d}号",
+        f"{m}月{d}日",
+        f"{m:02d}月{d:02d}日",
+        f"{m}月{d}号",
+    ]
+    forms += [f"{m}/{d}/{y}", f"{m:02d}/{d:02d}/{y}", f"{m}/{d}/{y % 100:02d}", f"{m:02d}-{d:02d}-{y}"]
+    for month in (long, short, f"{short}."):
+        forms += [
+            f"{month} {d}, {y}",
+            f"{month} {d} {y}",
+            f"{month} {nth}, {y}",
+            f"{d} {month} {y}",
+            f"{nth} {month} {y}",
+        ]
+        forms += [f"{month} {d}", f"{month} {nth}", f"{d} {month}", f"{month} {d:02d}", f"{month} {d:02d}, {y}"]
+        forms += [f"{d}-{month}-{y}", f"{d:02d} {month} {y}"]
+    return tuple(dict.fromkeys(forms))
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False).replace("\\n", "  ").replace("\\t", "  ")
+    except ValueError:
+        return re.sub(r"\\[nrt]", "  ", text)
+
+
+def _around(text: str, found: re.Match[str]) -> str:
+    return text[max(0, found.start() - 30) : found.end() + 30]

@@ -1,0 +1,80 @@
+"""The mask of one episode: it makes masked views and the gate for everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tradeassay.core.agent import Observation
+from tradeassay.core.view import Ints, MarketView
+from tradeassay.masking.aliases import AliasMap
+from tradeassay.masking.config import MaskConfig
+from tradeassay.masking.days import DayMap
+from tradeassay.masking.gate import Gate
+from tradeassay.masking.lexicon import Lexicon
+from tradeassay.masking.scales import Scales
+from tradeassay.masking.view import MaskedView
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+
+
+class Mask:
+    """Hides names and dates of one episode; ``first`` and ``last`` are its ISO days, as in a market's config.
+
+    The generator decides everything that is drawn, at once and in a fixed order: equal generators give equal masks
+    however often and in whatever order they are asked, so that a resumed episode continues under the same mask.
+    Raises :class:`~tradeassay.core.errors.UserError` when the snapshot has no session in the window.
+    """
+
+    def __init__(
+        self, config: MaskConfig, snapshot: Snapshot, first: str | None, last: str | None, rng: np.random.Generator
+    ) -> None:
+        self.config = config
+        rows = snapshot.rows(first, last)
+        start = snapshot.at(rows.start, "pre_open")
+        numbers, order, scales, salt = rng.spawn(4)
+        self.aliases = AliasMap(numbers)
+        self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
+        self.scales = Scales(config, start, scales)
+        self._salt = salt.bytes(16)
+        self._first_columns: Ints = order.permutation(len(start.symbols))
+        self._orders: dict[int, Ints] = {}
+        self._lexicons: dict[int, Lexicon] = {}
+
+    def view(self, view: MarketView) -> MarketView:
+        """Return a view under the mask. A bright mask returns the view itself."""
+        if not (self.config.hides_stocks or self.config.hides_dates):
+            return view
+        return MaskedView(
+            view, self.gate(view), self.days, self.scales, self._order(len(view.symbols)), self._salt
+        )
+
+    def gate(self, view: MarketView) -> Gate:
+        """Return the gate at the moment of a true view."""
+        symbols = view.symbols
+        if len(symbols) > len(self.aliases):
+            self.aliases.extend(symbols)
+        return Gate(self.config, self.aliases, self.days, self.scales, view, self._lexicon(view))
+
+    def observation(self, observation: Observation) -> Observation:
+        """Return an observation under the mask: view, universe, account, events, session and time."""
+        return self.gate(observation.view).observation(observation, self.view(observation.view))
+
+    def _order(self, count: int) -> Ints | None:
+        """Return the true column behind every masked one; names listed after the start follow in their order."""
+        if not self.config.hides_stocks:
+            return None
+        if count not in self._orders:
+            first = self._first_columns
+            self._orders[count] = np.concatenate([first[first < count], np.arange(first.size, count)])
+        return self._orders[count]
+
+    def _lexicon(self, view: MarketView) -> Lexicon | None:
+        if not self.config.hides_stocks:
+            return None
+        count = len(view.symbols)
+        if count not in self._lexicons:
+            self._lexicons[count] = Lexicon([view.instrument(symbol) for symbol in view.symbols])
+        return self._lexicons[count]

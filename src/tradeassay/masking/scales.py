@@ -1,0 +1,148 @@
+"""Hardening: other levels of price and volume, fixed for an episode, so that a level does not give a name away."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from tradeassay.core.view import Field, Floats, MarketView
+from tradeassay.masking.config import MaskConfig
+
+_SHOWN_PRICES = (20.0, 200.0)
+_VOLUME_SPREAD = 8.0
+_BLOCK = 4096
+_LOOKBACK = 250
+PER_SHARE = frozenset(
+    "eps eps_ttm dividend_per_share_ttm dividend_per_share dividend book_value_per_share high_52w low_52w price".split()
+)
+"""Fundamentals that are prices per share and change with them."""
+SHARE_COUNTS = frozenset({"shares_outstanding", "free_float_shares"})
+"""Fundamentals that count shares and change against prices."""
+
+
+class Scales:
+    """Factors per column of the true view; columns are never reordered there, so a factor never changes.
+
+    With rebased prices the last close before the episode (for a later listing: its first opening price) is shown
+    as a price drawn between 20 and 200, whatever it was. A share is then another unit: quantities are divided by the
+    factor that multiplies prices, values stay. Volume and turnover are multiplied by a factor between 1/8 and 8.
+    """
+
+    def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
+        self._rebase, self._rescale = config.rebase_prices, config.scale_volumes
+        self._key = rng.bytes(16)
+        self._price_rng, self._volume_rng = rng.spawn(2)
+        self._shown: Floats = np.zeros(0)
+        self._volume: Floats = np.zeros(0)
+        self._price: Floats = np.zeros(0)
+        self._start = start
+        self._levels: dict[str, float] = {}
+        if self._rebase:
+            self._price = self._start_factors(start)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is rescaled."""
+        return self._rebase or self._rescale
+
+    @property
+    def rebases(self) -> bool:
+        """Whether prices are rebased."""
+        return self._rebase
+
+    def prices(self, view: MarketView, count: int) -> Floats | None:
+        """Return the price factors of the first ``count`` columns, NaN before a name's first price; None = all 1."""
+        if not self._rebase:
+            return None
+        if count > self._price.size:
+            more = np.full(count - self._price.size, np.nan)
+            self._price = np.concatenate([self._price, more])
+        missing = np.flatnonzero(np.isnan(self._price[:count]))
+        if missing.size:
+            self._fill(view, missing)
+        return self._price[:count]
+
+    def price(self, view: MarketView, symbol: str) -> float:
+        """Return a symbol's price factor (1 when nothing is rebased or it has no price yet)."""
+        factors = self.prices(view, len(view.symbols))
+        factor = 1.0 if factors is None else float(factors[view.column(symbol)])
+        return 1.0 if np.isnan(factor) else factor
+
+    def volumes(self, count: int) -> Floats | None:
+        """Return the factor of volume and turnover of the first ``count`` columns; None = all 1."""
+        if not self._rescale:
+            return None
+        while self._volume.size < count:
+            spread = np.log(_VOLUME_SPREAD)
+            self._volume = np.concatenate(
+                [self._volume, np.exp(self._volume_rng.uniform(-spread, spread, _BLOCK))]
+            )
+        return self._volume[:count]
+
+    def of_field(self, field: Field, view: MarketView, count: int) -> Floats | None:
+        """Return what a field of the first ``count`` columns is multiplied with; None = nothing."""
+        volumes = self.volumes(count)
+        if field == "amount":
+            return volumes
+        prices = self.prices(view, count)
+        if field != "volume":
+            return prices
+        if prices is None:
+            return volumes
+        return 1.0 / prices if volumes is None else volumes / prices
+
+    def index(self, view: MarketView, name: str) -> float:
+        """Return the factor of an index's level."""
+        if not self._rebase:
+            return 1.0
+        if name not in self._levels:
+            levels = self._start.index_levels(name, _LOOKBACK)
+            known = levels[np.isfinite(levels)]
+            if not known.size:
+                levels = view.index_levels(name)
+                known = levels[np.isfinite(levels)][:1]
+                if not known.size:
+                    return 1.0
+            seed = hashlib.sha256(self._key + name.encode()).digest()
+            draw = int.from_bytes(seed[:8], "big") / 2**64
+            self._levels[name] = float(1000.0 * 4.0**draw / known[-1])
+        return self._levels[name]
+
+    def figure(self, view: MarketView, symbol: str, field: str, value: float) -> float:
+        """Return a reported figure in the units of the rebased share."""
+        if self._rebase and field in PER_SHARE:
+            return value * self.price(view, symbol)
+        if self._rebase and field in SHARE_COUNTS:
+            return value / self.price(view, symbol)
+        return value
+
+    def _target(self, count: int) -> Floats:
+        low, high = np.log(_SHOWN_PRICES)
+        while self._shown.size < count:
+            self._shown = np.concatenate([self._shown, np.exp(self._price_rng.uniform(low, high, _BLOCK))])
+        return self._shown[:count]
+
+    def _start_factors(self, start: MarketView) -> Floats:
+        closes = start.bars("close", _LOOKBACK, adjust="none")
+        factors = np.full(closes.shape[1], np.nan)
+        if not closes.size:
+            return factors
+        known = np.isfinite(closes)
+        last = closes.shape[0] - 1 - np.argmax(known[::-1], axis=0)
+        some = known.any(axis=0)
+        columns = np.flatnonzero(some)
+        factors[columns] = self._target(factors.size)[columns] / closes[last[columns], columns]
+        return factors
+
+    def _fill(self, view: MarketView, columns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """Give a factor to names that got their first price since."""
+        opens = view.bars("open", None, adjust="none")[:, columns]
+        today = view.opens()
+        if today is not None:
+            opens = np.vstack([opens, today[columns]])
+        known = np.isfinite(opens)
+        for place, column in enumerate(columns.tolist()):
+            if known[:, place].any():
+                first = opens[int(np.argmax(known[:, place])), place]
+                self._price[column] = self._target(column + 1)[column] / first

@@ -1,0 +1,83 @@
+"""Replaces names and dates in free text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, NamedTuple
+
+from tradeassay.masking.date_text import DateHit, find_dates
+from tradeassay.masking.json_spans import JsonSpans
+from tradeassay.masking.lexicon import Lexicon
+from tradeassay.masking.spelling import WORD
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_BLANKS = re.compile(r"\\[nrtbf/]")
+Depth = Literal["plain", "thorough"]
+
+
+class Words(NamedTuple):
+    """What is written in place of a name and of a date."""
+
+    name: Callable[[str], str]
+    date: Callable[[DateHit], str]
+
+
+class Scrubber:
+    """One mask's view of free text at one moment.
+
+    ``lexicon`` is None where names are shown, ``dates`` is False where dates are. ``today`` (days since
+    1970-01-01) settles dates without a year.
+    """
+
+    def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, today: int) -> None:
+        self._lexicon = lexicon
+        self._dates = dates
+        self._bare = bare
+        self._today = today
+
+    def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
+        """Return the text with every name and date that is to be hidden replaced."""
+        if "\\" in text:
+            # A letter given as its code would hide a name from every search; a line break written as backslash
+            # and n would stick to the word behind it.
+            text = _ESCAPED.sub(_letter, text)
+            probe = _BLANKS.sub("  ", text)
+        else:
+            probe = text
+        tokens = set(WORD.findall(probe.lower()))
+        spans = cache(lambda: JsonSpans(text))
+        cuts: list[tuple[int, int, str]] = []
+        if self._dates:
+            found = find_dates(
+                probe,
+                tokens,
+                spans,
+                self._today,
+                bare=self._bare or depth == "thorough",
+                weekdays=depth == "thorough",
+            )
+            cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
+        lexicon = self._lexicon
+        if lexicon is not None and (not lexicon.first_words.isdisjoint(tokens) or not probe.isascii()):
+            cuts += [(hit.start, hit.end, words.name(hit.symbol)) for hit in lexicon.find(probe, spans)]
+        return _replaced(text, cuts) if cuts else text
+
+
+def _letter(found: re.Match[str]) -> str:
+    code = int(found[1], 16)
+    plain = code >= 0x20 and code not in (0x22, 0x5C) and not 0xD800 <= code <= 0xDFFF
+    return chr(code) if plain else found[0]
+
+
+def _replaced(text: str, cuts: list[tuple[int, int, str]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, word in sorted(cuts):
+        if end <= at:
+            continue
+        parts += (text[at:start], word) if start >= at else (" ", word)
+        at = end
+    parts.append(text[at:])
+    return "".join(parts)

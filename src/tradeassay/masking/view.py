@@ -1,0 +1,221 @@
+"""A market view under a mask."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import Instant
+from tradeassay.core.view import Adjustment, Bools, Days, Field, Floats, Ints, MarketView
+from tradeassay.masking.days import DayMap
+from tradeassay.masking.gate import Gate
+from tradeassay.masking.records import ANY_STEP
+from tradeassay.masking.scales import Scales
+from tradeassay.masking.scrubber import Depth
+
+T = TypeVar("T")
+_replace = msgspec.structs.replace
+
+
+class MaskedView:
+    """Implements :class:`~tradeassay.core.view.MarketView` over a true view; made by ``Mask.view``.
+
+    Symbols are aliases where names are hidden, and the columns have another order there (the true one follows the
+    alphabet). Dates are days after a fixed anchor and instants are moved with them where dates are hidden, texts
+    such as an ex-date are labels (``day_-3``). Prices and volumes are the true ones unless the mask rescales them.
+    Errors are those of the true view, masked.
+    """
+
+    __slots__ = ("_days", "_gate", "_order", "_place", "_salt", "_scales", "_view", "symbols")
+
+    def __init__(
+        self, view: MarketView, gate: Gate, days: DayMap, scales: Scales, order: Ints | None, salt: bytes
+    ) -> None:
+        self._view, self._gate, self._days, self._scales, self._salt = view, gate, days, scales, salt
+        self._order = order
+        names = view.symbols
+        if order is not None:
+            names = tuple(names[column] for column in order.tolist())
+        self.symbols: tuple[str, ...] = tuple(map(gate.alias, names))
+        self._place: dict[str, int] | None = None
+
+    def __repr__(self) -> str:
+        return f"<MaskedView {self._gate.config.level} {self._gate.instant(self._view.clock)}>"
+
+    @property
+    def clock(self) -> Instant:
+        """The present of this view, on the masked calendar."""
+        return self._shown(self._view.clock)
+
+    def column(self, symbol: str) -> int:
+        """Return an alias's column; raises :class:`DataError` if there is none by now."""
+        if self._place is None:
+            self._place = {name: column for column, name in enumerate(self.symbols)}
+        column = self._place.get(symbol)
+        if column is None:
+            self._gate.symbol(symbol)
+            raise DataError(f"no instrument '{self._gate.alias(symbol)}' is listed by now")
+        return column
+
+    def instrument(self, symbol: str) -> Instrument:
+        """Return the facts about one instrument: board, sector, kind and currency stay visible."""
+        true = self._ask(lambda: self._view.instrument(self._gate.symbol(symbol)))
+        config, shown = self._gate.config, true
+        if config.hides_stocks:
+            root = None if true.root is None else "chain_" + self._mark(true.root)
+            shown = _replace(
+                shown, symbol=self._gate.alias(true.symbol), name=self._gate.alias(true.symbol), root=root
+            )
+        if shown.expiry is not None:
+            shown = _replace(shown, expiry=self._gate.day(shown.expiry))
+        return _replace(shown, lot=ANY_STEP, step=ANY_STEP, tick=ANY_STEP) if config.rebase_prices else shown
+
+    def sessions(self, lookback: int | None = None) -> Days:
+        """Return the days of the completed sessions, oldest first; counted from the anchor where dates are hidden."""
+        days = self._ask(lambda: self._view.sessions(lookback))
+        return self._days.shown(days) if self._gate.config.hides_dates else days
+
+    def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none."""
+        values = self._ask(lambda: self._view.bars(field, lookback, adjust=adjust))
+        return self._arranged(values, self._factors(field, values.shape[-1]))
+
+    def opens(self) -> Floats | None:
+        """Return today's opening prices when the session has opened by now, else None."""
+        values = self._view.opens()
+        return None if values is None else self._arranged(values, self._factors("open", values.shape[-1]))
+
+    def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
+        """Return the last completed minute bars of one symbol: closing instants and fields."""
+        true = self._gate.symbol(symbol)
+        times, bars = self._ask(lambda: self._view.minutes(true, lookback))
+        if self._gate.config.hides_dates:
+            times = np.fromiter(map(self._shown, times.tolist()), dtype=np.int64, count=times.size)
+            times.setflags(write=False)
+        if not self._scales.active:
+            return times, bars
+        column, width = self._view.column(true), len(self._view.symbols)
+        shown: dict[Field, Floats] = {}
+        for name, values in bars.items():
+            factors = self._factors(name, width)
+            shown[name] = values if factors is None else _frozen(values * factors[column])
+        return times, shown
+
+    def tradable(self) -> Bools:
+        """Return which columns are listed and were not suspended in the last known state."""
+        values = self._view.tradable()
+        if self._order is None:
+            return values
+        result: Bools = values[self._order[: values.size]] if values.size else values
+        result.setflags(write=False)
+        return result
+
+    def members(self, index: str) -> tuple[str, ...]:
+        """Return an index's members as of now, in column order."""
+        names = tuple(map(self._gate.alias, self._ask(lambda: self._view.members(index))))
+        return tuple(sorted(names, key=self.column)) if self._order is not None else names
+
+    def index_levels(self, index: str, lookback: int | None = None) -> Floats:
+        """Return the completed closing levels of an index, oldest first."""
+        levels = self._ask(lambda: self._view.index_levels(index, lookback))
+        return _frozen(levels * self._scales.index(self._view, index)) if self._scales.rebases else levels
+
+    def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
+        """Return the figures known by now, oldest first."""
+        true = self._gate.symbol(symbol)
+        figures = self._ask(lambda: self._view.fundamentals(true))
+        return tuple(
+            _replace(
+                figure,
+                symbol=symbol,
+                period_end=self._gate.day(figure.period_end),
+                known_at=self._shown(figure.known_at),
+                value=self._scales.figure(self._view, true, figure.field, figure.value),
+            )
+            for figure in figures
+        )
+
+    def news(
+        self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
+    ) -> tuple[NewsItem, ...]:
+        """Return items published in (since, clock], newest first, names and dates in them replaced.
+
+        An address is left out and an id replaced, because either may hold a name or a date. A symbol that is not
+        listed yet is left out of ``symbols``.
+        """
+        wanted = None if symbols is None else tuple(map(self._gate.symbol, symbols))
+        items = self._ask(lambda: self._view.news(self._real(since), symbols=wanted, limit=limit))
+        return tuple(map(self._item, items))
+
+    def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
+        """Return corporate actions that became known in (since, clock]."""
+        gate = self._gate
+        return tuple(
+            _replace(
+                action,
+                symbol=gate.alias(action.symbol),
+                ex_date=gate.day(action.ex_date),
+                known_at=self._shown(action.known_at),
+                value=action.value
+                * (self._scales.price(self._view, action.symbol) if action.kind == "dividend" else 1.0),
+            )
+            for action in self._ask(lambda: self._view.actions(self._real(since)))
+        )
+
+    # -- the mask ------------------------------------------------------------------------------------------------
+
+    def _item(self, item: NewsItem) -> NewsItem:
+        gate, thorough = self._gate, self._gate.config.scrub_news
+        depth: Depth = "thorough" if thorough else "plain"
+        known = [symbol for symbol in item.symbols if gate.knows(symbol)]
+        return _replace(
+            item,
+            id="news_" + self._mark(item.id),
+            published_at=self._shown(item.published_at),
+            symbols=tuple(map(gate.alias, known)),
+            title=gate.text(item.title, depth, also=item.symbols),
+            body=gate.text(item.body, depth, also=item.symbols),
+            source="" if thorough else gate.text(item.source),
+            url="",
+        )
+
+    def _mark(self, text: str) -> str:
+        return hashlib.sha256(self._salt + text.encode()).hexdigest()[:10]
+
+    def _factors(self, field: Field, count: int) -> Floats | None:
+        return self._scales.of_field(field, self._view, count) if self._scales.active else None
+
+    def _arranged(self, values: Floats, factors: Floats | None) -> Floats:
+        """Return an array with columns along its last axis rescaled and in the masked order."""
+        if factors is not None:
+            values = values * factors
+        if self._order is not None:
+            values = np.take(values, self._order, axis=-1)
+        elif factors is None:
+            return values
+        return _frozen(values)
+
+    def _shown(self, at: Instant) -> Instant:
+        return self._days.shown_instant(at) if self._gate.config.hides_dates else at
+
+    def _real(self, at: Instant) -> Instant:
+        return self._days.real_instant(at) if self._gate.config.hides_dates else at
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        try:
+            return question()
+        except TradeassayError as error:
+            gate = self._gate
+            mend = None if error.mend is None else gate.outgoing(error.mend)
+            raise type(error)(gate.outgoing(error.message), mend=mend) from None
+
+
+def _frozen(values: Floats) -> Floats:
+    values.setflags(write=False)
+    return values
