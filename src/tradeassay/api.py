@@ -93,7 +93,7 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any]
 
 
-def make_spec(*benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
+def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
     """Describe a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
 
     ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
@@ -102,7 +102,7 @@ def make_spec(*benchmarks: str | Sequence[str], **fields: Unpack[SpecFields]) ->
     content, so that the same description always means the same run. Raises :class:`UserError` for anything
     unknown, with near names.
     """
-    given = (*benchmarks, fields.get("benchmarks", ()))
+    given = (*what, fields.get("benchmarks", ()))
     names = tuple(name for part in given for name in ([part] if isinstance(part, str) else part))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = fields.get("first"), fields.get("last")
