@@ -8,7 +8,7 @@ from tradeassay.data.panel import Panel
 from tradeassay.data.synthetic import World, generate, preset
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _world(name: str, seed: int = 0, **changes: object) -> World:
     return generate(preset(name, seed=seed, **changes))
 
