@@ -72,7 +72,9 @@ def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None
 
 @pytest.mark.parametrize("name", MARKETS)
 @pytest.mark.parametrize(
-    "kinds", [{"noise"}, {"rumour"}, {"duplicate"}, {"noise", "rumour", "duplicate"}], ids=lambda kinds: "+".join(sorted(kinds))
+    "kinds",
+    [{"noise"}, {"rumour"}, {"duplicate"}, {"noise", "rumour", "duplicate"}],
+    ids=lambda kinds: "+".join(sorted(kinds)),
 )
 def test_a_reader_of_noise_does_not(world, market, name: str, kinds: set[str]) -> None:
     result = pooled(world, market, name, kinds)
