@@ -39,7 +39,9 @@ _MONTH_FIRST = re.compile(
     re.I,
 )
 _DAY_FIRST = re.compile(
-    rf"(?<![0-9A-Za-z.])({_DAY})[ \-]?(?:of )?({_MONTH})(?![A-Za-z])\.?(?:,?[ \-]?((?:19|20)\d{{2}})(?!\d))?", re.I
+    rf"(?<![0-9A-Za-z.])(?<!_[+\-])({_DAY})[ \-]?(?:of )?({_MONTH})(?![A-Za-z])\.?"
+    rf"(?:,?[ \-]?((?:19|20)\d{{2}})(?!\d))?",
+    re.I,
 )
 _MONTH_YEAR = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?,?(?: of)?[ \-']{{1,2}}((?:19|20)\d{{2}}){_STOP}", re.I)
 _YEAR_MONTH = re.compile(rf"{_EDGE}((?:19|20)\d{{2}})[-/](0[1-9]|1[0-2])(?![\d/-])")

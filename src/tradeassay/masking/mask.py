@@ -14,7 +14,7 @@ from tradeassay.masking.days import DayMap
 from tradeassay.masking.gate import Gate
 from tradeassay.masking.lexicon import Lexicon
 from tradeassay.masking.scales import Scales
-from tradeassay.masking.view import MaskedView
+from tradeassay.masking.view import Columns, MaskedView
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -40,16 +40,15 @@ class Mask:
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
         self._first_columns: Ints = order.permutation(len(start.symbols))
-        self._orders: dict[int, Ints] = {}
+        self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}
 
     def view(self, view: MarketView) -> MarketView:
         """Return a view under the mask. A bright mask returns the view itself."""
         if not (self.config.hides_stocks or self.config.hides_dates):
             return view
-        return MaskedView(
-            view, self.gate(view), self.days, self.scales, self._order(len(view.symbols)), self._salt
-        )
+        gate = self.gate(view)
+        return MaskedView(view, gate, self.days, self.scales, self._shown_columns(view, gate), self._salt)
 
     def gate(self, view: MarketView) -> Gate:
         """Return the gate at the moment of a true view."""
@@ -62,14 +61,18 @@ class Mask:
         """Return an observation under the mask: view, universe, account, events, session and time."""
         return self.gate(observation.view).observation(observation, self.view(observation.view))
 
-    def _order(self, count: int) -> Ints | None:
-        """Return the true column behind every masked one; names listed after the start follow in their order."""
-        if not self.config.hides_stocks:
-            return None
-        if count not in self._orders:
-            first = self._first_columns
-            self._orders[count] = np.concatenate([first[first < count], np.arange(first.size, count)])
-        return self._orders[count]
+    def _shown_columns(self, view: MarketView, gate: Gate) -> Columns:
+        """Return the columns in another order where names are hidden; names listed after the start follow."""
+        names = view.symbols
+        count = len(names)
+        if count not in self._columns:
+            order: Ints | None = None
+            if self.config.hides_stocks:
+                first = self._first_columns
+                order = np.concatenate([first[first < count], np.arange(first.size, count)])
+                names = tuple(gate.alias(names[column]) for column in order.tolist())
+            self._columns[count] = Columns(names, {name: place for place, name in enumerate(names)}, order)
+        return self._columns[count]
 
     def _lexicon(self, view: MarketView) -> Lexicon | None:
         if not self.config.hides_stocks:

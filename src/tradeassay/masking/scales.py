@@ -14,7 +14,7 @@ _VOLUME_SPREAD = 8.0
 _BLOCK = 4096
 _LOOKBACK = 250
 PER_SHARE = frozenset(
-    "eps eps_ttm dividend_per_share_ttm dividend_per_share dividend book_value_per_share high_52w low_52w price".split()
+    "eps eps_ttm dividend dividend_per_share dividend_per_share_ttm book_value_per_share high_52w low_52w".split()
 )
 """Fundamentals that are prices per share and change with them."""
 SHARE_COUNTS = frozenset({"shares_outstanding", "free_float_shares"})
@@ -25,8 +25,8 @@ class Scales:
     """Factors per column of the true view; columns are never reordered there, so a factor never changes.
 
     With rebased prices the last close before the episode (for a later listing: its first opening price) is shown
-    as a price drawn between 20 and 200, whatever it was. A share is then another unit: quantities are divided by the
-    factor that multiplies prices, values stay. Volume and turnover are multiplied by a factor between 1/8 and 8.
+    as a price drawn between 20 and 200, whatever it was. A share is then another unit: quantities are divided by
+    the factor that multiplies prices, values stay. Volume and turnover get a factor between 1/8 and 8.
     """
 
     def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
@@ -52,7 +52,7 @@ class Scales:
         return self._rebase
 
     def prices(self, view: MarketView, count: int) -> Floats | None:
-        """Return the price factors of the first ``count`` columns, NaN before a name's first price; None = all 1."""
+        """Return the price factors of the first ``count`` columns, NaN before a first price; None = all 1."""
         if not self._rebase:
             return None
         if count > self._price.size:

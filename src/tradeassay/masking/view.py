@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +23,17 @@ T = TypeVar("T")
 _replace = msgspec.structs.replace
 
 
+class Columns(NamedTuple):
+    """The columns as they are shown: their symbols, where each stands, and the true column behind each.
+
+    ``order`` is None where the true order is shown.
+    """
+
+    symbols: tuple[str, ...]
+    place: Mapping[str, int]
+    order: Ints | None
+
+
 class MaskedView:
     """Implements :class:`~tradeassay.core.view.MarketView` over a true view; made by ``Mask.view``.
 
@@ -35,15 +46,11 @@ class MaskedView:
     __slots__ = ("_days", "_gate", "_order", "_place", "_salt", "_scales", "_view", "symbols")
 
     def __init__(
-        self, view: MarketView, gate: Gate, days: DayMap, scales: Scales, order: Ints | None, salt: bytes
+        self, view: MarketView, gate: Gate, days: DayMap, scales: Scales, columns: Columns, salt: bytes
     ) -> None:
         self._view, self._gate, self._days, self._scales, self._salt = view, gate, days, scales, salt
-        self._order = order
-        names = view.symbols
-        if order is not None:
-            names = tuple(names[column] for column in order.tolist())
-        self.symbols: tuple[str, ...] = tuple(map(gate.alias, names))
-        self._place: dict[str, int] | None = None
+        self.symbols: tuple[str, ...] = columns.symbols
+        self._order, self._place = columns.order, columns.place
 
     def __repr__(self) -> str:
         return f"<MaskedView {self._gate.config.level} {self._gate.instant(self._view.clock)}>"
@@ -55,8 +62,6 @@ class MaskedView:
 
     def column(self, symbol: str) -> int:
         """Return an alias's column; raises :class:`DataError` if there is none by now."""
-        if self._place is None:
-            self._place = {name: column for column, name in enumerate(self.symbols)}
         column = self._place.get(symbol)
         if column is None:
             self._gate.symbol(symbol)
@@ -77,7 +82,7 @@ class MaskedView:
         return _replace(shown, lot=ANY_STEP, step=ANY_STEP, tick=ANY_STEP) if config.rebase_prices else shown
 
     def sessions(self, lookback: int | None = None) -> Days:
-        """Return the days of the completed sessions, oldest first; counted from the anchor where dates are hidden."""
+        """Return the days of the completed sessions, oldest first; counted from the anchor where hidden."""
         days = self._ask(lambda: self._view.sessions(lookback))
         return self._days.shown(days) if self._gate.config.hides_dates else days
 

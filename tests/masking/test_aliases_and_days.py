@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import AgentError, DataError, UserError
+from tradeassay.core.time import DAY, HOUR
+from tradeassay.masking import ANCHOR, LEVELS, AliasMap, DayMap, MaskConfig, UnknownAlias
+
+
+def aliases(seed: int, count: int) -> tuple[AliasMap, list[str]]:
+    names = [f"S{i:04d}" for i in range(count)]
+    made = AliasMap(np.random.default_rng(seed))
+    made.extend(names)
+    return made, names
+
+
+def test_an_alias_has_four_digits_and_leads_back() -> None:
+    made, names = aliases(0, 300)
+    shown = [made.alias(name) for name in names]
+    assert len(set(shown)) == 300
+    assert all(len(alias) == 10 and alias.startswith("asset_") and alias[6:].isdigit() for alias in shown)
+    assert [made.symbol(alias) for alias in shown] == names
+
+
+def test_equal_seeds_give_equal_maps_and_others_do_not() -> None:
+    first, names = aliases(1, 50)
+    again, _ = aliases(1, 50)
+    other, _ = aliases(2, 50)
+    assert [first.alias(n) for n in names] == [again.alias(n) for n in names]
+    assert sum(first.alias(n) == other.alias(n) for n in names) < 3
+
+
+def test_later_listings_do_not_change_earlier_aliases() -> None:
+    few, names = aliases(4, 20)
+    many, _ = aliases(4, 400)
+    assert [few.alias(n) for n in names] == [many.alias(n) for n in names]
+
+
+def test_the_order_of_aliases_says_nothing() -> None:
+    # Under no relation the rank correlation of n pairs has standard deviation 1/sqrt(n-1).
+    count, seeds = 60, 300
+    correlations = []
+    for seed in range(seeds):
+        made, names = aliases(seed, count)
+        numbers = np.array([int(made.alias(n)[6:]) for n in names])
+        ranks = numbers.argsort().argsort()
+        correlations.append(np.corrcoef(np.arange(count), ranks)[0, 1])
+    expected = 1 / np.sqrt(count - 1)
+    assert abs(np.mean(correlations)) < 4 * expected / np.sqrt(seeds)
+    assert 0.85 < np.std(correlations) / expected < 1.15
+
+
+def test_numbers_do_not_tell_how_many_names_there_are() -> None:
+    numbers = [int(made.alias(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns]
+    assert max(numbers) > 9_800 and min(numbers) < 200
+    assert abs(np.mean(numbers) - 4_999.5) < 4 * 2_887 / np.sqrt(len(numbers))
+
+
+def test_more_names_than_four_digits_get_five() -> None:
+    made, names = aliases(0, 10_003)
+    assert len({made.alias(n) for n in names}) == 10_003
+    assert all(10_000 <= int(made.alias(n)[6:]) < 100_000 for n in names[10_000:])
+
+
+@pytest.mark.parametrize("written", ["AAPL", "asset_1", "", "600519.SH"])
+def test_what_is_no_alias_is_not_repeated(written: str) -> None:
+    made, _ = aliases(0, 3)
+    with pytest.raises(UnknownAlias) as caught:
+        made.symbol(written)
+    assert not written or written not in str(caught.value)
+    assert isinstance(caught.value, AgentError) and isinstance(caught.value, DataError)
+
+
+def test_an_unknown_alias_is_named() -> None:
+    made, names = aliases(0, 3)
+    unknown = next(f"asset_{i:04d}" for i in range(10) if made.find(f"asset_{i:04d}") is None)
+    with pytest.raises(UnknownAlias, match=unknown) as caught:
+        made.symbol(unknown)
+    assert not any(name in str(caught.value) for name in names)
+
+
+# -- days ----------------------------------------------------------------------------------------------------------
+
+SESSIONS = np.array(
+    ["2024-02-07", "2024-02-08", "2024-02-19", "2024-02-20", "2024-02-21", "2024-02-23"], dtype="datetime64[D]"
+)
+
+
+def number(day: str) -> int:
+    return int(np.datetime64(day, "D").astype(np.int64))
+
+
+@pytest.mark.parametrize(
+    ("day", "label"),
+    [
+        ("2024-02-19", "day_+0"),
+        ("2024-02-20", "day_+1"),
+        ("2024-02-08", "day_-1"),
+        ("2024-02-07", "day_-2"),
+        ("2024-02-12", "day_-1"),  # a holiday belongs to the session before it
+        ("2024-02-22", "day_+2"),
+        ("2024-02-06", "day_-3"),  # outside, every calendar day counts
+        ("2024-02-25", "day_+5"),
+    ],
+)
+def test_days_count_sessions(day: str, label: str) -> None:
+    assert DayMap(SESSIONS, 2).label(number(day)) == label
+
+
+def test_every_session_leads_back() -> None:
+    days = DayMap(SESSIONS, 2)
+    for day in SESSIONS.astype(np.int64).tolist():
+        assert days.read(days.label(day)) == day
+
+
+@pytest.mark.parametrize("written", ["2024-02-19", "day_3", "day_+x", "yesterday", "", "day_+9999999"])
+def test_what_is_no_label_is_refused(written: str) -> None:
+    with pytest.raises(UnknownAlias, match="no day of this episode"):
+        DayMap(SESSIONS, 2).read(written)
+
+
+def test_shown_days_follow_each_other_from_the_anchor() -> None:
+    shown = DayMap(SESSIONS, 2).shown(SESSIONS)
+    assert shown.tolist() == (ANCHOR + np.arange(-2, 4)).tolist()
+    assert not shown.flags.writeable
+
+
+def test_a_time_of_day_is_kept() -> None:
+    days = DayMap(SESSIONS, 2)
+    at = number("2024-02-08") * DAY + 14 * HOUR + 30
+    assert days.shown_instant(at) == int((ANCHOR - 1).astype(np.int64)) * DAY + 14 * HOUR + 30
+    assert days.instant_label(at) == "day_-1"
+    assert days.instant_label(at, time_of_day=True) == "day_-1 14:00"
+
+
+instants = st.integers(number("2024-01-15") * DAY, number("2024-03-15") * DAY)
+
+
+@given(a=instants, b=instants)
+def test_the_order_of_instants_is_kept(a: int, b: int) -> None:
+    days = DayMap(SESSIONS, 2)
+    if a <= b:
+        assert days.shown_instant(a) <= days.shown_instant(b)
+
+
+@given(at=instants, since=instants)
+def test_an_instant_is_later_exactly_when_it_is_shown_later(at: int, since: int) -> None:
+    days = DayMap(SESSIONS, 2)
+    shown = days.shown_instant(since)
+    assert (at > days.real_instant(shown)) == (days.shown_instant(at) > shown)
+
+
+@settings(max_examples=50)
+@given(level=st.sampled_from(LEVELS))
+def test_a_config_survives_its_encoding(level: str) -> None:
+    config = MaskConfig(level=level)  # type: ignore[arg-type]
+    assert msgspec.json.decode(msgspec.json.encode(config), type=MaskConfig) == config
+    assert config.hides_stocks == (level in ("stock-blind", "blinded"))
+    assert config.hides_dates == (level in ("date-blind", "blinded"))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"level": "dim"}, {"level": "blinded", "control": True}, {"level": "bright", "rebase_prices": True}]
+)
+def test_a_contradicting_config_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UserError):
+        MaskConfig(**wrong)  # type: ignore[arg-type]
