@@ -1,0 +1,138 @@
+"""The account as a model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.numbers import money, rounded
+from tradeassay.benchmarks.ktdfin.words import Stock
+from tradeassay.core.account import Position
+from tradeassay.core.events import Event, Filled, Rejected, Trimmed
+
+
+class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A holding. ``sellable`` leaves out what T+1 locks; ``profit`` is against the average price paid."""
+
+    stock_id: Stock
+    board: str
+    shares: float
+    sellable: float
+    price: float | None
+    value: float
+    weight: float
+    profit: float | None
+    held_days: int
+
+
+class AccountShown(msgspec.Struct, frozen=True, kw_only=True):
+    """Cash, value and holdings."""
+
+    cash: float
+    nav: float
+    cash_ratio: float
+    positions: tuple[PositionShown, ...]
+
+
+class FillShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A trade of the last session."""
+
+    stock_id: Stock
+    side: str
+    shares: float
+    price: float | None
+    costs: float
+
+
+class RefusalShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An order of the last session that was refused or cut, and why."""
+
+    stock_id: Stock
+    reason: str
+
+
+class Performance(msgspec.Struct, frozen=True, kw_only=True):
+    """Returns since the start and over the last session, and the index's over the same sessions."""
+
+    total_return: float | None
+    index_return: float | None
+    excess_return: float | None
+    last_return: float | None
+    last_index_return: float | None
+
+
+def show_account(desk: Desk) -> AccountShown:
+    """Return today's account."""
+    account = desk.account
+    return AccountShown(
+        cash=money(account.cash),
+        nav=money(account.nav),
+        cash_ratio=round(account.cash / account.nav, 4) if account.nav > 0 else 0.0,
+        positions=tuple(_position(desk, position) for position in account.positions.values()),
+    )
+
+
+def _position(desk: Desk, position: Position) -> PositionShown:
+    stock = Stock(position.symbol)
+    column = desk.column(stock)
+    level = desk.level(column)
+    return PositionShown(
+        stock_id=stock,
+        board=desk.roster.boards[column],
+        shares=desk.shares_shown(column, position.quantity),
+        sellable=desk.shares_shown(column, position.sellable),
+        price=rounded(position.mark * level, 4),
+        value=money(position.value),
+        weight=round(desk.account.weight(position.symbol), 4),
+        profit=rounded(position.mark / position.cost - 1.0) if position.cost > 0 else None,
+        held_days=position.held,
+    )
+
+
+def show_fills(desk: Desk, events: Iterable[Event]) -> tuple[FillShown, ...]:
+    """Return the trades among events."""
+    shown = []
+    for event in events:
+        if isinstance(event, Filled):
+            column = desk.column(Stock(event.symbol))
+            shown.append(
+                FillShown(
+                    stock_id=Stock(event.symbol),
+                    side="BUY" if event.quantity > 0 else "SELL",
+                    shares=desk.shares_shown(column, abs(event.quantity)),
+                    price=rounded(event.price * desk.level(column), 4),
+                    costs=money(event.fee + event.tax),
+                )
+            )
+    return tuple(shown)
+
+
+def show_refusals(desk: Desk, events: Iterable[Event]) -> tuple[RefusalShown, ...]:
+    """Return the refused and cut orders among events; an order for what already was is not among them."""
+    return tuple(
+        RefusalShown(stock_id=Stock(event.symbol), reason=event.reason)
+        for event in events
+        if isinstance(event, Rejected | Trimmed) and event.reason != "no_change"
+    )
+
+
+def show_performance(desk: Desk, started: float | None, yesterday: float | None) -> Performance:
+    """Return the account beside the index.
+
+    ``started`` is the index level before the first session of the episode, ``yesterday`` the account's value a
+    session ago; None where they are not known.
+    """
+    account, index = desk.account, desk.rules.benchmark_index
+    total = account.nav / account.initial - 1.0 if account.initial > 0 else float("nan")
+    levels = desk.view.index_levels(index, 2).tolist() if index is not None else []
+    market = levels[-1] / started - 1.0 if levels and started else float("nan")
+    last_market = levels[-1] / levels[-2] - 1.0 if len(levels) == 2 and yesterday else float("nan")
+    return Performance(
+        total_return=rounded(total),
+        index_return=rounded(market),
+        excess_return=rounded(total - market),
+        last_return=rounded(account.nav / yesterday - 1.0) if yesterday else None,
+        last_index_return=rounded(last_market),
+    )

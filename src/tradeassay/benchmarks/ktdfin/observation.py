@@ -1,0 +1,144 @@
+"""What a model is shown at the start of a day, by mode."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.ktdfin.account import (
+    AccountShown,
+    FillShown,
+    Performance,
+    RefusalShown,
+    show_account,
+    show_fills,
+    show_refusals,
+)
+from tradeassay.benchmarks.ktdfin.config import Mode
+from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.news import Headline, headlines
+from tradeassay.benchmarks.ktdfin.numbers import rounded
+from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
+from tradeassay.benchmarks.ktdfin.wire import Wire
+from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.core.view import FIELDS
+
+KIND = "ktdfin.observation"
+HIDDEN_LOT = 1e-6
+"""The lot that is shown where shares are another unit: the real one would give the unit away."""
+
+
+class Constraints(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules that an action is held to. Costs are shares of what is traded."""
+
+    max_weight: float
+    max_positions: int
+    max_candidates: int
+    lot: float
+    t_plus_1: bool
+    long_only: bool
+    buy_cost: float
+    sell_cost: float
+    min_reason_length: int
+    tool_calls: int
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One name of the table in ``fixed-candidate``: its last bar, recent returns and factors."""
+
+    stock_id: Stock
+    board: str
+    state: str
+    last_bar: dict[str, float | None]
+    returns: dict[str, float | None]
+    factors: dict[str, float | None]
+    news: tuple[Headline, ...] = ()
+
+
+class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``."""
+
+    kind: str
+    mode: Mode
+    step: int
+    as_of: Day | None
+    trade_day: Day
+    account: AccountShown
+    performance: Performance
+    last_fills: tuple[FillShown, ...]
+    last_rejections: tuple[RefusalShown, ...]
+    constraints: Constraints
+    universe: tuple[Stock, ...] | None = None
+    candidates: tuple[Row, ...] | None = None
+    held: tuple[Row, ...] | None = None
+
+
+def observe(desk: Desk, wire: Wire, performance: Performance) -> ObservationShown:
+    """Return today's payload. Names stand in the order of what is shown, never in that of the true symbols."""
+    mode = desk.config.mode
+    since = desk.observation.since_last
+    return ObservationShown(
+        kind=KIND,
+        mode=mode,
+        step=desk.observation.step,
+        as_of=desk.as_of,
+        trade_day=desk.today,
+        account=show_account(desk),
+        performance=performance,
+        last_fills=show_fills(desk, since),
+        last_rejections=show_refusals(desk, since),
+        constraints=_constraints(desk),
+        universe=_universe(desk, wire) if mode == "memory-only" else None,
+        candidates=_table(desk, wire) if mode == "fixed-candidate" else None,
+        held=_held(desk) if mode == "fixed-candidate" else None,
+    )
+
+
+def _constraints(desk: Desk) -> Constraints:
+    config, rules = desk.config, desk.rules
+    return Constraints(
+        max_weight=config.max_weight,
+        max_positions=config.max_positions,
+        max_candidates=config.max_candidates,
+        lot=HIDDEN_LOT if config.rebase_prices else rules.lot,
+        t_plus_1=rules.t_plus_1,
+        long_only=rules.long_only,
+        buy_cost=rules.buy_cost,
+        sell_cost=rules.sell_cost,
+        min_reason_length=config.min_reason,
+        tool_calls=config.tool_calls if config.mode == "open-research" else 0,
+    )
+
+
+def _universe(desk: Desk, wire: Wire) -> tuple[Stock, ...]:
+    stocks = (desk.roster.stocks[column] for column in desk.observation.columns.tolist())
+    return tuple(sorted(stocks, key=wire.stock_id))
+
+
+def _table(desk: Desk, wire: Wire) -> tuple[Row, ...]:
+    columns = top_of_each(desk, desk.config.table_top, desk.config.table_size).tolist()
+    columns.sort(key=lambda column: wire.stock_id(desk.roster.stocks[column]))
+    return tuple(_row(desk, column) for column in columns)
+
+
+def _held(desk: Desk) -> tuple[Row, ...]:
+    return tuple(_row(desk, desk.column(Stock(symbol))) for symbol in desk.account.positions)
+
+
+def _row(desk: Desk, column: int) -> Row:
+    stock = desk.roster.stocks[column]
+    bar = np.array([_last(desk, field, column) for field in FIELDS]) * desk.field_levels(column)
+    return Row(
+        stock_id=stock,
+        board=desk.roster.boards[column],
+        state=desk.state(column),
+        last_bar={field: rounded(value) for field, value in zip(FIELDS, bar.tolist(), strict=True)},
+        returns={f"return_{n}d": rounded(desk.change(n)[column]) for n in (1, 5, 20)},
+        factors=desk.factor_values(column),
+        news=headlines(desk, stock) if desk.config.news else (),
+    )
+
+
+def _last(desk: Desk, field: str, column: int) -> float:
+    bars = desk.last_bars[field]
+    return float(bars[column]) if bars.size else float("nan")

@@ -1,0 +1,115 @@
+"""An episode of KTD-Fin: one mask, one conversation per day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import numpy as np
+
+from tradeassay.benchmarks.ktdfin import prompts
+from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
+from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.day import day
+from tradeassay.benchmarks.ktdfin.desk import Desk, Scales
+from tradeassay.benchmarks.ktdfin.roster import Roster, make_roster
+from tradeassay.benchmarks.ktdfin.wire import Wire
+from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.orders import Decision
+from tradeassay.core.view import Days, MarketView
+from tradeassay.masking import DayMap, Mask
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+
+HISTORY = 300
+"""Sessions before the first one that get a label of their own; older days are counted by the calendar."""
+
+
+class _FirstSight:
+    """What a mask wants to know of a snapshot, as far as the first observation knows it."""
+
+    def __init__(self, observation: Observation) -> None:
+        self.view = observation.view
+        self.sessions = _calendar(observation, HISTORY)
+
+    def rows(self, first: str | None, last: str | None) -> range:
+        return range(len(self.sessions) - 1, len(self.sessions))
+
+    def at(self, row: int, phase: str) -> MarketView:
+        return self.view
+
+
+@protocols.register("ktdfin")
+class Ktdfin:
+    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+
+    Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
+    prompts: ClassVar[tuple[str, ...]] = prompts.FILES
+
+    def __init__(self, config: KtdfinConfig | None = None) -> None:
+        self.config = KtdfinConfig() if config is None else config
+        self.config.mask_config  # noqa: B018  # a mask that makes no sense is refused before anybody pays for a day
+        self._mask: Mask | None = None
+        self._roster: Roster | None = None
+        self._index_start: float | None = None
+        self._yesterday: float | None = None
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode. The mask is drawn from ``rng`` when the first day is seen."""
+        self._rng = rng
+        self._mask = self._index_start = self._yesterday = None
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Return today's conversation; its messages start afresh every day."""
+        mask = self._masked(observation)
+        wire = Wire(mask.gate(observation.view))
+        desk = self.desk(observation)
+        return day(desk, wire, self._performance(desk))
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a day that is over."""
+        self._masked(observation)
+        self._yesterday = observation.account.nav
+
+    def desk(self, observation: Observation) -> Desk:
+        """Return the day's desk, for tools and tests."""
+        view = observation.view
+        scales = self._masked(observation).scales
+        if self._roster is None or self._roster.symbols is not view.symbols:
+            self._roster = make_roster(view, observation.rules.venue)
+        count = len(view.symbols)
+        return Desk(
+            observation, self._roster, self.config, Scales(scales.prices(view, count), scales.volumes(count))
+        )
+
+    def wire(self, observation: Observation) -> Wire:
+        """Return the way in and out of a day, for tools and tests."""
+        return Wire(self._masked(observation).gate(observation.view))
+
+    def _masked(self, observation: Observation) -> Mask:
+        """Return the episode's mask, which knows the calendar up to today and no further."""
+        if self._mask is None:
+            first = cast("Snapshot", _FirstSight(observation))
+            self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
+            self._history = len(first.sessions) - 1
+            self._first_step = observation.step
+            index = observation.rules.benchmark_index
+            levels = [] if index is None else observation.view.index_levels(index, 1).tolist()
+            self._index_start = levels[0] if levels else None
+        sessions = _calendar(observation, self._history + observation.step - self._first_step)
+        self._mask.days = DayMap(sessions, self._history)
+        return self._mask
+
+    def _performance(self, desk: Desk) -> Performance:
+        return show_performance(desk, self._index_start, self._yesterday)
+
+
+def _calendar(observation: Observation, lookback: int) -> Days:
+    """Return the last completed sessions and today."""
+    days = observation.view.sessions(lookback)
+    today = np.datetime64(observation.session, "D")
+    if days.size and days[-1] == today:
+        return days
+    return np.concatenate([days, [today]])

@@ -1,0 +1,94 @@
+"""``get_stock_snapshot``: one name's bars, factors and previous close."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.news import Headline, headlines
+from tradeassay.benchmarks.ktdfin.numbers import rounded
+from tradeassay.benchmarks.ktdfin.tools.asked_day import refuse_future
+from tradeassay.benchmarks.ktdfin.tools.reach import look_up
+from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused
+from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.core.view import FIELDS
+
+COLUMNS = ("day", *FIELDS)
+
+
+class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``lookback`` sessions up to ``as_of`` (the last completed day when left out)."""
+
+    alias: Stock
+    lookback: Annotated[int, Meta(ge=1)] = 20
+    as_of: Day | None = None
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer. ``bars`` are rows of ``columns``, oldest first; factors and limits are those of the data cutoff.
+
+    ``limit_up`` and ``limit_down`` are the prices at which the name stops trading in the coming session.
+    """
+
+    stock_id: Stock
+    board: str
+    state: str
+    as_of: Day | None
+    columns: tuple[str, ...] = msgspec.field(default_factory=tuple)
+    bars: tuple[tuple[Day | float | None, ...], ...] = msgspec.field(default_factory=tuple)
+    factors: dict[str, float | None]
+    prev_close: float | None
+    limit_up: float | None
+    limit_down: float | None
+    news: tuple[Headline, ...] = ()
+
+
+def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
+    """Return one name's recent past; raises :class:`ToolRefused` for the future or for too long a past."""
+    config = desk.config
+    column = look_up(desk, arguments.alias)
+    if arguments.lookback > config.longest_lookback:
+        raise ToolRefused(f"lookback is at most {config.longest_lookback} sessions")
+    refuse_future(desk, arguments.as_of)
+    close, band = float(desk.last_close[column]), float(desk.roster.bands[column])
+    level = desk.level(column)
+    return Snapshot(
+        stock_id=arguments.alias,
+        board=desk.roster.boards[column],
+        state=desk.state(column),
+        as_of=desk.as_of,
+        columns=COLUMNS,
+        bars=_bars(desk, column, arguments),
+        factors=desk.factor_values(column),
+        prev_close=rounded(close * level),
+        limit_up=rounded(close * (1.0 + band) * level),
+        limit_down=rounded(close * (1.0 - band) * level),
+        news=headlines(desk, arguments.alias) if config.news else (),
+    )
+
+
+def _bars(desk: Desk, column: int, arguments: SnapshotArguments) -> tuple[tuple[Day | float | None, ...], ...]:
+    days = desk.days
+    stop = len(days) if arguments.as_of is None else sum(day <= arguments.as_of.iso for day in days)
+    start = max(0, stop - arguments.lookback)
+    table = np.stack([desk.view.bars(field, len(days))[start:stop, column] for field in FIELDS])
+    table *= desk.field_levels(column)[:, None]
+    return tuple(
+        (Day(day), *(rounded(value) for value in row))
+        for day, row in zip(days[start:stop], table.T.tolist(), strict=True)
+    )
+
+
+TOOL = Tool(
+    name="get_stock_snapshot",
+    description=(
+        "One name in detail: its last daily bars (split-adjusted), its nine factors, its previous close and the "
+        "price limits of the coming session. lookback counts completed sessions."
+    ),
+    arguments=SnapshotArguments,
+    answer=stock_snapshot,
+)

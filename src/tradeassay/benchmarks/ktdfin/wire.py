@@ -1,0 +1,117 @@
+"""The one way in and out: typed results become masked JSON, a model's JSON becomes typed arguments in true terms.
+
+A :class:`Stock`, :class:`Day` or :class:`Prose` can be encoded here and nowhere else, and is read here and nowhere
+else; what it turns into is the episode's mask's business. An error never repeats a word the model wrote: on its
+way back a guessed name would be masked, which would tell the model its alias.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from tradeassay.benchmarks.ktdfin.words import Day, Prose, Stock
+from tradeassay.core.errors import TradeassayError, UserError
+from tradeassay.core.time import parse_day
+from tradeassay.masking import Gate, UnknownAlias
+
+T = TypeVar("T")
+
+_QUOTED = re.compile(r"\s+(?:`[^$`][^`]*`|'[^']*'|\"[^\"]*\")(?=$|\s|[.,;])")
+_LONGEST = 200
+
+
+class BadArguments(TradeassayError):
+    """Arguments that are no JSON, or not what the schema says."""
+
+
+class Wire:
+    """Traffic with the model on one day."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self._encoder = msgspec.json.Encoder(enc_hook=self._shown)
+        self._depth = gate.config.scrub_news
+        self._seen: dict[str, str] = {}
+
+    def encode(self, value: object) -> str:
+        """Return a result as the model may see it, as JSON text."""
+        return self._encoder.encode(value).decode()
+
+    def stock_id(self, stock: Stock) -> str:
+        """Return how a stock is shown."""
+        return self.gate.alias(stock.symbol)
+
+    def error(self, error: TradeassayError) -> str:
+        """Return an error's words, masked."""
+        return self.gate.error(error)
+
+    def decode(self, raw: str, into: type[T]) -> T:
+        """Return arguments in true terms.
+
+        Raises :class:`BadArguments` for what is no JSON or breaks the schema, :class:`UnknownAlias` for a name or
+        day that the episode does not have.
+        """
+        try:
+            return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
+        except msgspec.ValidationError as error:
+            raise BadArguments(_own_words(str(error))) from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise BadArguments("the arguments are no JSON object", mend="send one JSON object") from None
+
+    def _shown(self, value: object) -> str:
+        if isinstance(value, Stock):
+            return self.gate.alias(value.symbol)
+        if isinstance(value, Day):
+            shown = self._seen.get(value.iso)
+            if shown is None:
+                shown = self._seen[value.iso] = self.gate.day(value.iso)
+            return shown
+        if isinstance(value, Prose):
+            return self.gate.text(value.text, "thorough" if self._depth else "plain")
+        raise TypeError(f"a {type(value).__name__} has no place in a result")
+
+    def _true(self, kind: type, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise ValueError("Expected `str`")
+        if kind is Stock:
+            return Stock(self.gate.symbol(value.strip()))
+        if kind is Day:
+            return Day(self._real_day(value.strip()))
+        raise TypeError(f"a {kind.__name__} cannot be read")
+
+    def _real_day(self, text: str) -> str:
+        iso = self.gate.real_day(text)
+        try:
+            return parse_day(iso).isoformat()
+        except UserError:
+            raise UnknownAlias("that is no day", mend="write days as they were shown") from None
+
+
+def schema_of(kind: type) -> str:
+    """Return the JSON schema of arguments as JSON text, without references, which some providers do not follow."""
+    whole = msgspec.json.schema(kind, schema_hook=lambda _: {"type": "string"})
+    definitions = whole.get("$defs", {})
+    return msgspec.json.encode(_inlined(whole, definitions)).decode()
+
+
+def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    return {
+        key: _inlined(item, definitions)
+        for key, item in node.items()
+        if key not in ("$defs", "title", "description")
+    }
+
+
+def _own_words(message: str) -> str:
+    """Return a complaint about a schema without anything quoted from the model's answer, paths excepted."""
+    said, at, path = message.partition(" - at `")
+    return f"{_QUOTED.sub('', said) if 'unknown field' in said or 'nvalid' in said else said}{at}{path}"[:_LONGEST]
