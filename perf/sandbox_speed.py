@@ -91,7 +91,7 @@ def resident_mb(pid: int) -> float:
 
 
 def descriptors_at_rest(pids: list[int]) -> int:
-    """Return the open descriptors of all; the zygote closes a job's socket just after it reported the job's end."""
+    """Return the open descriptors of all; the zygote closes a job's socket just after it reports its end."""
     time.sleep(0.3)
     return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)
 

@@ -38,7 +38,7 @@ def family(pid: int) -> list[int]:
 
 
 def descriptors_at_rest(pids: list[int]) -> list[int]:
-    """Open descriptors of each process. The zygote closes a job's socket just after it has reported the job's end."""
+    """Open descriptors of each process. The zygote closes a job's socket just after it reports its end."""
     time.sleep(0.3)
     return [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
 
