@@ -344,7 +344,8 @@ def _buys(ticket: Ticket, session: Session) -> bool:
     order = ticket.order
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price
-    return sizing.wanted(order, price, ticket.multiplier, session) > 0.0
+    held = session.account.quantity(ticket.symbol)
+    return sizing.wanted(order, price * ticket.multiplier, held, session) > 0.0
 
 
 def _outside(ticket: Ticket, session: Session) -> Refusal | None:

@@ -15,19 +15,19 @@ from tradeassay.execution.ticket import Ticket
 TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
 
 
-def wanted(order: Order, price: float, multiplier: float, session: Session) -> float:
-    """Return the signed change in shares that an order asks for at ``price``, before any rounding."""
+def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
+    """Return the signed change in shares that an order in money or for a target asks for, before any rounding.
+
+    ``unit_value`` is what one share (or contract) is worth at the sizing price, ``held`` the present holding.
+    """
     amount, unit = order.amount, order.unit
-    if unit == "shares":
-        return amount if order.side == "BUY" else -amount
     if unit == "dollars":
-        quantity = amount / (price * multiplier)
+        quantity = amount / unit_value
         return quantity if order.side == "BUY" else -quantity
-    held = session.account.quantity(order.symbol)
     if unit == "target_shares" or amount == 0.0:
         return amount - held
     value = amount * session.nav if unit == "target_weight" else amount
-    return value / (price * multiplier) - held
+    return value / unit_value - held
 
 
 def explicit_quantity(order: Order, account: Account) -> float | None:
@@ -46,7 +46,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
     if order.unit == "shares":
         ticket.quantity = ticket.asked = float(order.amount)
         return None
-    change = wanted(order, ticket.reference, ticket.multiplier, session)
+    change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
     if change == 0.0:
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
     if (change > 0.0) != ticket.buying:
