@@ -33,7 +33,7 @@ def find_calls(
     """Return the calls of offered tools that a text holds, in order.
 
     With ``must_call`` (or a single tool) arguments alone count as a call of it when they fit its schema's
-    required fields; if nothing parses but exactly one block tries to be JSON, that block is handed over as it
+    required fields; if nothing fits but exactly one block tries to be JSON, that block is handed over as it
     is, so that the mistake can be told to the model. Never raises for anything a model may write.
     """
     if not tools or not text:

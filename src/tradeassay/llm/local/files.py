@@ -20,7 +20,7 @@ TIMEOUT_S = 900.0
 
 
 def models_folder(home: Path | None = None) -> Path:
-    """Return where model files lie: under ``home``, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
+    """Return where model files lie: in ``home``, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
     configured = os.environ.get("TRADEASSAY_HOME")
     default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
     return (home or default) / "models"

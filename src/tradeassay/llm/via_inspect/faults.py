@@ -154,13 +154,22 @@ def _until(text: object, clock: Clock) -> float | None:
 
 
 def _text(chain: list[BaseException]) -> str:
-    """Return the shortest useful wording: the provider's own message, on one line."""
-    for link in reversed(chain):
-        message = getattr(link, "provider_message", None) or str(link)
-        if message:
-            line = " ".join(message.split())
-            return line if len(line) <= 400 else line[:397] + "..."
-    return type(chain[0]).__name__
+    """Return the provider's own words on one line, or else what the innermost exception says."""
+    said = next((words for link in chain if (words := _words(getattr(link, "body", None)))), None)
+    said = said or next((str(link) for link in reversed(chain) if str(link)), type(chain[0]).__name__)
+    status = next((found for link in chain if (found := _status(link)) is not None), None)
+    line = " ".join((f"{status}: {said}" if status is not None else said).split())
+    return line if len(line) <= 400 else line[:397] + "..."
+
+
+def _words(body: object) -> str | None:
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("error")
+    message = inner.get("message") if isinstance(inner, dict) else body.get("message")
+    code = body.get("code")
+    words = message if isinstance(message, str) else None
+    return f"{words} ({code})" if words and isinstance(code, str) and code not in words else words
 
 
 def _raised_by_us(error: BaseException) -> bool:

@@ -20,6 +20,7 @@ from tradeassay.llm.via_inspect.faults import Fault, read_fault
 from tradeassay.llm.via_inspect.incoming import to_reply
 from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
 from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
+from tradeassay.llm.via_inspect.wire_repair import repair_wires
 
 MOST_CONNECTIONS = 10_000
 """Inspect's own limit, out of the way: callers share the house's."""
@@ -158,7 +159,7 @@ def open_provider(
         raise UserError(
             f"{name} cannot be opened: {error}", mend="see the providers in Inspect's handbook"
         ) from error
-    _leave_retries_to_us(model)
+    _prepare(model)
     return InspectProvider(name, model, params, price)
 
 
@@ -167,8 +168,10 @@ def _failed(fault: Fault) -> Attempt:
     return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)
 
 
-def _leave_retries_to_us(model: InspectModel) -> None:
+def _prepare(model: InspectModel) -> None:
     client = getattr(model.api, "client", None)
+    repair_wires(client)
+    # Retries are the house's: bounded, counted, and paid for one by one.
     if isinstance(getattr(client, "max_retries", None), int):
         setattr(client, "max_retries", 0)  # noqa: B010 (the clients of OpenAI and Anthropic both have it)
     if hasattr(model.api, "strict_tools"):

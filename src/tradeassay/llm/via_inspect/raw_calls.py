@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from inspect_ai.model import ModelAPI
 
+from tradeassay.llm.via_inspect.wire_repair import UNPARSED
+
 RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
 """Where the raw response of the call under way is put, for whoever set a list here."""
 
@@ -26,7 +28,7 @@ class RawCall(msgspec.Struct, frozen=True):
 
 
 def keep_raw_responses(api: ModelAPI) -> None:
-    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, and read arguments sent as objects."""
+    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`."""
     original = api.generate
 
     async def generate(*args: Any, **named: Any) -> Any:
@@ -37,14 +39,6 @@ def keep_raw_responses(api: ModelAPI) -> None:
         return result
 
     setattr(api, "generate", generate)  # noqa: B010 (a method is replaced on one object, on purpose)
-    choices = getattr(api, "chat_choices_from_completion", None)
-    if choices is not None:
-
-        def chat_choices_from_completion(completion: Any, tools: Any) -> Any:
-            _objects_to_text(completion)
-            return choices(completion, tools)
-
-        setattr(api, "chat_choices_from_completion", chat_choices_from_completion)  # noqa: B010 (as above)
 
 
 def raw_calls(response: object) -> list[RawCall]:
@@ -88,13 +82,7 @@ def _call(node: dict[str, object]) -> RawCall | None:
 def _raw(call_id: object, name: object, arguments: object) -> RawCall:
     if arguments is None:
         arguments = ""
+    if isinstance(arguments, dict) and arguments.keys() == {UNPARSED}:
+        arguments = arguments[UNPARSED]
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
     return RawCall(str(call_id or ""), str(name or ""), text)
-
-
-def _objects_to_text(completion: Any) -> None:
-    for choice in getattr(completion, "choices", None) or []:
-        for call in getattr(choice.message, "tool_calls", None) or []:
-            function = getattr(call, "function", None)
-            if function is not None and not isinstance(function.arguments, str | None):
-                function.arguments = msgspec.json.encode(function.arguments).decode()

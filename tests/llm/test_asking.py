@@ -1,0 +1,164 @@
+"""Connections, waiting, and trying again; with sleeps that are written down instead of slept."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_asking import PLAIN, SUBMIT, place
+from llm_servers import StandIn, chat, openai_error
+
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.errors import UserError
+from tradeassay.llm import Access, Budget, ModelParams, Place, RetryPolicy, open_model
+from tradeassay.llm.asking import AskingModel
+from tradeassay.llm.attempt import Attempt
+from tradeassay.llm.model import failed_reply
+
+NAME = "openai-api/standin/m"
+
+
+class Listed:
+    """A provider that answers from a list."""
+
+    name = "test/listed"
+
+    def __init__(self, *attempts: Attempt) -> None:
+        self.attempts = list(attempts)
+        self.at_once = self.most_at_once = 0
+
+    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        return self.attempts.pop(0)
+
+    async def aclose(self) -> None: ...
+
+
+class Slept:
+    """Sleeps that take no time."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        await asyncio.sleep(0)
+
+
+BUSY = Attempt(reply=failed_reply("rate_limited", "slow down"), again=True)
+GOOD = Attempt(reply=ModelReply(text="ok", usage=Usage(usd=0.0)))
+
+
+def ask(attempts: list[Attempt], policy: RetryPolicy) -> tuple[ModelReply, list[float]]:
+    async def main() -> tuple[ModelReply, list[float]]:
+        slept = Slept()
+        model = AskingModel(Listed(*attempts), connections=1, retry=policy, sleep=slept)
+        return await model.ask(PLAIN, place()), slept.seconds
+
+    return asyncio.run(main())
+
+
+def test_waits_double_and_end() -> None:
+    policy = RetryPolicy(attempts=5, first_s=1.0, longest_s=4.0)
+    reply, slept = ask([BUSY] * 5, policy)
+    assert reply.error_kind == "rate_limited" and len(slept) == 4
+    for wait, full in zip(slept, (1.0, 2.0, 4.0, 4.0), strict=True):
+        assert full / 2 <= wait <= full
+    reply, slept = ask([BUSY, BUSY, GOOD], policy)
+    assert reply.text == "ok" and len(slept) == 2
+
+
+def test_a_providers_wish_is_honoured_within_reason() -> None:
+    policy = RetryPolicy(first_s=1.0, patience_s=60.0)
+    wish = Attempt(reply=BUSY.reply, again=True, wait_s=30.0)
+    reply, slept = ask([wish, GOOD], policy)
+    assert slept == [30.0] and reply.text == "ok"
+    reply, slept = ask([Attempt(reply=BUSY.reply, again=True, wait_s=61.0), GOOD], policy)
+    assert slept == [] and reply.error_kind == "rate_limited"
+    _, slept = ask([Attempt(reply=BUSY.reply, again=True, wait_s=0.0), GOOD], policy)
+    assert 0.5 <= slept[0] <= 1.0  # "at once" is no reason to hurry
+
+
+@given(st.integers(1, 20), st.integers(0, 10), st.integers(0, 10))
+def test_waits_depend_on_the_place_alone(failed: int, step: int, index: int) -> None:
+    policy = RetryPolicy(attempts=100)
+    where = place(index, step=step)
+    assert policy.wait(failed, None, where) == policy.wait(failed, None, where)
+    wait = policy.wait(failed, None, where)
+    assert wait is not None and 0.0 < wait <= policy.longest_s
+
+
+def test_connections_are_shared() -> None:
+    async def main() -> int:
+        provider = Listed(*[GOOD] * 40)
+        model = AskingModel(provider, connections=3, retry=RetryPolicy())
+        await asyncio.gather(*(model.ask(PLAIN, place(at)) for at in range(40)))
+        return provider.most_at_once
+
+    assert asyncio.run(main()) == 3
+    with pytest.raises(UserError):
+        AskingModel(Listed(), connections=0, retry=RetryPolicy())
+
+
+def test_over_the_wire_retry_after_and_one_budget_per_attempt() -> None:
+    """Twice turned away, then answered: three attempts, each with a reservation, one of them paid for."""
+
+    async def main() -> None:
+        slept = Slept()
+        busy = openai_error(429, "slow down", headers={"retry-after": "9"})
+        async with StandIn(busy, openai_error(500, "oops"), chat("ok")) as server:
+            budget = Budget(1.0)
+            access = Access(base_url=f"{server.url}/v1", sleep=slept)
+            params = ModelParams(max_tokens=100)
+            async with open_model("openai/gpt-4o", params, budget=budget, access=access) as model:
+                reply = await model.ask(PLAIN, place())
+        assert reply.text == "ok" and len(server.heard) == 3
+        assert slept.seconds[0] == 9.0 and 1.0 <= slept.seconds[1] <= 2.0
+        assert budget.spent_usd == pytest.approx(reply.usage.usd) and budget.reserved_usd == 0.0
+
+    asyncio.run(main())
+
+
+def test_over_the_wire_twenty_callers_share_four_connections() -> None:
+    async def main() -> None:
+        gate = asyncio.Event()
+        said = chat("ok")
+        said.gate = gate
+        async with StandIn(said) as server:
+            async with open_model(NAME, connections=4, access=Access(base_url=f"{server.url}/v1")) as model:
+                asks = [asyncio.create_task(model.ask(SUBMIT, place(at))) for at in range(20)]
+                while server.at_once < 4:
+                    await asyncio.sleep(0.01)
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                assert server.at_once == 4 and len(server.heard) == 4
+                gate.set()
+                assert {reply.text for reply in await asyncio.gather(*asks)} == {"ok"}
+            assert server.most_at_once == 4 and len(server.heard) == 20
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_caller_frees_its_connection() -> None:
+    async def main() -> None:
+        gate = asyncio.Event()
+        said = chat("ok")
+        said.gate = gate
+        async with (
+            StandIn(said) as server,
+            open_model(NAME, connections=1, access=Access(base_url=f"{server.url}/v1")) as model,
+        ):
+            first = asyncio.create_task(model.ask(PLAIN, place(0)))
+            while not server.heard:
+                await asyncio.sleep(0.01)
+            first.cancel()
+            gate.set()
+            reply = await model.ask(PLAIN, place(1))
+            assert reply.text == "ok" and first.cancelled()
+
+    asyncio.run(main())

@@ -1,0 +1,257 @@
+"""Recorded answers: same bytes out, nothing asked twice, and nothing made up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
+
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, Place, answer_key
+from tradeassay.llm.cassette import RecordingModel, ReplayingModel
+from tradeassay.llm.cassette.key import asked, key_of
+
+NAME = "test/model"
+PARAMS = ModelParams()
+PINNED = "e1e21c029bfbbf363285ae167c7a0e23794e9443b1e0ae751219285c898c2697"
+
+
+class Counting:
+    """A model that numbers its answers, or fails as it is told to."""
+
+    name = NAME
+
+    def __init__(self, *replies: ModelReply) -> None:
+        self.replies = list(replies)
+        self.asked = 0
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        self.asked += 1
+        number = self.asked
+        await asyncio.sleep(0)
+        if self.replies:
+            return self.replies.pop(0)
+        return ModelReply(text=f"answer {number}", calls=(ToolCall(id="c", name="t", arguments="{é"),),
+                          usage=Usage(input_tokens=3, usd=0.25))  # fmt: skip
+
+
+def record(folder: Path, model: Counting, *requests: tuple[AskModel, Place]) -> list[ModelReply]:
+    async def main() -> list[ModelReply]:
+        recording = RecordingModel(model, PARAMS, CassetteStore(folder))
+        return [await recording.ask(request, where) for request, where in requests]
+
+    return asyncio.run(main())
+
+
+def replay(
+    folder: Path, *requests: tuple[AskModel, Place], params: ModelParams = PARAMS, name: str = NAME
+) -> list[ModelReply]:
+    async def main() -> list[ModelReply]:
+        model = ReplayingModel(name, params, CassetteStore(folder))
+        return [await model.ask(request, where) for request, where in requests]
+
+    return asyncio.run(main())
+
+
+def test_record_resume_replay(tmp_path: Path) -> None:
+    model = Counting()
+    questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(0, step=1)), (PLAIN, place(0, sample=1))]
+    first = record(tmp_path, model, *questions[:2])
+    assert model.asked == 2
+    again = record(tmp_path, model, *questions)  # a new store: what a resumed run sees
+    assert model.asked == 4 and again[:2] == first
+    assert replay(tmp_path, *questions) == again
+    before = (tmp_path / "episode-1.jsonl").read_bytes()
+    record(tmp_path, model, *questions)
+    assert (tmp_path / "episode-1.jsonl").read_bytes() == before and model.asked == 4
+
+
+def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_path: Path) -> None:
+    model = Counting()
+    places = [place(), place(sample=1), place(step=1), place(index=1), place(episode="episode-2")]
+    texts = [reply.text for reply in record(tmp_path, model, *((PLAIN, where) for where in places))]
+    assert len(set(texts)) == 5
+    assert CassetteStore(tmp_path).episodes() == ("episode-1", "episode-2")
+
+
+def test_messages_and_tools_are_written_once(tmp_path: Path) -> None:
+    long = Message(role="user", text="x" * 10_000)
+    questions = []
+    messages: tuple[Message, ...] = (*OPENING, long)
+    for at in range(10):
+        questions.append((AskModel(purpose="research", messages=messages, tools=TOOLS), place(at)))
+        messages = (*messages, Message(role="assistant", text=f"said {at}"))
+    record(tmp_path, Counting(), *questions)
+    path = tmp_path / "episode-1.jsonl"
+    assert path.stat().st_size < 30_000
+    kinds = [json.loads(line)["type"] for line in path.read_text().splitlines()]
+    assert kinds.count("tools") == 1 and kinds.count("message") == 3 + 9 and kinds.count("answer") == 10
+    stored = CassetteStore(tmp_path).recorded("episode-1")
+    assert stored[-1].messages == questions[-1][0].messages and stored[-1].tools == TOOLS
+
+
+def test_failures_are_replayed_but_asked_again_on_resume(tmp_path: Path) -> None:
+    poor = ModelReply(stop="error", error="no money", error_kind="over_budget")
+    no = ModelReply(stop="filtered", error="no", error_kind="refused")
+    model = Counting(poor, no)
+    questions = [(PLAIN, place(0)), (PLAIN, place(1))]
+    assert record(tmp_path, model, *questions) == [poor, no]
+    assert replay(tmp_path, *questions) == [poor, no]
+    again = record(tmp_path, model, *questions)
+    assert again[0].text == "answer 3" and again[1] == no and model.asked == 3
+    assert replay(tmp_path, *questions) == again
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"messages": (OPENING[0], Message(role="user", text="Decide now."))},
+         "message 1 (user) differs: at character 6 it has 'Decide now.', recorded was 'Decide.'"),
+        ({"messages": (Message(role="user", text="You trade."), OPENING[1])},
+         "message 0 (user) differs: recorded was a system message"),
+        ({"messages": (*OPENING, Message(role="user", text="And hurry."))},
+         "message 2 (user) is new: 'And hurry.'"),
+        ({"messages": OPENING[:1]}, "message 1 (user) is missing: 'Decide.'"),
+        ({"tools": TOOLS[:2]}, "the tools differ: there are 2, recorded were 3"),
+        ({"tools": (TOOLS[1], TOOLS[0], TOOLS[2])}, "'screen_candidates' stands where 'portfolio_state' was"),
+        ({"tools": (msgspec.structs.replace(TOOLS[0], description="?"), *TOOLS[1:])},
+         "the description of 'portfolio_state' changed"),
+        ({"must_call": None}, "must_call is None, recorded was 'submit_action'"),
+        ({"attempt": 2}, "attempt is 2, recorded was 1"),
+        ({"answer_schema": "{}"}, "answer_schema is '{}', recorded was None"),
+        ({"purpose": "research"}, "purpose is 'research', recorded was 'submit'"),
+    ],
+)  # fmt: skip
+def test_a_changed_question_fails_closed_and_says_where(tmp_path: Path, change: dict, complaint: str) -> None:
+    record(tmp_path, Counting(), (SUBMIT, place(3, step=7)))
+    with pytest.raises(CassetteMismatch) as caught:
+        replay(tmp_path, (msgspec.structs.replace(SUBMIT, **change), place(3, step=7)))
+    assert complaint in str(caught.value)
+    assert "episode episode-1, step 7, sample 0, question 3" in str(caught.value)
+
+
+def test_other_parameters_another_model_and_nothing_at_all(tmp_path: Path) -> None:
+    record(tmp_path, Counting(), (PLAIN, place()))
+    with pytest.raises(CassetteMismatch, match="params is"):
+        replay(tmp_path, (PLAIN, place()), params=ModelParams(temperature=1.0))
+    with pytest.raises(CassetteMismatch, match="model is 'a/b', recorded was 'test/model'"):
+        replay(tmp_path, (PLAIN, place()), name="a/b")
+    with pytest.raises(CassetteMismatch, match="nothing was recorded for episode episode-1, step 1"):
+        replay(tmp_path, (PLAIN, place(step=1)))
+    with pytest.raises(CassetteMismatch, match="nothing was recorded"):
+        replay(tmp_path / "absent", (PLAIN, place()))
+    assert replay(tmp_path, (PLAIN, place()), params=ModelParams(timeout_s=1.0))  # a time limit changes no answer
+
+
+def test_calls_that_differ_are_told_apart(tmp_path: Path) -> None:
+    def conversation(arguments: str, call_id: str = "1") -> AskModel:
+        call = ToolCall(id=call_id, name="t", arguments=arguments)
+        return AskModel(purpose="x", messages=(*OPENING, Message(role="assistant", text="", calls=(call,)),
+                                               Message(role="tool", text="{}", call_id=call_id)))  # fmt: skip
+
+    record(tmp_path, Counting(), (conversation('{"a": 1}'), place()))
+    with pytest.raises(
+        CassetteMismatch, match=r"message 2 .assistant. differs: in the arguments of t, at character 6"
+    ):
+        replay(tmp_path, (conversation('{"a": 2}'), place()))
+    with pytest.raises(CassetteMismatch, match="ids of its calls"):
+        replay(tmp_path, (conversation('{"a": 1}', "2"), place()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(cut=st.integers(min_value=1, max_value=400))
+def test_a_torn_end_loses_at_most_what_it_tore(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    folder = tmp_path_factory.mktemp("torn")
+    model = Counting()
+    questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(2))]
+    whole = record(folder, model, *questions)
+    path = folder / "episode-1.jsonl"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-cut])
+    assert replay(folder, questions[0]) == whole[:1]
+    kept = len(CassetteStore(folder).recorded("episode-1"))
+    resumed = record(folder, model, *questions)
+    assert resumed[:kept] == whole[:kept] and model.asked == 3 + (3 - kept)
+    assert replay(folder, *questions) == resumed
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_damage_in_the_middle_is_refused(tmp_path: Path) -> None:
+    record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
+    path = tmp_path / "episode-1.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"{}\n", *lines[2:]]))
+    with pytest.raises(RunError, match=r"line 3 of .* is damaged"):
+        replay(tmp_path, (PLAIN, place(0)))
+    path.write_bytes(b"".join([lines[0], *lines[3:]]))
+    with pytest.raises(RunError, match="not in the file"):
+        replay(tmp_path, (PLAIN, place(0)))
+    path.write_bytes(b'{"type":"cassette","format":99}\n')
+    with pytest.raises(RunError, match="no cassette of format 1"):
+        replay(tmp_path, (PLAIN, place(0)))
+
+
+def test_threads_and_stores_may_write_at_once(tmp_path: Path) -> None:
+    shared = CassetteStore(tmp_path)
+    other = CassetteStore(tmp_path)
+
+    def write(store: CassetteStore, start: int) -> None:
+        for at in range(start, start + 50):
+            request = AskModel(purpose="p", messages=(*OPENING, Message(role="user", text=f"{at} " * 200)))
+            question = asked(NAME, PARAMS, request, place(at))
+            store.record("episode-1", key_of(question), question, request, ModelReply(text=str(at)))
+
+    threads = [threading.Thread(target=write, args=(store, start))
+               for store, start in ((shared, 0), (shared, 100), (other, 200), (other, 300))]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = {record.asked.index: record for record in CassetteStore(tmp_path).recorded("episode-1")}
+    assert sorted(found) == [*range(50), *range(100, 150), *range(200, 250), *range(300, 350)]
+    assert all(record.reply.text == str(at) and str(at) in record.messages[2].text for at, record in found.items())
+
+
+def test_concurrent_tasks_share_a_store(tmp_path: Path) -> None:
+    async def main() -> list[ModelReply]:
+        recording = RecordingModel(Counting(), PARAMS, CassetteStore(tmp_path, durable=True))
+        asks = [recording.ask(PLAIN, place(at, episode=f"e{at % 4}")) for at in range(40)]
+        return list(await asyncio.gather(*asks))
+
+    first = asyncio.run(main())
+    assert len({reply.text for reply in first}) == 40
+    assert asyncio.run(main()) == first
+
+
+def test_what_was_spent_is_known(tmp_path: Path) -> None:
+    assert CassetteStore(tmp_path).spent_usd() == 0.0
+    record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
+    assert CassetteStore(tmp_path).spent_usd() == 0.5
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "é"])
+def test_only_file_names_name_cassettes(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError):
+        CassetteStore(tmp_path).path(name)
+
+
+def test_the_key_is_stable_across_versions_of_this_code() -> None:
+    """If this changes, old cassettes no longer replay: change FORMAT too, and say so in the changelog."""
+    assert answer_key(NAME, PARAMS, SUBMIT, place()) == PINNED
+
+
+def test_closing_and_going_on(tmp_path: Path) -> None:
+    store = CassetteStore(tmp_path)
+    question = asked(NAME, PARAMS, PLAIN, place())
+    store.record("e", "k1", question, PLAIN, ModelReply(text="1"))
+    store.close()
+    store.record("e", "k2", question, PLAIN, ModelReply(text="2"))
+    assert [record.reply.text for record in store.recorded("e")] == ["1", "2"]

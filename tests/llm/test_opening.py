@@ -1,0 +1,169 @@
+"""From a name to a model, and what is said when that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_asking import PLAIN, SUBMIT, place
+from llm_servers import StandIn, chat
+
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
+
+
+def open_and_ask(name: str, **named: Any) -> ModelReply:
+    async def main() -> ModelReply:
+        async with open_model(name, **named) as model:
+            assert model.name == name
+            return await model.ask(PLAIN, place())
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["", "gpt-5", "openai/", "/x", " openai/gpt-5"])
+def test_names_need_two_parts(name: str) -> None:
+    with pytest.raises(UserError, match="is no model name"):
+        parse_name(name)
+
+
+def test_names_taken_apart() -> None:
+    assert parse_name("openai-api/host/org/model").rest == "host/org/model"
+    assert parse_name("scripted/slow").route == "scripted" and parse_name("local/smollm2").gguf is None
+    assert parse_name("local//data/model.gguf").gguf == Path("/data/model.gguf")
+
+
+def test_unknown_things_are_named() -> None:
+    with pytest.raises(UserError, match="did you mean sensible"):
+        open_and_ask("scripted/sensibel")
+    with pytest.raises(UserError, match="nosuch/model"):
+        open_and_ask("nosuch/model")
+    with pytest.raises(UserError, match="without recorded answers"):
+        open_and_ask("openai/gpt-5", replay=True)
+    with pytest.raises(UserError, match="no local_model 'smollm3'"):
+        open_and_ask("local/smollm3")
+    with pytest.raises(UserError, match="price of openai/gpt-99 is unknown"):
+        open_and_ask("openai/gpt-99", budget=Budget(1.0))
+
+
+def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    reply = open_and_ask("anthropic/claude-sonnet-4-5")
+    assert reply.error_kind == "rejected" and "ANTHROPIC_API_KEY" in (reply.error or "")
+    assert "[" not in (reply.error or "")
+    with pytest.raises(UserError, match="ANTHROPIC_API_KEY"):
+        check_model("anthropic/claude-sonnet-4-5")
+    check_model("scripted/sensible")
+    check_model("openai/gpt-4o")
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **named: Any) -> Any:
+        if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
+            raise ImportError(name)
+        return real(name, *args, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    import importlib
+
+    loaded = importlib.import_module
+
+    def import_module(name: str, *args: Any) -> Any:
+        if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
+            raise ImportError(name)
+        return loaded(name, *args)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    with pytest.raises(MissingExtra, match=r"tradeassay\[models\]"):
+        open_and_ask("openai/gpt-5")
+    with pytest.raises(MissingExtra, match=r"tradeassay\[local\]"):
+        check_model("local/smollm2")
+
+
+def test_recorded_through_the_wire_then_replayed_without_it(tmp_path: Path) -> None:
+    async def live() -> list[ModelReply]:
+        async with StandIn(chat("one"), chat(None, [("c1", "submit_action", "{broken")])) as server:
+            access = Access(base_url=f"{server.url}/v1")
+            async with open_model(
+                "openai-api/standin/m", cassette=CassetteStore(tmp_path), access=access
+            ) as model:
+                return [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
+
+    recorded = asyncio.run(live())
+    code = f"""
+import asyncio, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path
+from llm_asking import PLAIN, SUBMIT, place
+import msgspec, socket
+socket.socket.connect = None
+from tradeassay.llm import CassetteStore, open_model
+async def main():
+    store = CassetteStore(Path({str(tmp_path)!r}))
+    async with open_model("openai-api/standin/m", cassette=store, replay=True) as model:
+        replies = [await model.ask(PLAIN, place(0)), await model.ask(SUBMIT, place(1))]
+    print(msgspec.json.encode(replies).decode())
+    print(*[name for name in ("inspect_ai", "openai", "httpx") if name in sys.modules])
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    import msgspec
+
+    lines = done.stdout.splitlines()
+    assert lines[0] == msgspec.json.encode(recorded).decode()
+    assert lines[1:] in ([], [""])
+
+
+def test_importing_the_package_is_cheap() -> None:
+    heavy = ("inspect_ai", "openai", "anthropic", "httpx", "pydantic", "numpy", "xllamacpp")
+    code = f"import sys, tradeassay.llm; print(*[name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_bug_of_ours_still_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tradeassay.llm.via_inspect import provider
+
+    def wrong(*args: object, **named: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(provider, "to_reply", wrong)
+
+    async def main() -> None:
+        async with StandIn(chat("ok")) as server:
+            async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
+                await model.ask(PLAIN, place())
+
+    with pytest.raises(KeyError, match="a bug"):
+        asyncio.run(main())
+
+
+def test_a_bad_schema_of_ours_raises_too() -> None:
+    from tradeassay.core.dialogue import AskModel, ToolSpec
+
+    tool = ToolSpec(name="t", description="", schema="{not json")
+
+    async def main() -> None:
+        async with StandIn(chat("ok")) as server:
+            async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
+                await model.ask(AskModel(purpose="p", messages=PLAIN.messages, tools=(tool,)), place())
+
+    with pytest.raises(Exception, match="malformed"):
+        asyncio.run(main())
+
+
+def test_params_are_checked() -> None:
+    import msgspec
+
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"temperature": 3.0}, ModelParams)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"max_tokens": 0}, ModelParams)

@@ -1,0 +1,84 @@
+"""Prices and cutoffs: dated, sourced, overridable, and unknown when unknown."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.llm import Price, Tokens, load_cutoffs, load_prices
+
+
+def test_every_entry_says_where_and_when() -> None:
+    prices = load_prices().prices
+    cutoffs = load_cutoffs().cutoffs
+    assert len(prices) > 30 and len(cutoffs) > 30
+    for entry in (*prices.values(), *cutoffs.values()):
+        assert entry.source and date(2024, 1, 1) < entry.as_of < date(2030, 1, 1)
+    for name, price in prices.items():
+        assert price.input <= price.output, name
+        assert price.cache_read is None or price.cache_read < price.input, name
+    for name, cutoff in cutoffs.items():
+        assert date(2020, 1, 1) < cutoff.last_day < cutoff.as_of, name
+
+
+def test_lookup() -> None:
+    prices = load_prices()
+    assert prices.of("openai/gpt-4o") is prices.of("openai/gpt-4o-2024-11-20")
+    assert prices.of("openai/gpt-4o-2024-05-13") is not prices.of("openai/gpt-4o")
+    assert prices.of("anthropic/claude-3-5-haiku-20241022") is prices.of("anthropic/claude-3-5-haiku-latest")
+    assert prices.of("openai/gpt-99") is None
+    assert prices.of("openrouter/openai/gpt-4o") is None  # somebody else's price list
+    free = prices.of("scripted/sensible")
+    assert free is not None and free.usd(Tokens(plain=10**6, output=10**6)) == 0.0
+    cutoffs = load_cutoffs()
+    assert cutoffs.of("openrouter/openai/gpt-4o") is cutoffs.of("openai/gpt-4o")
+    assert cutoffs.of("openai/gpt-99") is None and cutoffs.of("nothing") is None
+
+
+def test_arithmetic() -> None:
+    price = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75, source="x", as_of=date(2025, 1, 1))
+    tokens = Tokens(plain=1000, cache_read=2000, cache_write=400, output=100)
+    assert tokens.input == 3400
+    assert price.usd(tokens) == pytest.approx((3000 + 600 + 1500 + 1500) / 1e6)
+    assert price.worst_usd(1000, 100) == pytest.approx((3750 + 1500) / 1e6)
+    limited = Price(input=1.0, output=1.0, input_limit=100, source="x", as_of=date(2025, 1, 1))
+    assert limited.usd(Tokens(plain=100)) is not None and limited.usd(Tokens(plain=101)) is None
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(
+        '[prices."openai/gpt-99"]\ninput = 1\noutput = 2.5\nsource = "my contract"\nas_of = 2026-01-01\n'
+        '[prices."openai/gpt-4o"]\ninput = 0.5\noutput = 1\nsource = "my contract"\nas_of = 2026-01-01\n'
+        '[cutoffs."openai/gpt-99"]\nlast_day = 2026-05-31\nsource = "a guess"\nas_of = 2026-06-01\n'
+    )
+    prices = load_prices(path)
+    ours, theirs = prices.of("openai/gpt-99"), prices.of("openai/gpt-4o")
+    assert ours is not None and ours.output == 2.5
+    assert theirs is not None and theirs.input == 0.5 and theirs.cache_read is None
+    assert prices.of("openai/gpt-4o-mini") == load_prices().of("openai/gpt-4o-mini")
+    cutoff = load_cutoffs(path).of("openai/gpt-99")
+    assert cutoff is not None and cutoff.last_day == date(2026, 5, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[prices", "no TOML"),
+        ('[prices."a/b"]\ninput = 1\n', "missing required field"),
+        ('[prices."a/b"]\ninput = -1\noutput = 1\nsource = ""\nas_of = 2026-01-01\n', ">= 0.0"),
+        ('[prices."a/b"]\ninput = 1\noutput = 1\nsource = ""\nas_of = 2026-01-01\nper = "k"\n', "unknown field"),
+        ("prices = 3\n", "is no table"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"mine\.toml") as caught:
+        load_prices(path)
+    assert complaint in str(caught.value)
+    with pytest.raises(UserError, match="cannot read"):
+        load_prices(tmp_path / "absent.toml")
