@@ -9,10 +9,12 @@ or a model.
 from tradeassay.metrics.baseline import Comparison, compare_to_baseline, holm, nothing_to_compare
 from tradeassay.metrics.block_length import mean_block_length
 from tradeassay.metrics.bootstrap import BootstrapConfig, resamples
+from tradeassay.metrics.calibration import Bin, brier, calibration, calibration_curve, expected_calibration_error
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
 from tradeassay.metrics.conduct import abstention_rate, failure_rate, hit_rate, rejection_rate
 from tradeassay.metrics.drawdown import drawdowns, max_drawdown
 from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.metrics.rates import rate_measure
 from tradeassay.metrics.ratios import (
     calmar,
     downside_deviation,
@@ -31,6 +33,7 @@ from tradeassay.metrics.style import cash_ratio, concentration, cost_rate, turno
 __all__ = [
     "BY_ID",
     "MEASURES",
+    "Bin",
     "BootstrapConfig",
     "Comparison",
     "EpisodeSeries",
@@ -40,6 +43,9 @@ __all__ = [
     "abstention_rate",
     "across_seeds",
     "annualised_return",
+    "brier",
+    "calibration",
+    "calibration_curve",
     "calmar",
     "cash_ratio",
     "compare_to_baseline",
@@ -48,6 +54,7 @@ __all__ = [
     "cumulative_return",
     "downside_deviation",
     "drawdowns",
+    "expected_calibration_error",
     "failure_rate",
     "growth",
     "hit_rate",
@@ -57,6 +64,7 @@ __all__ = [
     "max_drawdown",
     "mean_block_length",
     "nothing_to_compare",
+    "rate_measure",
     "rejection_rate",
     "resamples",
     "score",

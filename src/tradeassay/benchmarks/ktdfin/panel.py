@@ -1,0 +1,181 @@
+"""The panel of ten, two diagnostics beside it, and both conventions of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tradeassay.benchmarks.ktdfin.outcomes import OrderOutcome
+from tradeassay.core.badges import Convention
+from tradeassay.core.events import StepRecord
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import (
+    BootstrapConfig,
+    EpisodeSeries,
+    MeasureInfo,
+    calibration,
+    holdings_from_records,
+    rate_measure,
+    resamples,
+    score,
+)
+from tradeassay.metrics.bootstrap import choose_block, content_seed
+from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
+
+DEFAULT = BootstrapConfig()
+NOT_PARSED = frozenset(("schema", "no_submit"))
+"""Failures of form: the last thing wrong on a day that counts as a parse failure."""
+BAD_CALLS = frozenset(("parse", "tool"))
+"""Research calls that did not parse or could not be dispatched."""
+
+
+def _info(id: str, title: str, group: str, unit: str, better: str | None, defined: str) -> MeasureInfo:
+    return MeasureInfo(id=id, title=title, group=group, unit=unit, better=better, defined=defined)  # type: ignore[arg-type]  # the words are literals of the table below
+
+
+PANEL: tuple[MeasureInfo, ...] = (
+    _info("total_return", "Total return", "result", "fraction", "higher", "Last value / initial value - 1."),
+    _info("sharpe", "Sharpe", "result", "number", "higher", "Mean / spread of daily returns x sqrt(252); rf 0."),
+    _info("max_drawdown", "Max drawdown", "risk", "fraction", "higher", "Deepest fall from a peak, at most 0."),
+    _info("information_ratio", "Information ratio", "result", "number", "higher", "Sharpe of the excess returns."),
+    _info(
+        "turnover", "Turnover per year", "style", "number", None,
+        "sound: (bought + sold) / 2 / value before; paper: sum of absolute changes of closing weights; x 252.",
+    ),
+    _info(
+        "hhi", "Concentration (HHI)", "style", "number", None,
+        "Sum of squared weights. sound: of what is invested, over days with a holding; paper: of NAV, all days.",
+    ),
+    _info("cash_ratio", "Cash ratio", "style", "fraction", None, "Cash / value at the end of a day, mean."),
+    _info(
+        "abstention_rate", "Abstention rate", "conduct", "fraction", None,
+        "Days without an order / all days. Under sound a failed day is no abstention, under paper it is.",
+    ),
+    _info(
+        "parse_failure_rate", "Parse failures", "conduct", "fraction", "lower",
+        "Days on which no submission had the right form after all retries / all days.",
+    ),
+    _info(
+        "ece", "Calibration error (ECE)", "conduct", "number", "lower",
+        "Ten bins of confidence, mean gap to the share of right orders. Right: sound = the next return has the "
+        "sign of the side; paper = it is positive.",
+    ),
+)  # fmt: skip
+DIAGNOSTICS: tuple[MeasureInfo, ...] = (
+    _info(
+        "tool_validity_rate", "Valid tool calls", "conduct", "fraction", "higher",
+        "Research calls that parsed and could be answered / all research calls.",
+    ),
+    _info("brier", "Brier score", "conduct", "number", "lower", "Mean of (confidence - right) squared."),
+)  # fmt: skip
+
+
+def panel(
+    records: Sequence[StepRecord],
+    series: EpisodeSeries,
+    outcomes: Sequence[OrderOutcome],
+    *,
+    convention: Convention = "sound",
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> dict[str, Measure]:
+    """Return the ten measures and the two diagnostics of one episode, each with an interval or a reason.
+
+    ``series`` is the episode's own (``series_from_records``), ``outcomes`` comes from :func:`order_outcomes`. A
+    failed episode has no results; its rates are given all the same.
+    """
+    scored = score(series, bootstrap=bootstrap)
+    measures = {
+        "total_return": scored["cumulative_return"],
+        "sharpe": scored["sharpe"],
+        "max_drawdown": scored["max_drawdown"],
+        "information_ratio": scored["information_ratio"],
+        "turnover": scored["turnover"],
+        "hhi": scored["hhi"],
+        "cash_ratio": scored["cash_ratio"],
+        "abstention_rate": scored["abstention_rate"],
+    }
+    if convention == "paper" and scored["cumulative_return"].value is not None:
+        measures |= _as_printed(records, series, bootstrap)
+    measures["parse_failure_rate"] = parse_failure_rate(records, bootstrap.level)
+    calibrated = _calibration(outcomes, convention, bootstrap)
+    measures["ece"] = calibrated["ece"]
+    measures["tool_validity_rate"] = tool_validity_rate(records, bootstrap.level)
+    measures["brier"] = calibrated["brier"]
+    return measures
+
+
+def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
+    """Return the share of days that ended without a submission of the right form.
+
+    A day that ended because a rule was broken, or because the model could not be reached, is a failure of another
+    kind and not counted here.
+    """
+    count = sum(_unparsed(record) for record in records)
+    return rate_measure(count, len(records), nothing="nothing was recorded", level=level)
+
+
+def tool_validity_rate(records: Sequence[StepRecord], level: float = 0.95) -> Measure:
+    """Return the share of research calls that were answered; calls beyond the budget do not count at all."""
+    calls = sum(record.decision.tool_calls for record in records)
+    bad = sum(failure.kind in BAD_CALLS for record in records for failure in record.decision.failures)
+    return rate_measure(calls - bad, calls, nothing="no tool was called", level=level)
+
+
+def _unparsed(record: StepRecord) -> bool:
+    decision = record.decision
+    kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]
+    return decision.status == "failed" and bool(kinds) and kinds[-1] in NOT_PARSED
+
+
+def _calibration(
+    outcomes: Sequence[OrderOutcome], convention: Convention, bootstrap: BootstrapConfig
+) -> dict[str, Measure]:
+    judged = [(outcome, right) for outcome in outcomes if (right := outcome.right(convention)) is not None]
+    return calibration(
+        np.array([outcome.confidence for outcome, _ in judged]),
+        np.array([right for _, right in judged]),
+        np.array([outcome.step for outcome, _ in judged], dtype=np.int64),
+        bootstrap=bootstrap,
+    )
+
+
+def _as_printed(
+    records: Sequence[StepRecord], series: EpisodeSeries, config: BootstrapConfig
+) -> dict[str, Measure]:
+    """Return what the paper defines otherwise."""
+    weights = holdings_from_records(records).weights
+    before = np.vstack([np.zeros((1, weights.shape[1])), weights[:-1]])
+    changed = np.abs(weights - before).sum(axis=1)
+    idle = (series.orders == 0).astype(np.float64)
+    year = float(series.periods_per_year)
+    few = len(series.sessions) < FEWEST_TO_ANNUALISE
+    mean = _Mean(series, config)
+    return {
+        "turnover": not_scored(f"{len(series.sessions)} sessions, at least {FEWEST_TO_ANNUALISE} are needed")
+        if few
+        else mean(changed * year),
+        "hhi": mean((weights * weights).sum(axis=1)),
+        "abstention_rate": mean(np.where(series.failed, 1.0, idle)),
+    }
+
+
+class _Mean:
+    """Means over sessions, all with the same resamples as the other measures of the episode."""
+
+    def __init__(self, series: EpisodeSeries, config: BootstrapConfig) -> None:
+        self._series, self._config = series, config
+        n = len(series.sessions)
+        self._few = n < config.least
+
+    def __call__(self, values: Floats) -> Measure:
+        series, config = self._series, self._config
+        n = len(series.sessions)
+        if self._few:
+            note = f"no interval: {n} sessions, at least {config.least} are needed"
+            return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
+        seed, block = content_seed(config, series.nav), choose_block(series.returns, config)
+        drawn = [values[chosen].mean(axis=1) for chosen in resamples(n, config.draws, block, seed)]
+        return measure_from(float(values.mean()), np.concatenate(drawn), level=config.level, n=n)

@@ -1,0 +1,55 @@
+"""Named windows of a benchmark (``W4``), found on the data at hand."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from tradeassay.core.badges import Convention
+from tradeassay.core.errors import UserError
+from tradeassay.core.registry import Registry
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+
+
+class NamedWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """The first and last day of a window, both included.
+
+    ``structural`` marks a window that has the length of the published one but not its dates, because the data does
+    not have them; ``label`` says so wherever the window is named.
+    """
+
+    code: str
+    label: str
+    first: str
+    last: str
+    sessions: int
+    structural: bool
+    regime: str
+
+
+class WindowSet(Protocol):
+    """Finds a benchmark's windows on a data set."""
+
+    def __call__(self, snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
+        """Return the windows that the data can hold."""
+        ...
+
+
+window_sets: Registry[WindowSet] = Registry("window set")
+"""Window sets by the name of the protocol they belong to."""
+
+
+def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Convention) -> NamedWindow:
+    """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
+    found = window_sets.get(protocol)(snapshot, convention)
+    for window in found:
+        if window.code.casefold() == code.casefold():
+            return window
+    codes = [window.code for window in found]
+    near = difflib.get_close_matches(code, codes, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(codes) or 'none'}"
+    raise UserError(f"'{snapshot.name}' has no window '{code}'", mend=hint)

@@ -1,0 +1,148 @@
+"""Are confidences worth what they say?
+
+``confidence`` has shape (n,) with values from 0 to 1, ``right`` has shape (n,) and is 0/1 or bool. A NaN in gives
+a NaN out. With nothing to judge the value is NaN.
+
+Confidences given in one session share that session's market and are not independent, so the intervals
+resample whole sessions, in blocks, as all other intervals of the house do. The expected calibration error is
+never negative and biased upwards when orders are few: with 30 orders in 10 bins a perfect forecaster
+scores about 0.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.intervals import measure_from
+
+BINS = 10
+DEFAULT = BootstrapConfig()
+Right = NDArray[Any]
+
+
+class Bin(msgspec.Struct, frozen=True, kw_only=True):
+    """One bin of a calibration curve; ``confidence`` and ``accuracy`` are means, None in an empty bin."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None
+    accuracy: float | None
+
+
+def brier(confidence: Floats, right: Right) -> float:
+    """Return the mean of (confidence - right) ** 2: 0 is perfect, 0.25 what always saying 0.5 gets."""
+    confidence, hit = _checked(confidence, right)
+    return float(np.mean((confidence - hit) ** 2)) if confidence.size else float("nan")
+
+
+def expected_calibration_error(confidence: Floats, right: Right, bins: int = BINS) -> float:
+    """Return the mean over ``bins`` equal-width bins of abs(mean confidence - accuracy), weighted by their orders.
+
+    A bin holds its lower edge; the last one holds 1 too.
+    """
+    confidence, hit = _checked(confidence, right)
+    if not confidence.size or np.isnan(confidence).any():
+        return float("nan")
+    table = _table(confidence, hit, np.zeros(confidence.size, dtype=np.int64), 1, bins)
+    return float(_ece(table.gap.sum(axis=0), table.count.sum()))
+
+
+def calibration_curve(confidence: Floats, right: Right, bins: int = BINS) -> tuple[Bin, ...]:
+    """Return the bins behind :func:`expected_calibration_error`."""
+    confidence, hit = _checked(confidence, right)
+    at = _bin_of(confidence, bins)
+    curve = []
+    for k in range(bins):
+        inside = at == k
+        n = int(inside.sum())
+        curve.append(
+            Bin(
+                low=k / bins,
+                high=(k + 1) / bins,
+                n=n,
+                confidence=float(confidence[inside].mean()) if n else None,
+                accuracy=float(hit[inside].mean()) if n else None,
+            )
+        )
+    return tuple(curve)
+
+
+def calibration(
+    confidence: Floats, right: Right, session: Ints, *, bins: int = BINS, bootstrap: BootstrapConfig = DEFAULT
+) -> dict[str, Measure]:
+    """Return ``ece`` and ``brier`` with intervals; ``session`` says in which session each confidence was given."""
+    confidence, hit = _checked(confidence, right)
+    if not confidence.size:
+        nothing = not_scored("no order with a confidence and a known next return")
+        return {"ece": nothing, "brier": nothing}
+    values = {"ece": expected_calibration_error(confidence, hit, bins), "brier": brier(confidence, hit)}
+    if not np.isfinite(confidence).all():
+        return {name: not_scored("a confidence is missing") for name in values}
+    sessions, place = np.unique(session, return_inverse=True)
+    n, count = int(confidence.size), int(sessions.size)
+    if count < bootstrap.least:
+        few = f"no interval: orders in {count} sessions, at least {bootstrap.least} are needed"
+        return {
+            name: measure_from(value, None, level=bootstrap.level, n=n, note=few) for name, value in values.items()
+        }
+    drawn = _draw(_table(confidence, hit, place, count, bins), bootstrap, confidence, hit)
+    note = "interval over resampled sessions"
+    return {
+        name: measure_from(value, drawn[name], level=bootstrap.level, n=n, note=note)
+        for name, value in values.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Sums per session: of confidence - right by bin, of squared misses, and the number of orders."""
+
+    gap: Floats
+    missed: Floats
+    count: Floats
+
+
+def _table(confidence: Floats, hit: Floats, place: Ints, sessions: int, bins: int) -> _Table:
+    cell = place * bins + _bin_of(confidence, bins)
+    gap = np.asarray(np.bincount(cell, weights=confidence - hit, minlength=sessions * bins), dtype=np.float64)
+    missed = np.asarray(np.bincount(place, weights=(confidence - hit) ** 2, minlength=sessions), dtype=np.float64)
+    return _Table(gap.reshape(sessions, bins), missed, np.bincount(place, minlength=sessions).astype(np.float64))
+
+
+def _ece(gap: Floats, count: Floats) -> Floats:
+    # The bins' weights cancel the division in their means: what is left is the size of the summed gaps.
+    return np.asarray(np.abs(gap).sum(axis=-1) / count)
+
+
+def _draw(table: _Table, config: BootstrapConfig, confidence: Floats, hit: Floats) -> dict[str, Floats]:
+    seed = content_seed(config, confidence, hit)
+    block = choose_block(table.missed / table.count, config)
+    ece, scores = [], []
+    for chosen in resamples(table.count.size, config.draws, block, seed):
+        count = table.count[chosen].sum(axis=1)
+        ece.append(_ece(table.gap[chosen].sum(axis=1), count))
+        scores.append(table.missed[chosen].sum(axis=1) / count)
+    return {"ece": np.concatenate(ece), "brier": np.concatenate(scores)}
+
+
+def _bin_of(confidence: Floats, bins: int) -> Ints:
+    return np.minimum((confidence * bins).astype(np.int64), bins - 1)
+
+
+def _checked(confidence: Floats, right: Right) -> tuple[Floats, Floats]:
+    confidence, hit = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if confidence.shape != hit.shape or confidence.ndim != 1:
+        raise UserError(f"{confidence.shape} confidences for {hit.shape} outcomes", mend="give one for each")
+    if ((confidence < 0) | (confidence > 1)).any():
+        raise UserError("a confidence outside 0 to 1", mend="confidences are probabilities")
+    return confidence, hit
