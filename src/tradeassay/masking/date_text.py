@@ -22,28 +22,34 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + ")"
-_WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b\.?)"
+_WEEKDAY = (
+    r"(?:(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|(?:Mon|Tue|Tues|Wed|Thu|Thur|Thurs|Fri|Sat|Sun)\b\.?)"
+)
 _TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})(?![A-Za-z0-9]))?)?"
-_EDGE, _STOP = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
+_EDGE, _STOP = r"(?<![A-Za-z0-9])(?<!\d\.)", r"(?![A-Za-z0-9])"
+_YEAR_ENDS = r"(?![A-Za-z0-9]|[-/.]\d|\s*年)"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 
 _ISO = re.compile(rf"{_EDGE}(\d{{4}})([-/.]|_)(\d{{1,2}})\2(\d{{1,2}})(?:{_TIME}(?!\d)|(?![\d]))", re.I)
 _US = re.compile(rf"{_EDGE}(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_STOP}")
-_COMPACT = re.compile(r"(?<![0-9.])((?:19|20|21|22)\d{2})(\d{2})(\d{2})(?:T?\d{4,6}Z?)?(?![0-9])(?!\.\d)")
+_COMPACT = re.compile(r"(?<![0-9])(?<!\d\.)((?:19|20|21|22)\d{2})(\d{2})(\d{2})(?:T?\d{4,6}Z?)?(?![0-9])(?!\.\d)")
 _CHINESE = re.compile(
     r"(?:(\d{4}|\d{2})\s*年\s*)?(\d{1,2})\s*月\s*(?:(\d{1,2})\s*[日号])?|(?<!\d)(\d{4}|\d{2})\s*年(?:度|[一二三四1-4]季度)?"
 )
+_IN_CHARACTERS = re.compile(
+    r"([〇零一二三四五六七八九]{4})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号]"
+)
 _MONTH_FIRST = re.compile(
-    rf"(?<![A-Za-z])({_MONTH})\.?[ \-]{{0,2}}({_DAY})(?![0-9A-Za-z.:%])(?:\.(?!\d))?"
-    rf"(?:,?[ \-]{{0,2}}'?((?:19|20)\d{{2}}|(?<=')\d{{2}})(?!\d|-\d))?",
+    rf"(?<![A-Za-z])({_MONTH})\.?[\s\-]{{0,3}}({_DAY})(?![0-9A-Za-z%]|[.:]\d)"
+    rf"(?:,?[\s\-]{{0,3}}'?((?:19|20)\d{{2}}|(?<=')\d{{2}}){_YEAR_ENDS})?",
     re.I,
 )
 _DAY_FIRST = re.compile(
-    rf"(?<![0-9A-Za-z.])(?<!_[+\-])({_DAY})[ \-]?(?:of )?({_MONTH})(?![A-Za-z])\.?"
-    rf"(?:,?[ \-]?((?:19|20)\d{{2}})(?!\d))?",
+    rf"(?<![0-9A-Za-z])(?<!\d\.)(?<!_[+\-])({_DAY})[\s\-]{{0,3}}(?:of )?({_MONTH})(?![A-Za-z])"
+    rf"(?:\.?,?[\s\-]{{0,3}}((?:19|20)\d{{2}}){_YEAR_ENDS})?",
     re.I,
 )
-_MONTH_YEAR = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?,?(?: of)?[ \-']{{1,2}}((?:19|20)\d{{2}}){_STOP}", re.I)
+_MONTH_YEAR = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?,?(?: of)?[ \-']{{1,2}}((?:19|20)\d{{2}}){_YEAR_ENDS}", re.I)
 _YEAR_MONTH = re.compile(rf"{_EDGE}((?:19|20)\d{{2}})[-/](0[1-9]|1[0-2])(?![\d/-])")
 _PERIOD = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:Q[1-4]|H[12]|[1-4]Q|[12]H|FY|CY)[ \-]?'?(?:19|20)\d\d|(?:Q[1-4]|H[12])'\d\d"
@@ -51,7 +57,7 @@ _PERIOD = re.compile(
     re.I,
 )
 _YEAR = re.compile(
-    r"(?<![A-Za-z0-9.,$¥€£+\-=])((?:19|20)\d{2})(?:s)?(?![A-Za-z0-9%]|[.,]\d|:\d"
+    r"(?<![A-Za-z0-9_.,$¥€£+\-=])((?:19|20)\d{2})(?:s)?(?![A-Za-z0-9%]|[.,]\d|:\d"
     r"| ?(?:shares?|lots?|units?|contracts?|points?|bps|x\b|USD|CNY|RMB|yuan|dollars?|股|手|元|点|份|sessions?"
     r"|days?))"
 )
@@ -61,7 +67,7 @@ _LONE_MONTH = re.compile(
     r"|(?<=\b(?:mid|end)[ \-])(?:March|May|August)|(?<=\b(?:late|last|next|from|From) )(?:March|May|August)"
     r"|(?<=\b(?:early|until|since|Since|Until) )(?:March|May|August))(?![A-Za-z])"
 )
-_LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])", re.I)
+_LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])")
 _MONTH_WORDS = frozenset(_MONTHS)
 _PERIOD_HINT = re.compile(r"[qh][1-4]['12]|[1-4][qh]['\d]|[fc]y['\d]| [1-4][qh] |[qh][1-4] ", re.I)
 
@@ -152,6 +158,9 @@ def _short_us(text: str) -> Iterator[DateHit]:
 
 
 def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
+    for found in _IN_CHARACTERS.finditer(text):
+        year, month, day = (_characters(part) for part in found.groups())
+        yield from _hit(found, year, month, day)
     for found in _CHINESE.finditer(text):
         year, month, day, lone = found.groups()
         if lone is not None:
@@ -179,6 +188,15 @@ def _english(text: str, today: int, bare: bool) -> Iterator[DateHit]:
                 yield from _nearest(found, month, day, today)
             else:
                 yield from _hit(found, _full_year(found[3]), month, day)
+
+
+def _characters(text: str) -> int:
+    """Return a number written in Chinese characters: a year digit by digit, or a number up to 39."""
+    digits = ["〇一二三四五六七八九".find(char) for char in text.replace("零", "〇")]
+    if "十" not in text:
+        return int("".join(map(str, digits)))
+    tens, _, ones = text.partition("十")
+    return (_characters(tens) if tens else 1) * 10 + (_characters(ones) if ones else 0)
 
 
 def _full_year(text: str) -> int:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+import msgspec
+
 _FENCE = re.compile(r"^[ \t]*```[ \t]*json[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OPENING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 
 
 class JsonSpans:
-    """The JSON parts of a text: fenced ``json`` blocks, or all of it when it is an object or an array."""
+    """The JSON parts of a text: fenced ``json`` blocks, or all of it when it is an object or an array of such.
+
+    What only looks like JSON is none: in it, digits are no numbers that anybody parses.
+    """
 
     def __init__(self, text: str) -> None:
-        body = text.strip()
-        whole = (body.startswith("{") and body.endswith("}")) or (body.startswith("[") and body.endswith("]"))
-        regions = [(0, len(text))] if whole else []
-        if not whole and "```" in text:
-            regions = [found.span(1) for found in _FENCE.finditer(text)]
+        regions = [(0, len(text))] if _OPENING.match(text) and _is_json(text) else []
+        if not regions and "```" in text:
+            regions = [found.span(1) for found in _FENCE.finditer(text) if _is_json(found[1])]
         self._regions = regions
         self._literals = [found.span() for start, end in regions for found in _LITERAL.finditer(text, start, end)]
         self._starts = [start for start, _ in self._literals]
@@ -28,3 +32,11 @@ class JsonSpans:
             return False
         before = bisect_right(self._starts, at) - 1
         return before < 0 or at >= self._literals[before][1]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True

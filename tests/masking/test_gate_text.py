@@ -1,0 +1,192 @@
+"""Free text: every spelling of a name or a date goes, ordinary prose stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.data import Snapshot
+from tradeassay.masking import Gate, Mask, MaskConfig, Truth, find_leaks
+from tradeassay.masking.leaks import date_forms
+
+ROW = 60
+
+
+@pytest.fixture
+def gate(mask: Callable[..., Mask], market: Snapshot) -> Callable[..., Gate]:
+    def make(level: str = "blinded", **options: bool) -> Gate:
+        return mask(level, **options).gate(market.at(ROW, "open"))
+
+    return make
+
+
+def test_where_we_are(market: Snapshot) -> None:
+    assert str(market.sessions[ROW]) == "2024-01-26"
+
+
+@pytest.mark.parametrize(
+    ("text", "symbol"),
+    [
+        ("AAPL", "AAPL"), ("aapl rose", "AAPL"), ("AAPL_close", "AAPL"), ("x=AAPL;", "AAPL"),
+        ("Apple Inc. rose", "AAPL"), ("Apple's margin", "AAPL"), ("APPLE", "AAPL"),
+        ("BRK.B", "BRK.B"), ("BRK-B", "BRK.B"), ("Berkshire", "BRK.B"), ("BERKSHIRE HATHAWAY", "BRK.B"),
+        ("GE up", "GE"), ("General Electric", "GE"), ("General\nElectric Company", "GE"),
+        ("$D", "D"), ("(D)", "D"), ('"D"', "D"), ("NYSE: D", "D"), ("ticker D", "D"), ("Dominion", "D"),
+        ("Dominion Energy", "D"), ("NASDAQ:COST", "COST"), ("Costco", "COST"), ("$ALL", "ALL"), ("Allstate", "ALL"),
+        ("(IT)", "IT"), ("Gartner", "IT"), ("ON Semiconductor", "ON"), ("(A)", "A"), ("Agilent", "A"),
+        ("McDonald's", "MCD"), ("McDonald’s", "MCD"), ("Target Corporation", "TGT"), ("Target Corp", "TGT"), ("TGT", "TGT"),
+        ("Alphabet", "GOOG"), ("GOOGL", "GOOGL"),
+        ("600519", "600519.SH"), ("600519.SH", "600519.SH"), ("sh600519", "600519.SH"), ("SH.600519", "600519.SH"),
+        ("买入600519。", "600519.SH"), ("贵州茅台", "600519.SH"), ("茅台", "600519.SH"), ("茅台股份", "600519.SH"),
+        ("宁德时代（300750）", "300750.SZ"), ("平安银行", "000001.SZ"), ("000001.SZ", "000001.SZ"), ("600519,", "600519.SH"),
+        ("holdings:600519,858", "600519.SH"),
+    ],
+)  # fmt: skip
+def test_every_spelling_of_a_name_becomes_its_alias(gate: Callable[..., Gate], text: str, symbol: str) -> None:
+    made = gate("stock-blind")
+    for framed in (text, f"We hold {text} now", f"好的，{text}，买入", f"[{text}]", f"line\n{text}\nline"):
+        shown = made.outgoing(framed)
+        assert made.alias(symbol) in shown
+        assert not find_leaks(shown, Truth((symbol,))), shown
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "It all depends on the cost of a target. A GDP of D or IT: ALL is on.",
+        "ALL positions are ON target; the cost is LOW, and IT is a D grade.",
+        "General remarks: electric cars, an apple, dominions, the target weight, a gap.",
+        "Moved by 1.600519 or 10.300750 points, ¥600519 in cash, 600519.5 in all, 000001% off",
+        "The agile and the costly appleseed, ge and brk.",
+        "银行和科技板块上涨",
+    ],
+)
+def test_ordinary_prose_stays(gate: Callable[..., Gate], prose: str) -> None:
+    assert gate().outgoing(prose) == prose
+
+
+@pytest.mark.parametrize(
+    "form", date_forms("2024-03-05") + ("2024-03-05T14:30:00Z", "2024-03-05 09:30", "二〇二四年三月五日")
+)
+def test_every_spelling_of_a_date_becomes_its_label(gate: Callable[..., Gate], form: str) -> None:
+    made = gate("date-blind")
+    expected = made.day("2024-03-05")
+    for frame in ("{}", "On {} it rose", "（{}）", "until {}.", "({}), then", "a {}; b", "end.{}\nnext"):
+        assert made.outgoing(frame.format(form)) == frame.format(expected + "." * form.endswith("."))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("in 2024 we", "in [year] we"), ("Q1 2024", "[period]"), ("FY24", "[period]"), ("1Q24", "[period]"),
+        ("2024Q1", "[period]"), ("March 2024", "[month]"), ("2024年", "[year]"), ("2024年3月", "[month]"), ("3月", "[month]"),
+        ("in May", "in [month]"), ("since January", "since [month]"), ("2024-03", "[month]"), ("the 1990s", "the [year]"),
+        ("on 1929-10-29", "on [date]"), ("September 15, 2008", "[date]"), ("2200-01-13", "day_+12"),
+    ],
+)  # fmt: skip
+def test_lone_years_and_far_dates(gate: Callable[..., Gate], text: str, shown: str) -> None:
+    assert gate().outgoing(text) == shown
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "2024 shares, 2,024 lots, $2024, 2024.5, 12024 and ratio 3/5 or 10-12",
+        "you may 5 times march on; 3 of 12; version 1.2.3; 10:30; day_+12, day_-3 and asset_2024",
+        "近3个月 10年期 5日均线",
+    ],
+)
+def test_numbers_stay(gate: Callable[..., Gate], prose: str) -> None:
+    assert gate().outgoing(prose) == prose
+
+
+def test_lone_years_can_be_left(gate: Callable[..., Gate]) -> None:
+    assert gate(bare_dates=False).outgoing("in 2024, Q1 2024, on 2024-01-26") == "in 2024, Q1 2024, on day_+18"
+
+
+def test_numbers_inside_json_are_never_touched(gate: Callable[..., Gate]) -> None:
+    made = gate()
+    body = '{"volume": 600519, "n": 2024, "id": "600519", "list": [600519, 20240105], "day": "20240105"}'
+    alias, day = made.alias("600519.SH"), made.day("2024-01-05")
+    masked = f'{{"volume": 600519, "n": 2024, "id": "{alias}", "list": [600519, 20240105], "day": "{day}"}}'
+    assert made.outgoing(body) == masked
+    assert made.outgoing(f"600519:\n```json\n{body}\n```\n600519") == f"{alias}:\n```json\n{masked}\n```\n{alias}"
+
+
+def test_escapes_hide_nothing(gate: Callable[..., Gate]) -> None:
+    made = gate()
+    escaped = r'{"t": "x\nAAPL\t\u8d35\u5dde\u8305\u53f0 \u0041APL"}'
+    moutai, apple = made.alias("600519.SH"), made.alias("AAPL")
+    assert made.outgoing(escaped) == rf'{{"t": "x\n{apple}\t{moutai} {apple}"}}'
+
+
+def test_levels_hide_what_they_say(gate: Callable[..., Gate]) -> None:
+    text = "AAPL on 2024-01-05"
+    bright, stock, day = gate("bright"), gate("stock-blind"), gate("date-blind")
+    assert bright.outgoing(text) == text
+    assert stock.outgoing(text) == f"{stock.alias('AAPL')} on 2024-01-05"
+    assert day.outgoing(text) == "AAPL on day_+3"
+
+
+def test_what_a_model_guesses_is_not_confirmed(gate: Callable[..., Gate]) -> None:
+    made = gate()
+    alias = made.alias("AAPL")
+    said = made.incoming(f"{alias} must be Apple (AAPL), 贵州茅台 on March 5, 2024")
+    assert said == "AAPL must be [name] ([name]), [name] on [date]"
+    assert made.outgoing(said) == f"{alias} must be [name] ([name]), [name] on [date]"
+
+
+def test_unknown_aliases_in_prose_stay(gate: Callable[..., Gate]) -> None:
+    made = gate()
+    unknown = next(f"asset_{i:04d}" for i in range(100) if made.incoming(f"asset_{i:04d}") == f"asset_{i:04d}")
+    assert made.incoming(f"{unknown} day_+0") == f"{unknown} 2024-01-02"
+
+
+PROSE = st.sampled_from(
+    [
+        "It rose",
+        "on the cost of all",
+        "because of",
+        "板块上涨",
+        "，买入",
+        "and",
+        "target 5%",
+        "10.5",
+        "IT",
+        "1,234",
+        "n=3",
+        "may",
+    ]
+)
+NAMES = st.sampled_from(
+    [
+        "AAPL", "aapl", "Apple Inc.", "Apple", "APPLE INC.", "BRK.B", "BRK-B", "Berkshire Hathaway", "$D", "(D)", '"ALL"', "NYSE: A",
+        "Dominion Energy, Inc.", "GE", "General Electric Company", "600519", "SH600519", "600519.SH", "sz.000001", "贵州茅台",
+        "茅台", "宁德时代", "平安银行股份有限公司", "平安银行", "McDonald's", "GOOGL", "Alphabet", "Costco", "NASDAQ: COST", "TGT",
+    ]
+)  # fmt: skip
+DAYS = st.dates(date(2023, 11, 1), date(2024, 4, 10)).flatmap(
+    lambda day: st.sampled_from(date_forms(day.isoformat()))
+)
+GLUE = st.sampled_from([" ", ", ", "\n", "。", "（", "）", "; ", " - ", "/ ", ": ", "|", " \t", "\u3000", ".  "])
+
+
+@settings(max_examples=400, deadline=None)
+@given(parts=st.lists(st.tuples(st.one_of(PROSE, NAMES, DAYS), GLUE), max_size=12))
+def test_nothing_real_is_left_in_any_text(parts: list[tuple[str, str]], market: Snapshot) -> None:
+    import numpy as np
+
+    config = MaskConfig()
+    mask = Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(1))
+    view = market.at(ROW, "open")
+    made, truth = mask.gate(view), Truth.of(view, config, history=80, ahead=90)
+    text = "".join(word + glue for word, glue in parts)
+    shown = made.outgoing(text)
+    assert find_leaks(shown, truth) == []
+    assert made.outgoing(shown) == shown
+    back = made.incoming(text)
+    assert find_leaks(made.outgoing(back), truth) == []
