@@ -28,25 +28,34 @@ _NEEDED = (
     "exchange-calendars",
     "jinja2",
     "msgspec",
-    "numba",
     "numpy",
     "plotly",
     "polars",
     "pyarrow",
     "rich",
-    "scipy",
 )
 _OPTIONAL = {
     "us": ("yfinance", "live US prices"),
     "crypto": ("ccxt", "live crypto prices"),
     "ashare": ("baostock", "live A-share prices"),
     "ray": ("ray", "grids over many machines"),
+    "models": ("inspect_ai", "language models of any provider"),
+    "local": ("xllamacpp", "a language model on this machine"),
+    "code": ("talib", "generated strategies"),
 }
 
 
 def examine() -> tuple[Finding, ...]:
     """Look at everything; a check that raises is itself a finding."""
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _machine, _packages, _store, _extras, _tools)
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        _python,
+        _machine,
+        _packages,
+        _store,
+        _extras,
+        _tools,
+        _sandbox,
+    )
     return tuple(finding for check in checks for finding in check())
 
 
@@ -97,7 +106,8 @@ def _extras() -> Iterator[Finding]:
         if find_spec(module) is None:
             yield Finding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:
-            yield Finding(f"[{extra}]", "ok", f"{purpose}: {module} {metadata.version(module)}")
+            package = metadata.packages_distributions().get(module, [module])[0]
+            yield Finding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
 
 
 def _tools() -> Iterator[Finding]:
@@ -105,3 +115,16 @@ def _tools() -> Iterator[Finding]:
         yield Finding("pip", "absent", "'data get' needs it: python -m ensurepip")
     else:
         yield Finding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
+
+
+def _sandbox() -> Iterator[Finding]:
+    """The walls around untrusted code, tried by the short form of the escape suite."""
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.testing import CheckFailed, check_sandbox
+
+    try:
+        yield Finding("sandbox", "ok", check_sandbox(short=True).summary())
+    except CheckFailed as failed:
+        yield Finding("sandbox", "broken", str(failed))
+    except TradeassayError as refused:
+        yield Finding("sandbox", "absent", str(refused))

@@ -1,8 +1,7 @@
 """With what a run was made, and which of it may change before a resume.
 
-Policy: what computes numbers (tradeassay itself, numpy, scipy, numba, Python's minor version, the processor
-family) must be the same, because the same bytes cannot be promised otherwise. What only stores or shows them
-may change.
+Policy: what computes numbers (tradeassay itself, numpy, Python's minor version, the processor family) must be the
+same, because the same bytes cannot be promised otherwise. What only stores or shows them may change.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
-COMPUTING = ("tradeassay", "numpy", "scipy", "numba")
+COMPUTING = ("tradeassay", "numpy")
 BESIDE = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
 
 

@@ -13,9 +13,15 @@ from tradeassay.testing._failed import CheckFailed
 if TYPE_CHECKING:
     from tradeassay.testing.agent import check_agent as check_agent
     from tradeassay.testing.exchange import check_exchange as check_exchange
+    from tradeassay.testing.sandbox import check_sandbox as check_sandbox
     from tradeassay.testing.source import check_source as check_source
 
-_WHERE = {"check_agent": "agent", "check_exchange": "exchange", "check_source": "source"}
+_WHERE = {
+    "check_agent": "agent",
+    "check_exchange": "exchange",
+    "check_sandbox": "sandbox",
+    "check_source": "source",
+}
 
 __all__ = ["CheckFailed", *_WHERE]
 
