@@ -29,12 +29,15 @@ def last_row(bars: FactorBars) -> Floats:
     return _last_row(bars.open, bars.high, bars.close, bars.volume, bars.amount)
 
 
-def last_row_of(view: MarketView) -> Floats:
-    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need."""
+def last_row_of(view: MarketView, close: Floats | None = None) -> Floats:
+    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need.
+
+    ``close`` are the view's split-adjusted closes, 252 rows or more of them, where they have been read already.
+    """
     return _last_row(
         view.bars("open", _SHORT),
         view.bars("high", _YEAR),
-        view.bars("close", _YEAR),
+        view.bars("close", _YEAR) if close is None else close,
         view.bars("volume", _SHORT + 1),
         view.bars("amount", _SHORT),
     )

@@ -17,6 +17,7 @@ from tradeassay.factors import FACTOR_NAMES, last_row_of
 
 AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it, as at the exchange."""
+YEAR = 252
 HISTORY = 61
 """Closes kept at hand: enough for a return over sixty sessions."""
 
@@ -69,7 +70,7 @@ class Desk:
     @cached_property
     def days(self) -> tuple[str, ...]:
         """The completed sessions within reach of a lookback, oldest first."""
-        return tuple(str(day) for day in self.view.sessions(self.config.longest_lookback))
+        return tuple(np.datetime_as_string(self.view.sessions(self.config.longest_lookback), unit="D").tolist())
 
     @property
     def as_of(self) -> Day | None:
@@ -84,12 +85,17 @@ class Desk:
     @cached_property
     def factors(self) -> Floats:
         """The nine factors, shape (9, columns)."""
-        return last_row_of(self.view)
+        return last_row_of(self.view, self._year)
 
     @cached_property
     def closes(self) -> Floats:
         """The last closes, split-adjusted, shape (at most 61, columns)."""
-        return self.view.bars("close", HISTORY)
+        return self._year[-HISTORY:]
+
+    @cached_property
+    def _year(self) -> Floats:
+        """A year of closes: read once, for the factors and for everything else."""
+        return self.view.bars("close", YEAR)
 
     @cached_property
     def last_close(self) -> Floats:

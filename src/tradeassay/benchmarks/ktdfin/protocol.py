@@ -94,12 +94,14 @@ class Ktdfin:
             first = cast("Snapshot", _FirstSight(observation))
             self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
             self._history = len(first.sessions) - 1
-            self._first_step = observation.step
+            self._first_step = self._step = observation.step
             index = observation.rules.benchmark_index
             levels = [] if index is None else observation.view.index_levels(index, 1).tolist()
             self._index_start = levels[0] if levels else None
-        sessions = _calendar(observation, self._history + observation.step - self._first_step)
-        self._mask.days = DayMap(sessions, self._history)
+        if observation.step != self._step:
+            sessions = _calendar(observation, self._history + observation.step - self._first_step)
+            self._mask.days = DayMap(sessions, self._history)
+            self._step = observation.step
         return self._mask
 
     def _performance(self, desk: Desk) -> Performance:

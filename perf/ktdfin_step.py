@@ -1,0 +1,143 @@
+"""How much CPU does a KTD-Fin day take, the model aside? Environment, protocol, four tool calls and a submission.
+
+300 A-share names under the mask ``blinded`` in the mode ``open-research``; the replies come from a list. A day
+holds the market's step, the observation, the nine factors, every prompt, the masks of all of it, both phases, the
+checks of the submission and the journal line. The bar is 2 ms. Run it with ``python perf/ktdfin_step.py`` (add
+``--json`` for a machine).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay.core.events import ENCODER
+from tradeassay.core.orders import Decision
+from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
+from tradeassay.market import Market, MarketConfig
+
+NAMES, HISTORY, SESSIONS = 300, 258, 120
+BAR_MS = 2.0
+HELD = 8
+
+
+class Player:
+    """Makes the four calls of the paper's worked trace and submits; reads only what it must to know an id."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.held: set[str] = set()
+
+    def answer(self, request: AskModel) -> ModelReply:
+        results = [message for message in request.messages if message.role == "tool"]
+        if request.purpose == "submit":
+            return self.submit()
+        if not results:
+            return calls(("get_market_context", {}), ("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 20}))
+        if len(results) == 2:
+            rows = msgspec.json.decode(results[1].text)["candidates"]
+            self.seen = [row["stock_id"] for row in rows]
+            chosen = self.seen[:HELD]
+            return calls(
+                ("compare_candidates", {"aliases": chosen, "dims": ["RV_60", "return_20d", "HIGH_52W"]}),
+                ("risk_check", {"target_weights": dict.fromkeys(chosen, 0.09)}),
+            )
+        return ModelReply(text="I have seen enough.")
+
+    def submit(self) -> ModelReply:
+        new = [stock for stock in self.seen[:HELD] if stock not in self.held][: HELD - len(self.held)]
+        self.held |= set(new)
+        orders = [
+            {
+                "stock_id": stock,
+                "side": "BUY",
+                "target_weight": 0.09,
+                "confidence": 0.6,
+                "reason": "leads by momentum",
+            }
+            for stock in new
+        ]
+        return calls(("submit_action", {"orders": orders, "overall_reason": "hold what leads by momentum"}))
+
+
+def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
+    return ModelReply(
+        calls=tuple(
+            ToolCall(id=str(n), name=name, arguments=json.dumps(arguments))
+            for n, (name, arguments) in enumerate(wanted)
+        )
+    )
+
+
+def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig) -> tuple[float, int]:
+    """Play an episode; return the CPU seconds without the player's own, and how many days had four calls."""
+    market, protocol, player = Market(snapshot, market_config), Ktdfin(config), Player()
+    spent, complete = 0.0, 0
+    began = time.process_time()
+    seen: Observation | None = market.reset()
+    protocol.begin(EpisodeInfo(episode="speed", seed=0, rules=market.rules), np.random.default_rng(0))
+    while seen is not None:
+        dialogue = protocol.dialogue(seen)
+        request = next(dialogue)
+        while True:
+            start = time.process_time()
+            reply = player.answer(request)
+            spent += time.process_time() - start
+            try:
+                request = dialogue.send(reply)
+            except StopIteration as done:
+                decision: Decision = done.value
+                break
+        assert decision.status == "ok", decision
+        complete += decision.tool_calls == 4
+        protocol.remember(seen, decision)
+        record, seen = market.step(decision)
+        ENCODER.encode(record)
+    return time.process_time() - began - spent, complete
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--repeats", type=int, default=5)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        config = synthetic.preset(
+            "ashare",
+            seed=7,
+            names=NAMES,
+            index_members=NAMES,
+            sessions=HISTORY + SESSIONS,
+            new_listings=0,
+            delistings=0,
+        )
+        write_snapshot(synthetic.generate(config).panel, Path(folder) / "world")
+        snapshot = open_snapshot(Path(folder) / "world")
+        days = [str(day) for day in snapshot.sessions]
+        market = MarketConfig(
+            venue="ashare-v1", universe="IDX", index="IDX", first=days[HISTORY], last=days[-1], max_weight=0.10,
+            max_positions=20,
+        )  # fmt: skip
+        results = {}
+        for mask in ("bright", "blinded"):
+            runs = [episode(snapshot, market, KtdfinConfig(mask=mask)) for _ in range(args.repeats)]
+            assert all(complete == SESSIONS for _, complete in runs)
+            results[f"ms_per_day_{mask}"] = round(min(spent for spent, _ in runs) / SESSIONS * 1e3, 3)
+    worst = max(results.values())
+    results |= {"bar_ms": BAR_MS, "names": NAMES, "days": SESSIONS}
+    print(json.dumps(results) if args.json else "\n".join(f"{key}: {value}" for key, value in results.items()))
+    return 0 if worst < BAR_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
