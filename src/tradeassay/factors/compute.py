@@ -20,7 +20,7 @@ from tradeassay.factors.definition import FACTOR_NAMES, definition
 from tradeassay.factors.last_row import SKIPPED, last_row
 from tradeassay.factors.rolling import rolling_max, rolling_sum
 
-_CELLS = 1 << 15
+_CELLS = 1 << 16
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
 
 
@@ -77,7 +77,9 @@ class _Block:
 
     def _take(self, array: Floats) -> Floats:
         taken = np.array(array[:, self._columns], dtype=np.float64, order="C")
-        return moments.keep(taken, taken > 0)
+        if (taken <= 0).any():
+            moments.keep(taken, taken > 0)
+        return taken
 
     @cached_property
     def open(self) -> Floats:
@@ -192,6 +194,8 @@ def _counted_pair(x: Floats, y: Floats, window: int) -> tuple[Floats, Floats, Fl
 
 
 def _filled(values: Floats, present: Bools) -> Floats:
+    if present.all():
+        return values
     filled = values.copy()
     np.copyto(filled, 0.0, where=~present)
     return filled

@@ -31,7 +31,9 @@ def rolling_sum(values: NDArray[Number], window: int) -> NDArray[Number]:
         double[:size] = block[:size]
         np.add(block[size:], block[:-size], out=double[size:])
         block, size = double, size * 2
-    offset, result = blocks[-1][0], blocks[-1][1].copy()
+    # The largest block is ours to add to, unless it is the input itself.
+    offset, result = blocks[-1]
+    result = result.copy() if offset == 1 else result
     for size, block in reversed(blocks[:-1]):
         result[offset:] += block[:-offset]
         offset += size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tradeassay.core.instruments import Instrument
+from tradeassay.core.time import parse_day
 from tradeassay.core.view import Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel
@@ -12,11 +13,12 @@ from tradeassay.data.synthetic.answers import news_skills, news_truths
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.events import make_events, planted_returns
-from tradeassay.data.synthetic.facts import World, panel_facts, world_sessions
+from tradeassay.data.synthetic.facts import World, panel_facts
 from tradeassay.data.synthetic.futures import CHAINS, FUTURE_UNIT, Chain, Contract, Spot, make_contracts, make_spot
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill
 from tradeassay.data.synthetic.names import sectors
 from tradeassay.data.synthetic.news import write_news
+from tradeassay.data.synthetic.past_sessions import sessions_from
 from tradeassay.data.synthetic.regimes import MarketPath, make_market
 from tradeassay.data.synthetic.universe import Universe
 from tradeassay.factors import FACTOR_NAMES
@@ -31,7 +33,7 @@ _SPREAD = PlantedSkill(
 
 def generate_futures(config: SyntheticConfig) -> World:
     """Make a world of two chains; components of the indices are not part of it."""
-    sessions = world_sessions(config)
+    sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
     funds = _underlyings(config)
     events = make_events(config, funds, sessions, ())
     planted = np.stack(planted_returns(config, events, config.sessions, 0, funds.size))

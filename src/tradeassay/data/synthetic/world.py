@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tradeassay.core.instruments import CorporateAction, Instrument
-from tradeassay.core.time import DAY, MINUTE
+from tradeassay.core.time import DAY, MINUTE, parse_day
 from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel, action_known_at
@@ -16,12 +16,13 @@ from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers, make_decline
 from tradeassay.data.synthetic.engine import run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
-from tradeassay.data.synthetic.facts import World, panel_facts, world_sessions
+from tradeassay.data.synthetic.facts import World, panel_facts
 from tradeassay.data.synthetic.fundamentals import make_fundamentals
 from tradeassay.data.synthetic.futures_world import generate_futures
 from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
 from tradeassay.data.synthetic.minute_paths import make_minutes
 from tradeassay.data.synthetic.news import write_news
+from tradeassay.data.synthetic.past_sessions import sessions_from
 from tradeassay.data.synthetic.regimes import make_market
 from tradeassay.data.synthetic.schedule import make_schedule
 from tradeassay.data.synthetic.styles import make_sectors, make_styles
@@ -36,7 +37,7 @@ def generate(config: SyntheticConfig) -> World:
     """Make a world; raises :class:`~tradeassay.core.errors.DataError` where the calendar is not known."""
     if config.preset == "futures":
         return generate_futures(config)
-    sessions = world_sessions(config)
+    sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
     universe = make_universe(config)
     reports = make_reports(config, universe, sessions)
     events = make_events(config, universe, sessions, reports)
