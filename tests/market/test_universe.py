@@ -1,11 +1,16 @@
 """Who may be bought, sold, or not named at all."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pytest
+
+from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision, Order
-from tradeassay.market import Market, MarketConfig
+from tradeassay.market import Market, MarketConfig, parse_universe
 
 NAMES = (Instrument(symbol="A"), Instrument(symbol="B"), Instrument(symbol="FUND", kind="index"))
 FLAT = [[10.0, 10.0, 10.0]] * 4
@@ -81,3 +86,33 @@ def test_a_failed_decision_trades_nothing_even_when_it_carries_orders(panel: Any
     record = market.step(Decision(orders=(order("S0"),), status="failed")).record
     assert [type(event).__name__ for event in record.events] == ["Marked"]
     assert record.decision.status == "failed"
+
+
+def sized(panel: Any, store: Any, volumes: list[float], universe: str) -> Market:
+    rows = [[10.0, 20.0, 10.0]] * 6
+    made = panel(rows, rows, instruments=NAMES)
+    bars = dict(made.bars)
+    bars["volume"] = bars["volume"] * 0.0 + np.array(volumes) * 1e3
+    bars["amount"] = bars["volume"] * 10.0
+    bars["amount"][3:, 0] = 1e12  # what is traded later must not decide
+    snapshot = store(replace(made, bars=bars))
+    return Market(snapshot, MarketConfig(venue="us-v1", universe=universe, first="2024-01-04", last="2024-01-06"))
+
+
+def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel: Any, store: Any) -> None:
+    assert sized(panel, store, [5.0, 9.0, 99.0], "all:1").reset().universe == ("B",)
+    assert sized(panel, store, [9.0, 5.0, 99.0], "all:1").reset().universe == ("A",)
+    assert sized(panel, store, [5.0, 9.0, 99.0], "all:2").reset().universe == ("A", "B")
+    market = sized(panel, store, [5.0, 9.0, 99.0], "all:1")
+    market.reset()
+    record, _ = market.step(Decision(orders=(order("A"), order("B"))))
+    assert sorted(reasons([e for e in record.events if not hasattr(e, "nav")])) == ["Filled", "not_in_universe"]
+
+
+def test_a_sized_universe_needs_a_number_and_names(panel: Any, store: Any) -> None:
+    with pytest.raises(UserError, match="asks for 3 names, 2 could be bought"):
+        sized(panel, store, [5.0, 9.0, 99.0], "all:3")
+    for text in ("all:0", ":3", "IDX:x", "IDX:-1"):
+        with pytest.raises(UserError, match="is no universe"):
+            parse_universe(text)
+    assert parse_universe("IDX") == ("IDX", None) and parse_universe("IDX:20") == ("IDX", 20)

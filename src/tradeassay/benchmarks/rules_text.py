@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tradeassay.benchmarks.benchmark import Benchmark
 from tradeassay.execution import Venue, venues
-from tradeassay.market import MarketConfig
+from tradeassay.market import MarketConfig, parse_universe
 
 _KNOWS = {
     "pre_open": "before the session opens. You know every bar up to the previous close, and the splits and "
@@ -45,10 +45,13 @@ def _what(benchmark: Benchmark) -> Iterator[str]:
 
 
 def _universe(market: MarketConfig) -> str:
-    if market.universe == "all":
+    universe = parse_universe(market.universe)
+    if universe.index == "all":
         who = "Every name listed on the day may be bought"
     else:
-        who = f"The members of {market.universe} on the day may be bought; what left the index may be sold"
+        who = f"The members of {universe.index} on the day may be bought; what left the index may be sold"
+    if universe.count is not None:
+        who += f"; of these only the {universe.count} that were traded most before the first session"
     return f"{who}. Index funds may be bought too, where there are any."
 
 

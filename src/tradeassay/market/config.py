@@ -20,7 +20,8 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The rules of one episode, apart from the data and the agent.
 
     ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed except index
-    funds. ``first`` and ``last`` bound the sessions that are traded; what lies before them is history.
+    funds. ``IDX:20`` holds it to the 20 names most traded before the first session. ``first`` and ``last`` bound
+    the sessions that are traded; what lies before them is history.
     ``max_weight`` and ``max_positions`` limit single names and their number; None is no limit.
     ``index`` is what results are compared with.
 

@@ -21,7 +21,7 @@ from tradeassay.core.view import SessionBars
 from tradeassay.execution import Exchange, venues
 from tradeassay.ledger import Ledger
 from tradeassay.market.config import MarketConfig
-from tradeassay.market.universe import Choice, Universe
+from tradeassay.market.universe import Choice, Universe, most_traded
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -63,7 +63,8 @@ class Market:
             str(day) for day in snapshot.sessions[self.rows.start : self.rows.stop]
         )
         self._phase = _PHASES[config.decide]
-        self._universe = Universe(config.universe)
+        kept = most_traded(config.universe, snapshot.at(self.rows[0], "pre_open"))
+        self._universe = Universe(config.universe, kept)
         self._ledger: Ledger | None = None
         self._check_index()
 

@@ -6,9 +6,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tradeassay.core.view import Ints, MarketView
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats, Ints, MarketView
 
 ALL = "all"
+RANKING_SESSIONS = 60
+"""Completed sessions before the first one over which ``IDX:20`` ranks names by the money traded in them."""
 
 
 class DatedView(MarketView, Protocol):
@@ -27,11 +30,66 @@ class Choice(NamedTuple):
     buyable: frozenset[str]
 
 
-class Universe:
-    """The dated members of an index, or everything listed; index funds are never members but may be bought."""
+class UniverseName(NamedTuple):
+    """``IDX``, ``all``, or either with a number of names: ``IDX:20``."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    index: str
+    count: int | None
+
+
+def parse_universe(text: str) -> UniverseName:
+    """Read a universe's name; raises :class:`UserError` for a number of names that is none."""
+    index, colon, count = text.rpartition(":")
+    if not colon:
+        return UniverseName(text, None)
+    if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
+        raise UserError(
+            f"'{text}' is no universe", mend="write an index, or e.g. IDX:20 for its 20 most traded names"
+        )
+    return UniverseName(index, int(count))
+
+
+def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
+    """Return the names a sized universe is held to, None for a universe without a size.
+
+    They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS` completed sessions)
+    among those that could be bought at ``first``, the view before the first session: nothing that happened
+    later has a say. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
+    """
+    name = parse_universe(text)
+    if name.count is None:
+        return None
+    members = first.symbols if name.index == ALL else first.members(name.index)
+    choice = _choose(first, members, frozenset(first.delisted_now()))
+    if len(choice.symbols) < name.count:
+        raise UserError(
+            f"'{text}' asks for {name.count} names, {len(choice.symbols)} could be bought at the start",
+            mend="ask for fewer names, or use another data set",
+        )
+    traded = _traded(first)[choice.columns]
+    order = np.argsort(-traded, kind="stable")[: name.count]
+    return frozenset(choice.symbols[place] for place in order.tolist())
+
+
+def _traded(view: MarketView) -> Floats:
+    """Return the median money traded per session of every column; 0 where nothing is known."""
+    rows = RANKING_SESSIONS
+    amount = view.bars("amount", rows, adjust="none")
+    made = view.bars("close", rows, adjust="none") * view.bars("volume", rows, adjust="none")
+    money = np.nan_to_num(np.where(np.isnan(amount), made, amount), nan=0.0)
+    result: Floats = np.median(money, axis=0) if len(money) else np.zeros(len(view.symbols))
+    return result
+
+
+class Universe:
+    """The dated members of an index, or everything listed; index funds are never members but may be bought.
+
+    ``kept`` holds the universe to some of these names for good (see :func:`most_traded`).
+    """
+
+    def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:
+        self.name = parse_universe(name).index
+        self.kept = kept
         self._key: tuple[object, object, object] = (None, None, None)
         self._choice = Choice((), _frozen([]), frozenset())
 
@@ -44,7 +102,8 @@ class Universe:
         if symbols is old_symbols and gone is old_gone and members is old_members:
             return self._choice
         if (symbols, gone, members) != self._key:
-            self._choice = _choose(view, members, frozenset(gone))
+            wanted = members if self.kept is None else tuple(s for s in members if s in self.kept)
+            self._choice = _choose(view, wanted, frozenset(gone))
         self._key = (symbols, gone, members)
         return self._choice
 

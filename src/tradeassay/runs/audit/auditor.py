@@ -21,7 +21,7 @@ from tradeassay.core.events import (
 from tradeassay.core.orders import Order
 from tradeassay.data import Snapshot
 from tradeassay.execution import Venue, venues
-from tradeassay.market import MarketConfig
+from tradeassay.market import MarketConfig, most_traded, parse_universe
 from tradeassay.runs.audit.actions import check_movement, check_opening
 from tradeassay.runs.audit.day import Account, Day
 from tradeassay.runs.audit.fills import FillAuditor
@@ -55,6 +55,9 @@ class _Auditor:
         self._snapshot = snapshot
         self._config = config
         self._venue = venue
+        self._index = parse_universe(config.universe).index
+        first = snapshot.rows(config.first, config.last)[0]
+        self._kept = most_traded(config.universe, snapshot.at(first, "pre_open"))
         self._account = Account()
         self._orders: dict[str, Order] = {}
 
@@ -129,7 +132,9 @@ class _Auditor:
         seen = before if decide == "pre_open" else whole if decide == "close" else self._snapshot.at(row, "open")
         bars = whole.session_bars()
         gone = frozenset(before.delisted_now())
-        stocks = seen.symbols if self._config.universe == "all" else seen.members(self._config.universe)
+        stocks = seen.symbols if self._index == "all" else seen.members(self._index)
+        if self._kept is not None:
+            stocks = tuple(symbol for symbol in stocks if symbol in self._kept)
         funds = (symbol for symbol in seen.symbols if seen.instrument(symbol).kind == "index")
         return Day(
             config=self._config,
