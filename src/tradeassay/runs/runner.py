@@ -6,6 +6,7 @@ continued by giving the same command again, or by :func:`resume`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -99,9 +100,20 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
+        _leave_nothing_behind(place)
         raise
     listen(RunEnded(complete=True))
     return Run.load(place.path, home=options.home)
+
+
+def _leave_nothing_behind(place: RunFolder) -> None:
+    """Remove the folder of a run that was refused before anything was recorded, if it holds nothing else."""
+    if place.manifest.exists():
+        return
+    place.lock.unlink(missing_ok=True)
+    for folder in (place.path, place.path.parent):
+        with contextlib.suppress(OSError):  # not empty: somebody else's, or another run's
+            folder.rmdir()
 
 
 def _text(home: Path | str | None) -> str | None:
