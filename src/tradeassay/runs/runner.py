@@ -87,6 +87,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
     for episode in episodes:
         make_agent(episode.agent.name, episode.agent.params)
     _refuse_other_content(place)
+    new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
     listen = listener(progress)
     try:
@@ -100,19 +101,19 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
-        _leave_nothing_behind(place)
+        _leave_nothing_behind(place, new)
         raise
     listen(RunEnded(complete=True))
     return Run.load(place.path, home=options.home)
 
 
-def _leave_nothing_behind(place: RunFolder) -> None:
-    """Remove the folder of a run that was refused before anything was recorded, if it holds nothing else."""
-    if place.manifest.exists():
+def _leave_nothing_behind(place: RunFolder, new: Sequence[Path]) -> None:
+    """Remove the folders made for a run that was refused before anything was recorded."""
+    if place.manifest.exists() or not new:
         return
     place.lock.unlink(missing_ok=True)
-    for folder in (place.path, place.path.parent):
-        with contextlib.suppress(OSError):  # not empty: somebody else's, or another run's
+    for folder in new:
+        with contextlib.suppress(OSError):  # not empty: another run began meanwhile
             folder.rmdir()
 
 
