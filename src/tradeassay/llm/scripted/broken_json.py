@@ -26,7 +26,7 @@ class BrokenJson(Sensible):
 
     def submit(self, request: AskModel, reading: Reading) -> ModelReply:
         """Submit, brokenly."""
-        reply = super().submit(request, reading)
+        reply = super().submit(request, msgspec.structs.replace(reading, attempt=1))
         if self._mended(reading):
             return reply
         broken = [msgspec.structs.replace(made, arguments=_break(made.arguments, request)) for made in reply.calls]
@@ -34,13 +34,13 @@ class BrokenJson(Sensible):
 
     def stage(self, request: AskModel, reading: Reading) -> ModelReply:
         """Answer a stage, brokenly."""
-        reply = super().stage(request, reading)
+        reply = super().stage(request, msgspec.structs.replace(reading, attempt=1))
         if self._mended(reading):
             return reply
         return msgspec.structs.replace(reply, text=_break(reply.text, request))
 
     def _mended(self, reading: Reading) -> bool:
-        return reading.attempt > 1 and _number(dump(reading.payload)) % 3 != 0
+        return reading.tries > 1 and _number(dump(reading.payload)) % 3 != 0
 
 
 def _break(text: str, request: AskModel) -> str:

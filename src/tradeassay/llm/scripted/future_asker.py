@@ -44,10 +44,10 @@ def _demands(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
     some = (ktdfin.ranking(reading) or list(ktdfin.held(reading)) or ["asset_0001"])[:2]
     ways: dict[str, Mapping[str, object]] = {
         "get_market_context": {"as_of": FAR[0]},
-        "screen_candidates": {"factors": list(ktdfin.FACTORS), "top_k": 5, "date": FAR[1]},
+        "screen_candidates": {"factors": list(ktdfin.FACTORS), "top_k": 5, "as_of": FAR[1]},
         "get_stock_snapshot": {"alias": some[0], "lookback": -5},
         "compare_candidates": {"aliases": some, "dims": ["NEXT_DAY_RETURN"]},
-        "portfolio_state": {"date": FAR[0]},
+        "portfolio_state": {"as_of": FAR[0]},
     }
     return [(name, arguments) for name, arguments in ways.items() if name in reading.tools]
 

