@@ -1,0 +1,195 @@
+"""Nothing real is ever said under a mask, whatever a model asks for; and nothing depends on the future."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ktdfin_game as game
+import numpy as np
+import pytest
+from ktdfin_game import DONE, Game, call, order, submit
+
+from tradeassay.benchmarks.ktdfin import MODES, TOOLS, KtdfinConfig
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.masking import Truth, find_leaks
+from tradeassay.testing._rewrite import rewrite_after
+
+MASKS = ("stock-blind", "date-blind", "blinded")
+
+
+def bad_submissions(play: Game) -> list[ModelReply]:
+    """Return submissions that break every rule of form and content."""
+    shown = [play.shown(symbol) for symbol in play.symbols(6)]
+    held = [play.shown(symbol) for symbol in play.now.account.positions]
+    fund = play.shown("IDXF")
+    some = [
+        submit(order("asset_9999")), submit(order("600519")), submit(order(fund)), call(("submit_action", "{")),
+        submit(order(shown[0], target_weight=0.9), order(shown[1], shares=50), order(shown[1])),
+        submit(order(shown[2], "SELL", shares=100)), submit(*[order(s, target_weight=0.1) for s in shown] * 9),
+        ModelReply(text="no"), call(("portfolio_state", {})),
+    ]  # fmt: skip
+    if held:
+        some += [submit(order(held[0], "SELL", shares=10**7), order(held[0], "BUY", target_weight=0.001))]
+    return some
+
+
+def play_badly(play: Game, days: int) -> list[AskModel]:
+    """Go through every call and every bad submission, buying a little in between; return what was asked."""
+    for day in range(days):
+        stocks = [play.shown(symbol) for symbol in play.symbols(3)]
+        research = [call(*group) for group in game.batches(game.mischief(stocks), 11)]
+        for turn, refused in enumerate(bad_submissions(play)):
+            start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
+            decision = play.decide([*start, refused, *bad_submissions(play)[:3]])
+            assert decision.status == "failed"
+        start = [DONE] if play.config.mode == "open-research" else []
+        fresh = next(s for s in play.symbols(9) if s not in play.now.account.positions)
+        decision = play.decide([*start, submit(order(play.shown(fresh), target_weight=0.06))])
+        assert decision.status == "ok", (day, decision)
+        play.go(decision)
+    return play.asked
+
+
+def leaks_in(text: str, truth: Truth) -> list[Any]:
+    """Return what is real in a text. JSON is judged field by field: a volume may look like a code."""
+    found: list[Any] = []
+    if text.startswith("{"):
+        return list(find_leaks(json.loads(text), truth))
+    prose, *blocks = text.split("```json\n")
+    for block in blocks:
+        payload, _, rest = block.partition("\n```")
+        found += find_leaks(json.loads(payload), truth)
+        prose += rest
+    return [*found, *find_leaks(prose, truth)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_no_prompt_tool_or_error_says_anything_real(ashares: Snapshot, mask: str, mode: str) -> None:
+    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode))
+    truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
+    asked = play_badly(play, 2)
+    said = game.texts(asked)
+    assert len(said) > 20
+    for text in said:
+        assert leaks_in(text, truth) == []
+    if play.config.mask_config.hides_stocks:
+        assert "IDX" not in "".join(said), "the index has a name too"
+
+
+def test_the_search_would_find_something(ashares: Snapshot) -> None:
+    """Without a mask the same search finds names and dates in nearly everything."""
+    play = Game(ashares, KtdfinConfig(mask="bright"))
+    truth = Truth.of(play.now.view, KtdfinConfig(mask="blinded").mask_config, history=280, ahead=60)
+    shown = play.shown(play.symbols(1)[0])
+    for tool, arguments in (
+        ("get_market_context", {}),
+        ("screen_candidates", {"factors": ["RV_60"]}),
+        ("get_stock_snapshot", {"alias": shown}),
+    ):
+        assert leaks_in(json.dumps(play.ask(tool, arguments)), truth), tool
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_news_is_masked_like_everything_else(us: Snapshot, hard: bool) -> None:
+    config = KtdfinConfig(news=True, news_days=30, scrub_news=hard)
+    play, headlines = Game(us, config), 0
+    truth = Truth.of(play.now.view, config.mask_config, history=280, ahead=60)
+    for _ in range(3):
+        for symbol in play.symbols(6):
+            answer = play.ask("get_stock_snapshot", {"alias": play.shown(symbol), "lookback": 3})
+            headlines += len(answer.get("news", ()))
+        play.go(play.decide([DONE, submit()]))
+    assert headlines > 5
+    for text in game.texts(play.asked):
+        assert leaks_in(text, truth) == []
+
+
+def test_a_hardened_mask_shows_other_levels_and_the_same_factors(ashares: Snapshot) -> None:
+    plain, hard = (Game(ashares, KtdfinConfig(rebase_prices=h, scale_volumes=h)) for h in (False, True))
+    symbol = plain.symbols(1)[0]
+    seen = []
+    for play in (plain, hard):
+        play.go(play.decide([DONE, submit(order(play.shown(symbol)))]))
+        seen.append(play.ask("get_stock_snapshot", {"alias": play.shown(symbol), "lookback": 20}))
+    one, other = ([row[4] for row in answer["bars"]] for answer in seen)
+    assert seen[0]["factors"] == seen[1]["factors"] and one != other
+    np.testing.assert_allclose(np.diff(np.log(one)), np.diff(np.log(other)), atol=2e-3)
+    accounts = [play.ask("portfolio_state") for play in (plain, hard)]
+    (a,), (b,) = (account["positions"] for account in accounts)
+    assert a["value"] == b["value"] and a["weight"] == b["weight"] and a["shares"] != b["shares"]
+    assert b["shares"] * b["price"] == pytest.approx(b["value"], rel=1e-3)
+    sold = hard.decide([DONE, submit(order(hard.shown(symbol), "SELL", shares=b["sellable"]))])
+    assert sold.status == "ok" and sold.orders[0].amount == a["shares"], "shares come back in the true unit"
+
+
+def play_some(snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any) -> list[list[str]]:
+    """Return everything that is said to a model that tries all tools and holds a few names, day by day."""
+    play = Game(snapshot, config, **market)
+    said = []
+    for day in range(days):
+        play.asked.clear()
+        stocks = [play.shown(symbol) for symbol in play.symbols(3)]
+        research = (
+            [call(*game.mischief(stocks)[day * 4 : day * 4 + 12]), DONE] if config.mode == "open-research" else []
+        )
+        fresh = [s for s in play.symbols(9) if s not in play.now.account.positions][:2]
+        buys = [order(play.shown(symbol), target_weight=0.05) for symbol in fresh]
+        play.go(play.decide([*research, call(("submit_action", "{")), submit(*buys)]))
+        said.append(game.texts(play.asked))
+    return said
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("cut", [0, 2, 5])
+def test_what_is_said_does_not_depend_on_the_future(
+    panel: Panel, ashares: Snapshot, tmp_path: Path, mode: str, cut: int
+) -> None:
+    other = rewrite_after(panel, game.HISTORY + cut, np.random.default_rng(cut), "pre_open")
+    write_snapshot(other, tmp_path / "other", allow_faults=True)
+    config = KtdfinConfig(mode=mode, mask="blinded" if cut else "bright")
+    here = play_some(ashares, config, cut + 1)
+    there = play_some(open_snapshot(tmp_path / "other"), config, cut + 1)
+    assert here[: cut + 1] == there[: cut + 1]
+
+
+def test_the_rewritten_future_would_be_seen_a_day_later(panel: Panel, ashares: Snapshot, tmp_path: Path) -> None:
+    other = rewrite_after(panel, game.HISTORY + 2, np.random.default_rng(0), "pre_open")
+    write_snapshot(other, tmp_path / "other", allow_faults=True)
+    config = KtdfinConfig(mode="fixed-candidate")
+    here, there = (play_some(s, config, 3) for s in (ashares, open_snapshot(tmp_path / "other")))
+    assert here == there
+    play = Game(open_snapshot(tmp_path / "other"), config)
+    for _ in range(3):
+        play.go(play.decide([submit()]))
+    same = Game(ashares, config)
+    for _ in range(3):
+        same.go(same.decide([submit()]))
+    play.decide([submit()]), same.decide([submit()])
+    assert play.asked[-1].messages[1] != same.asked[-1].messages[1]
+
+
+def test_aliases_differ_between_episodes_and_stay_inside_one(ashares: Snapshot) -> None:
+    one, same, other = Game(ashares, seed=1), Game(ashares, seed=1), Game(ashares, seed=2)
+    symbols = one.symbols(5)
+    first = [one.shown(symbol) for symbol in symbols]
+    assert first == [same.shown(symbol) for symbol in symbols] != [other.shown(symbol) for symbol in symbols]
+    for _ in range(3):
+        one.go(one.decide([DONE, submit()]))
+    assert first == [one.shown(symbol) for symbol in symbols]
+
+
+def test_names_do_not_stand_in_the_order_of_their_symbols(ashares: Snapshot) -> None:
+    play = Game(ashares, KtdfinConfig(mode="memory-only"))
+    play.decide([submit()])
+    payload = json.loads(play.asked[0].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    real = [play.protocol.wire(play.now).gate.symbol(alias) for alias in payload["universe"]]
+    assert sorted(real) == sorted(play.now.universe) and real != sorted(real)
+    assert payload["universe"] == sorted(payload["universe"])
+
+
+def test_tools_describe_themselves_without_a_market() -> None:
+    assert len(TOOLS) == 6 and len({tool.name for tool in TOOLS}) == 6

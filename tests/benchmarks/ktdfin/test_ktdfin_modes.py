@@ -1,0 +1,132 @@
+"""What each mode shows, and what it does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from ktdfin_game import DONE, Game, order, submit
+
+from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
+from tradeassay.benchmarks.ktdfin.prompts import FILES
+from tradeassay.data import Snapshot
+from tradeassay.factors import FACTOR_NAMES
+
+ACCOUNT = {"kind", "mode", "step", "as_of", "trade_day", "account", "performance", "last_fills", "last_rejections",
+           "constraints"}  # fmt: skip
+
+
+def payload(play: Game) -> dict[str, Any]:
+    text = play.asked[-1].messages[1].text
+    result: dict[str, Any] = json.loads(text.split("```json\n")[1].split("\n```")[0])
+    return result
+
+
+def seen(snapshot: Snapshot, mode: str, days: int = 0) -> tuple[Game, dict[str, Any]]:
+    play = Game(snapshot, KtdfinConfig(mode=mode))
+    for _ in range(days):
+        play.buy(2)
+    play.decide([DONE, submit()] if mode == "open-research" else [submit()])
+    return play, payload(play)
+
+
+def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares: Snapshot) -> None:
+    play, shown = seen(ashares, "memory-only")
+    assert set(shown) == {*ACCOUNT, "universe"}
+    assert len(shown["universe"]) == len(play.now.universe) and all(isinstance(s, str) for s in shown["universe"])
+    assert [request.purpose for request in play.asked] == ["submit"]
+    assert shown["constraints"]["tool_calls"] == 0
+    assert not any(name in play.asked[0].messages[1].text for name in FACTOR_NAMES)
+
+
+def test_open_research_shows_the_account_alone(ashares: Snapshot) -> None:
+    play, shown = seen(ashares, "open-research")
+    assert set(shown) == ACCOUNT and shown["constraints"]["tool_calls"] == 12
+    assert len(play.asked[0].tools) == 6
+
+
+def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares: Snapshot) -> None:
+    play, shown = seen(ashares, "fixed-candidate", days=1)
+    assert set(shown) == {*ACCOUNT, "candidates", "held"}
+    ids = [row["stock_id"] for row in shown["candidates"]]
+    assert ids == sorted(ids) and len(ids) <= 30
+    assert [row["stock_id"] for row in shown["held"]] == [p["stock_id"] for p in shown["account"]["positions"]]
+    desk = play.protocol.desk(play.now)
+    columns = play.now.columns[desk.tradable[play.now.columns] & ~desk.at_limit_up[play.now.columns]]
+    for k, name in enumerate(FACTOR_NAMES):
+        best = columns[np.nanargmax(desk.factors[k, columns])]
+        assert play.shown(desk.roster.symbols[best]) in ids, name
+    row = shown["candidates"][0]
+    assert set(row["factors"]) == set(FACTOR_NAMES)
+    assert set(row["last_bar"]) == {"open", "high", "low", "close", "volume", "amount"}
+
+
+def test_a_table_cut_short_favours_no_factor(ashares: Snapshot) -> None:
+    play = Game(ashares, KtdfinConfig(mode="fixed-candidate", table_size=9, table_top=5))
+    play.decide([submit()])
+    assert len(payload(play)["candidates"]) <= 9
+
+
+def test_news_is_shown_only_where_the_benchmark_has_it(us: Snapshot) -> None:
+    quiet, loud = (Game(us, KtdfinConfig(mode="fixed-candidate", news=n, news_days=60)) for n in (False, True))
+    for play in (quiet, loud):
+        play.decide([submit()])
+    assert not any("news" in row for row in payload(quiet)["candidates"])
+    rows = [row for row in payload(loud)["candidates"] if row.get("news")]
+    assert rows and all(len(row["news"]) <= 5 for row in rows)
+    item = rows[0]["news"][0]
+    assert set(item) == {"day", "stock_ids", "title"} and item["day"].startswith("day_-")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_us_rules_are_told_as_they_are(us: Snapshot, mode: str) -> None:
+    play, shown = seen(us, mode)
+    limits = shown["constraints"]
+    assert limits["lot"] == 1.0 and limits["t_plus_1"] is False
+    if mode == "open-research":
+        answer = play.ask("get_stock_snapshot", {"alias": play.shown(play.symbols(1)[0])})
+        assert answer["limit_up"] is None and answer["limit_down"] is None and answer["board"] == "none"
+
+
+def test_the_config_is_frozen_checked_and_complete() -> None:
+    config = KtdfinConfig()
+    assert (config.tool_calls, config.retries, config.max_candidates, config.max_positions) == (12, 3, 30, 20)
+    assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 10, 0.0, 4096)
+    assert (config.timeout_s, config.table_top, config.table_size) == (120.0, 5, 30)
+    assert msgspec.convert({"mode": "memory-only", "mask": "bright"}, KtdfinConfig).mode == "memory-only"
+    for wrong in (
+        {"tool_calls": 0},
+        {"max_weight": 1.5},
+        {"mode": "psychic"},
+        {"colour": "red"},
+        {"mask": "none"},
+    ):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(wrong, KtdfinConfig)
+
+
+def test_prompts_are_files_of_the_package() -> None:
+    from importlib.resources import files
+
+    assert Ktdfin.prompts == FILES and len(FILES) == 8
+    for name in FILES:
+        text = (files("tradeassay") / name).read_text()
+        assert text.strip() and ".v1." in name
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_can_be_played_for_days(ashares: Snapshot, mode: str) -> None:
+    play = Game(ashares, KtdfinConfig(mode=mode))
+    start = [DONE] if mode == "open-research" else []
+    for day in range(6):
+        mine = list(play.now.account.positions)
+        orders = [order(play.shown(s), "SELL", target_weight=0.0) for s in mine[:1] if day % 2]
+        fresh = [s for s in play.symbols(10) if s not in mine][:2]
+        orders += [order(play.shown(s), target_weight=0.05) for s in fresh]
+        decision = play.decide([*start, submit(*orders)])
+        assert decision.status == "ok", decision
+        play.go(decision)
+    assert play.now.account.positions

@@ -1,0 +1,157 @@
+"""The panel of ten from a journal, worked by hand where the conventions differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from ktdfin_game import DONE, Game, call, order, submit
+
+from tradeassay.benchmarks.ktdfin import DIAGNOSTICS, PANEL, OrderOutcome, order_outcomes, panel
+from tradeassay.benchmarks.ktdfin.panel import parse_failure_rate, tool_validity_rate
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.events import StepRecord
+from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.data import Snapshot
+from tradeassay.metrics import holdings_from_records, series_from_records
+
+TEN = ("total_return", "sharpe", "max_drawdown", "information_ratio", "turnover", "hhi", "cash_ratio",
+       "abstention_rate", "parse_failure_rate", "ece")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def journal(ashares: Snapshot) -> list[StepRecord]:
+    """An episode: buys, sells, abstains, fails by form on day 3, by silence on day 5, and calls tools."""
+    play, records = Game(ashares), []
+    broken, silent = call(("submit_action", "{")), ModelReply(error="x", error_kind="timeout", stop="error")
+    day = 0
+    while play.seen is not None:
+        mine = list(play.now.account.positions)
+        if day == 3:
+            replies = [DONE, *[broken] * 4]
+        elif day == 5:
+            replies = [silent] * 5
+        elif day % 4 == 2:
+            replies = [call(("portfolio_state", {}), ("portfolio_state", "{")), DONE, submit()]
+        else:
+            fresh = [s for s in play.symbols(12) if s not in mine][:2]
+            orders = [order(play.shown(s), target_weight=0.06, confidence=0.7) for s in fresh]
+            orders += [order(play.shown(s), "SELL", target_weight=0.0, confidence=0.55) for s in mine[:1]]
+            replies = [DONE, submit(*orders)]
+        play.go(play.decide(replies))
+        records.append(play.record)
+        day += 1
+    return records
+
+
+def score(journal: list[StepRecord], snapshot: Snapshot, convention: Any) -> dict[str, Any]:
+    first = snapshot.rows(journal[0].session, journal[-1].session)
+    levels = snapshot.at(first[-1], "close").index_levels("IDX")[first.start - 1 :]
+    series = series_from_records(journal, index=levels)
+    return panel(journal, series, order_outcomes(journal, snapshot), convention=convention)
+
+
+def test_ten_measures_and_two_diagnostics(journal: list[StepRecord], ashares: Snapshot) -> None:
+    assert tuple(info.id for info in PANEL) == TEN
+    assert tuple(info.id for info in DIAGNOSTICS) == ("tool_validity_rate", "brier")
+    for convention in ("paper", "sound"):
+        found = score(journal, ashares, convention)
+        assert tuple(found) == (*TEN, "tool_validity_rate", "brier")
+        assert all(measure.value is not None for measure in found.values()), found
+        assert all(measure.low is not None for name, measure in found.items() if name not in ("ece", "brier"))
+
+
+def test_rates_by_hand(journal: list[StepRecord], ashares: Snapshot) -> None:
+    n = len(journal)
+    idle = sum(not r.decision.orders and r.decision.status == "ok" for r in journal)
+    sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
+    assert sound["abstention_rate"].value == pytest.approx(idle / n)
+    assert paper["abstention_rate"].value == pytest.approx((idle + 2) / n), "two failed days traded nothing"
+    assert sound["parse_failure_rate"].value == pytest.approx(1 / n), "silence is no failure of form"
+    calls = sum(r.decision.tool_calls for r in journal)
+    assert calls == 2 * sum(r.decision.tool_calls > 0 for r in journal) > 0
+    assert sound["tool_validity_rate"].value == 0.5
+
+
+def test_turnover_and_concentration_as_each_defines_them(journal: list[StepRecord], ashares: Snapshot) -> None:
+    sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
+    weights = holdings_from_records(journal).weights
+    moved = np.abs(np.diff(weights, axis=0, prepend=0.0)).sum(axis=1)
+    assert paper["turnover"].value == pytest.approx(moved.mean() * 252)
+    assert paper["hhi"].value == pytest.approx((weights**2).sum(axis=1).mean())
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    assert sound["hhi"].value == pytest.approx((shares**2).sum(axis=1).mean())
+    assert sound["turnover"].value < paper["turnover"].value
+
+
+def test_outcomes_run_from_the_filling_open_to_the_next(journal: list[StepRecord], ashares: Snapshot) -> None:
+    outcomes = order_outcomes(journal, ashares)
+    assert len(outcomes) == sum(len(r.decision.orders) for r in journal)
+    first = outcomes[0]
+    row = ashares.rows(journal[first.step].session, journal[first.step].session).start
+    opens = ashares.at(row + 1, "close").bars("open", 2, adjust="total")
+    column = ashares.at(row, "close").column(first.symbol)
+    assert first.next_return == pytest.approx(opens[1, column] / opens[0, column] - 1)
+    assert all(o.next_return is None for o in outcomes if o.step == len(journal) - 1), "there is no next open"
+
+
+@pytest.mark.parametrize(
+    ("side", "change", "paper", "sound"),
+    [("BUY", 0.01, True, True), ("BUY", -0.01, False, False), ("SELL", 0.01, True, False),
+     ("SELL", -0.01, False, True), ("SELL", 0.0, False, False), ("BUY", None, None, None)],
+)  # fmt: skip
+def test_right_is_another_thing_in_each_convention(side: Any, change: Any, paper: Any, sound: Any) -> None:
+    outcome = OrderOutcome(step=0, symbol="A", side=side, confidence=0.6, next_return=change)
+    assert (outcome.right("paper"), outcome.right("sound")) == (paper, sound)
+
+
+def test_calibration_uses_the_convention_s_right(journal: list[StepRecord], ashares: Snapshot) -> None:
+    sold = [o for o in order_outcomes(journal, ashares) if o.next_return is not None]
+    for convention in ("paper", "sound"):
+        want = np.mean([(o.confidence - bool(o.right(convention))) ** 2 for o in sold])
+        assert score(journal, ashares, convention)["brier"].value == pytest.approx(want)
+
+
+def test_an_episode_without_any_answer_has_rates_and_no_result(ashares: Snapshot) -> None:
+    play = Game(ashares)
+    records = []
+    for _ in range(12):
+        play.go(play.decide([DONE, *[ModelReply(text="hm")] * 4]))
+        records.append(play.record)
+    found = panel(records, series_from_records(records), ())
+    assert found["total_return"].value is None and found["sharpe"].value is None
+    assert found["parse_failure_rate"].value == 1.0 and found["ece"].value is None
+    assert found["tool_validity_rate"].reason == "no tool was called"
+
+
+def record(decision: Decision) -> StepRecord:
+    return StepRecord(step=0, session="2024-01-02", decided_at=0, opening=(), decision=decision, events=())
+
+
+def test_what_counts_as_a_parse_failure() -> None:
+    def failed(*kinds: str) -> StepRecord:
+        return record(Decision(status="failed", failures=tuple(Failure(kind=k, detail="") for k in kinds)))
+
+    good = record(Decision(failures=(Failure(kind="schema", detail=""),)))
+    given = [failed("schema", "give_up"), failed("constraint", "no_submit", "give_up"), failed("timeout"),
+             failed("schema", "constraint", "give_up"), good]  # fmt: skip
+    assert parse_failure_rate(given).value == pytest.approx(2 / 5)
+    assert parse_failure_rate([]).value is None
+
+
+def test_tool_validity_leaves_out_calls_beyond_the_budget() -> None:
+    kinds = ("parse", "tool", "tool_budget", "schema")
+    failures = tuple(Failure(kind=kind, detail="") for kind in kinds)
+    assert tool_validity_rate([record(Decision(tool_calls=8, failures=failures))]).value == 0.75
+
+
+def test_an_order_without_a_confidence_is_not_judged(ashares: Snapshot) -> None:
+    day = str(ashares.sessions[260])
+    plain = Order(symbol="A", amount=1.0, side="BUY")
+    given = msgspec.structs.replace(record(Decision(orders=(plain,))), session=day)
+    assert order_outcomes([given], ashares) == ()
+    unknown = Order(symbol="A", amount=1.0, side="BUY", confidence=0.5)
+    (outcome,) = order_outcomes([msgspec.structs.replace(given, decision=Decision(orders=(unknown,)))], ashares)
+    assert outcome.next_return is None

@@ -1,0 +1,171 @@
+"""The benchmarks, their windows, and the published figures beside them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.benchmarks import benchmarks, find_window, protocols
+from tradeassay.benchmarks.ktdfin import (
+    KTDFIN,
+    KTDFIN_PAPER,
+    BaselineConfig,
+    Ktdfin,
+    OurSetting,
+    compare_with,
+    paper_windows,
+    published,
+    windows,
+)
+from tradeassay.core.errors import UserError
+from tradeassay.data import Snapshot, load_dataset
+
+IDS = ("ktdfin-v1", "ktdfin-paper-v1", "ktdfin-us-v1", "ktdfin-us-real-v1")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_registered_with_a_protocol_that_takes_their_params(name: str) -> None:
+    benchmark = benchmarks.get(name)
+    assert protocols.get(benchmark.protocol) is Ktdfin
+    config = msgspec.convert(benchmark.protocol_params, Ktdfin.Config)
+    assert config.convention == benchmark.convention
+    assert (
+        config.max_weight == benchmark.market.max_weight and config.max_positions == benchmark.market.max_positions
+    )
+    assert benchmark.market.cash == 1_000_000 and benchmark.market.decide == "pre_open"
+    assert benchmark.market.fill == "open" and Ktdfin(config).config is config
+
+
+def test_ours_for_the_baselines() -> None:
+    given = BaselineConfig()
+    assert (given.hold, given.keep, given.train_first, given.train_last, given.validate) == (
+        20,
+        40,
+        2008,
+        2022,
+        2023,
+    )
+
+
+@pytest.mark.parametrize("name", ["ktdfin-v1", "ktdfin-us-v1"])
+def test_the_default_data_has_a_year_of_history_before_the_first_day(name: str, tmp_path_factory: Any) -> None:
+    benchmark = benchmarks.get(name)
+    home = tmp_path_factory.getbasetemp() / "ktdfin-home"
+    snapshot = load_dataset(benchmark.dataset, home)
+    rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
+    assert rows.start >= 252 and len(rows) >= 252
+
+
+def calendar(first: str, count: int) -> np.ndarray:
+    days = np.arange(np.datetime64(first), np.datetime64(first) + 3 * count)
+    return days[np.is_busday(days)][:count]
+
+
+def data(kind: str, first: str, count: int, name: str = "XSHG") -> Snapshot:
+    facts = SimpleNamespace(kind=kind)
+    return SimpleNamespace(facts=facts, calendar=name, sessions=calendar(first, count), name="d")  # type: ignore[return-value]
+
+
+def test_eleven_windows_as_printed() -> None:
+    assert [w.code for w in paper_windows()] == [*(f"W{n}" for n in range(1, 11)), "long"]
+    assert [w.sessions for w in paper_windows()] == [43, 43, 43, 43, 40, 44, 46, 50, 50, 43, 548]
+
+
+def test_printed_lengths_are_those_of_the_shanghai_calendar() -> None:
+    import exchange_calendars
+
+    shanghai = exchange_calendars.get_calendar("XSHG")
+    for window in paper_windows():
+        assert len(shanghai.sessions_in_range(window.first, window.last)) == window.sessions
+
+
+def test_real_a_shares_are_played_on_the_printed_dates() -> None:
+    real = data("real", "2020-01-01", 1_700)
+    by_code = {w.code: w for w in windows(real, "paper")}
+    assert (by_code["W5"].first, by_code["W5"].last) == ("2024-10-21", "2024-12-13")
+    assert not any(w.structural for w in by_code.values()) and by_code["W4"].label == "W4"
+    sound = {w.code: w for w in windows(real, "sound")}
+    assert {sound[f"W{n}"].sessions for n in range(1, 11)} == {43}
+    assert sound["W8"].first == "2025-07-14" and sound["W8"].last < "2025-09-19"
+    assert sound["long"].first == "2024-01-01" and sound["long"].last == "2026-04-10"
+
+
+def test_other_data_gets_structural_windows_that_say_so() -> None:
+    for given in (
+        data("synthetic", "2023-01-01", 1_500),
+        data("real", "2010-01-01", 750),
+        data("real", "2020-01-01", 1_700, "XNYS"),
+    ):
+        found = windows(given, "sound")
+        assert len(found) == 11 and all(w.structural and "structural" in w.label for w in found)
+        shorts = found[:10]
+        starts = [int(np.searchsorted(given.sessions, np.datetime64(w.first))) for w in shorts]
+        assert {w.sessions for w in shorts} == {43} and starts == sorted(starts) and starts[0] == 252
+        assert shorts[-1].last == str(given.sessions[-1]), "the ten are spread over all there is"
+        assert found[-1].sessions == min(548, given.sessions.size - 252)
+
+
+def test_structural_windows_have_the_printed_lengths_under_paper() -> None:
+    found = windows(data("synthetic", "2021-01-01", 900), "paper")
+    assert [w.sessions for w in found] == [w.sessions for w in paper_windows()]
+
+
+def test_part_of_the_dates_is_enough_for_part_of_the_windows() -> None:
+    found = {w.code: w for w in windows(data("real", "2020-01-01", 1_400), "paper")}
+    assert not found["W6"].structural and found["W10"].structural and found["long"].structural
+
+
+def test_data_too_short_for_a_window_has_none() -> None:
+    assert windows(data("synthetic", "2021-01-01", 200), "sound") == ()
+    assert [w.code for w in windows(data("synthetic", "2021-01-01", 270), "sound")] == ["long"]
+
+
+def test_a_window_is_found_by_its_name(ashares: Snapshot) -> None:
+    real = data("real", "2020-01-01", 1_700)
+    assert find_window("ktdfin", "w4", real, "sound").code == "W4"
+    with pytest.raises(UserError, match="did you mean W1"):
+        find_window("ktdfin", "W11", real, "sound")
+
+
+OURS = OurSetting(
+    data="real", market="ashare", index="CSI300", window="long", structural=False, convention="paper",
+    mask="blinded", mode="open-research",
+)  # fmt: skip
+
+
+def test_published_figures_are_cited() -> None:
+    every = published()
+    assert every.second_hand and "Knowing to Doing" in every.source
+    best = next(f for f in every.figure if f.who == "best language model")
+    assert best.value == 0.8529 and best.where == "Table 4"
+    assert {f.who: f.value for f in every.figure if f.measure == "total_return"} == {
+        "CSI300 buy and hold": 0.3692, "best language model": 0.8529, "LightGBM": 0.6622, "SFM": 0.8658
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"data": "synthetic"}, "synthetic"),
+        ({"market": "us"}, "A-share"),
+        ({"index": "IDX"}, "CSI300"),
+        ({"window": "W4"}, "window long"),
+        ({"structural": True}, "other dates"),
+        ({"convention": "sound"}, "sound"),
+        ({"mask": "bright"}, "mask blinded"),
+        ({"mode": "memory-only"}, "mode open-research"),
+    ],
+)
+def test_not_comparable_says_why(changes: dict[str, Any], why: str) -> None:
+    figure = next(f for f in published().figure if f.who == "best language model")
+    assert compare_with(figure, OURS).comparable
+    verdict = compare_with(figure, msgspec.structs.replace(OURS, **changes))
+    assert not verdict.comparable and len(verdict.reasons) == 1 and why in verdict.reasons[0]
+
+
+def test_both_conventions_play_under_the_same_market_rules() -> None:
+    assert KTDFIN.market == KTDFIN_PAPER.market and KTDFIN.id != KTDFIN_PAPER.id

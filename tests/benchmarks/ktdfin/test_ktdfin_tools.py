@@ -1,0 +1,179 @@
+"""The six tools against the numbers they are made from."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from ktdfin_game import DONE, Game, order, submit
+
+from tradeassay.benchmarks.ktdfin import KtdfinConfig
+from tradeassay.core.view import FIELDS
+from tradeassay.data import Snapshot
+from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
+
+BRIGHT = KtdfinConfig(mask="bright")
+
+
+def true_factors(play: Game) -> dict[str, np.ndarray]:
+    view = play.now.view
+    bars = FactorBars(*(view.bars(field, 252) for field in ("open", "high", "close", "volume", "amount")))
+    return {name: values[-1] for name, values in compute_all(bars).items()}
+
+
+def test_market_context(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    answer = play.ask("get_market_context")
+    levels = play.now.view.index_levels("IDX")
+    (index,) = answer["indices"]
+    assert index["name"] == "benchmark_index" and "level" not in index
+    for sessions in (1, 5, 20, 60):
+        assert index[f"return_{sessions}d"] == pytest.approx(levels[-1] / levels[-1 - sessions] - 1, abs=1e-4)
+    closes = play.now.view.bars("close", 2)[:, play.now.columns]
+    change = closes[1] / closes[0] - 1
+    assert answer["breadth"]["advancing"] == (change > 0).sum()
+    assert answer["breadth"]["names"] == len(play.now.universe)
+    assert (
+        answer["as_of"] == str(play.now.view.sessions(1)[0]) < answer["calendar"]["trade_day"] == play.now.session
+    )
+    tones = {tone["sector"]: tone for tone in answer["sector_tone"]}
+    sectors = [play.now.view.instrument(symbol).sector for symbol in play.now.universe]
+    for sector, tone in tones.items():
+        own = change[[s == sector for s in sectors]]
+        assert tone["names"] == own.size and tone["return_1d"] == pytest.approx(np.nanmean(own), abs=1e-4)
+    assert set(tones) == set(sectors)
+    again = play.ask("get_market_context", {"as_of": answer["as_of"]})
+    assert again == answer
+
+
+def test_screening_ranks_what_can_be_bought(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    answer = play.ask("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 5})
+    values = true_factors(play)["MOM_12_1"]
+    desk = play.protocol.desk(play.now)
+    columns = [
+        c for c in play.now.columns if desk.tradable[c] and not desk.at_limit_up[c] and np.isfinite(values[c])
+    ]
+    best = sorted(columns, key=lambda column: -values[column])[:5]
+    assert [row["stock_id"] for row in answer["candidates"]] == [play.now.view.symbols[c] for c in best]
+    assert [row["rank"] for row in answer["candidates"]] == [1, 2, 3, 4, 5]
+    assert answer["candidates"][0]["score"] == 1.0
+    assert answer["candidates"][0]["factors"] == {"MOM_12_1": pytest.approx(values[best[0]], abs=1e-6)}
+    assert answer["left_out"] == len(play.now.universe) - len(columns)
+
+
+def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    up = play.ask("screen_candidates", {"factors": ["RV_60"], "top_k": 50})["candidates"]
+    down = play.ask("screen_candidates", {"factors": ["-RV_60"], "top_k": 50})["candidates"]
+    assert [row["stock_id"] for row in up] == [row["stock_id"] for row in down][::-1]
+    both = play.ask("screen_candidates", {"factors": ["RV_60", "-RV_60"], "top_k": 50})["candidates"]
+    assert {row["score"] for row in both} == {0.5} and set(both[0]["factors"]) == {"RV_60"}
+
+
+def test_snapshot(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    symbol = play.symbols(1)[0]
+    answer = play.ask("get_stock_snapshot", {"alias": symbol, "lookback": 7})
+    view = play.now.view
+    column = view.column(symbol)
+    assert answer["columns"] == ["day", *FIELDS] and len(answer["bars"]) == 7
+    for k, field in enumerate(FIELDS, start=1):
+        want = view.bars(field, 7)[:, column]
+        assert [row[k] for row in answer["bars"]] == pytest.approx(want.tolist(), abs=1e-3, nan_ok=True)
+    assert [row[0] for row in answer["bars"]] == [str(day) for day in view.sessions(7)]
+    assert answer["prev_close"] == pytest.approx(view.bars("close", 1)[0, column], abs=1e-4)
+    band = {"main": 0.1, "chinext": 0.2, "star": 0.2, "bse": 0.3}[answer["board"]]
+    assert answer["limit_up"] == pytest.approx(answer["prev_close"] * (1 + band), rel=1e-4)
+    assert answer["limit_down"] == pytest.approx(answer["prev_close"] * (1 - band), rel=1e-4)
+    factors = true_factors(play)
+    assert answer["factors"] == {name: pytest.approx(factors[name][column], abs=1e-6) for name in FACTOR_NAMES}
+    assert "news" not in answer
+
+
+def test_a_snapshot_of_the_past_ends_there(ashares: Snapshot) -> None:
+    play = Game(ashares)
+    alias = play.shown(play.symbols(1)[0])
+    whole = play.ask("get_stock_snapshot", {"alias": alias, "lookback": 10})
+    part = play.ask("get_stock_snapshot", {"alias": alias, "lookback": 4, "as_of": "day_-6"})
+    assert [row[0] for row in part["bars"]] == ["day_-9", "day_-8", "day_-7", "day_-6"]
+    assert part["bars"] == whole["bars"][1:5] and part["factors"] == whole["factors"]
+
+
+def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    outside = next(s for s in play.now.view.symbols if s not in play.now.universe)
+    for tool, arguments in (
+        ("get_stock_snapshot", {"alias": outside}),
+        ("compare_candidates", {"aliases": [outside, play.symbols(1)[0]], "dims": ["SKEW"]}),
+        ("risk_check", {"target_weights": {outside: 0.01}}),
+        ("get_stock_snapshot", {"alias": "999999"}),
+    ):
+        assert "universe or the portfolio" in play.ask(tool, arguments)["error"]
+
+
+def test_comparison(ashares: Snapshot) -> None:
+    play = Game(ashares, BRIGHT)
+    one, two = play.symbols(2)
+    dims = ["RV_60", "return_5d", "volatility_20d", "drawdown_60d"]
+    grid = play.ask("compare_candidates", {"aliases": [one, two, one], "dims": [*dims, "RV_60"]})["grid"]
+    assert list(grid) == [one, two] and list(grid[one]) == dims
+    closes = play.now.view.bars("close", 61)[:, play.now.view.column(two)]
+    assert grid[two]["return_5d"] == pytest.approx(closes[-1] / closes[-6] - 1, abs=1e-6)
+    assert grid[two]["drawdown_60d"] == pytest.approx(closes[-1] / np.nanmax(closes) - 1, abs=1e-6)
+    returns = closes[-20:] / closes[-21:-1] - 1
+    assert grid[two]["volatility_20d"] == pytest.approx(np.std(returns, ddof=1) * 252**0.5, abs=1e-6)
+
+
+def test_portfolio_state_and_the_day_after_a_purchase(ashares: Snapshot) -> None:
+    play = Game(ashares)
+    (symbol,) = play.buy(1)
+    answer = play.ask("portfolio_state")
+    position = play.now.account.positions[symbol]
+    (row,) = answer["positions"]
+    assert row["stock_id"] == play.shown(symbol) and row["shares"] == position.quantity
+    assert row["sellable"] == position.sellable == position.quantity and answer["locked"] == {}
+    assert answer["cash"] == round(play.now.account.cash, 2) and answer["nav"] == round(play.now.account.nav, 2)
+    assert row["weight"] == pytest.approx(position.value / play.now.account.nav, abs=1e-4)
+    payload = json.loads(play.asked[-1].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    assert payload["account"]["positions"] == answer["positions"]
+    (fill,) = payload["last_fills"]
+    assert fill["side"] == "BUY" and fill["shares"] == row["shares"] and fill["costs"] >= 5.0
+    earned = payload["performance"]
+    assert earned["total_return"] == pytest.approx(play.now.account.nav / 1e6 - 1, abs=1e-4)
+    levels = play.now.view.index_levels("IDX", 2)
+    assert (
+        earned["index_return"] == earned["last_index_return"] == pytest.approx(levels[1] / levels[0] - 1, abs=1e-4)
+    )
+    assert earned["excess_return"] == pytest.approx(earned["total_return"] - earned["index_return"], abs=2e-4)
+
+
+def test_risk_check_judges_as_the_submission_does(ashares: Snapshot) -> None:
+    play = Game(ashares)
+    held, new, third = (play.shown(s) for s in [*play.buy(1), *play.symbols(6)[4:6]])
+    fine = play.ask("risk_check", {"target_weights": {held: 0.0, new: 0.10}})
+    assert fine["allowed"] and fine["violations"] == []
+    assert fine["projected"]["positions"] == 1 and fine["projected"]["largest_weight"] == 0.10
+    assert fine["projected"]["cash_weight"] == 0.9 and fine["projected"]["hhi"] == 1.0
+    assert fine["projected"]["turnover"] == pytest.approx(0.18, abs=0.01)
+    assert set(fine["limits"]) == {held, new} and fine["limits"][new]["state"] == "normal"
+    bad = play.ask("risk_check", {"target_weights": {new: 0.5, third: 0.95}})
+    assert not bad["allowed"]
+    assert [(v["rule"], v.get("stock_id")) for v in bad["violations"]] == [
+        ("max_weight", new), ("max_weight", third), ("cash", None)
+    ]  # fmt: skip
+    refused = play.decide(
+        [DONE, submit(order(new, target_weight=0.5), order(third, target_weight=0.95)), submit()]
+    )
+    assert refused.failures[0].detail.count("max_weight") == 2
+
+
+def test_what_the_last_session_refused_is_told(ashares: Snapshot) -> None:
+    play = Game(ashares)
+    dear = max(play.symbols(18), key=lambda s: play.protocol.desk(play.now).last_close[play.now.view.column(s)])
+    play.go(play.decide([DONE, submit(order(play.shown(dear), target_weight=0.05))]))
+    play.decide([DONE, submit()])
+    payload = json.loads(play.asked[-1].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    told = len(payload["last_fills"]) + len(payload["last_rejections"])
+    assert told >= 1
