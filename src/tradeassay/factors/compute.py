@@ -106,17 +106,17 @@ class _Block:
         return n, sums, squares, rolling_sum(square * x, 60), moments.centred(n, sums, squares)
 
     def _mom_12_1(self, enough: int) -> Floats:
-        sessions = self.close.shape[0]
-        rows = np.arange(sessions, dtype=np.int32)[:, None]
-        present = ~np.isnan(self.close)
-        last = np.maximum.accumulate(np.where(present, rows, np.int32(-1)), axis=0)
-        first = np.minimum.accumulate(np.where(present, rows, np.int32(sessions))[::-1], axis=0)[::-1]
-        near = last[np.maximum(rows[:, 0] - (SKIPPED - 1), 0)]
-        far = first[np.maximum(rows[:, 0] - 251, 0)]
-        known = (rolling_sum(present.view(np.uint8), 252) >= enough) & (far <= near) & (near >= rows - 251)
-        known &= rows >= SKIPPED - 1
-        value = _at(self.close, np.maximum(near, 0)) / _at(self.close, np.minimum(far, sessions - 1))
-        return moments.keep(value - 1.0, known)
+        known = self._enough(self.close, enough)
+        known[: SKIPPED - 1] = False
+        near = _nearest(self.close, SKIPPED - 1, -1, known)
+        return moments.keep(near / _nearest(self.close, 251, 1, known) - 1.0, known)
+
+    @staticmethod
+    def _enough(values: Floats, enough: int) -> Bools:
+        """Return where at least ``enough`` of the last 252 values are present."""
+        counted = rolling_sum((~np.isnan(values)).view(np.uint8), 252)
+        known: Bools = counted >= enough
+        return known
 
     def _rv_60(self, enough: int) -> Floats:
         n, _, _, _, deviations = self._moments_60
@@ -149,14 +149,9 @@ class _Block:
 
     def _high_52w(self, enough: int) -> Floats:
         high = self._take(self._bars.high)
-        present = ~np.isnan(high)
-        np.copyto(high, -np.inf, where=~present)
-        top = rolling_max(high, 252)
-        known = rolling_sum(present.view(np.uint8), 252) >= enough
-        rows = np.arange(high.shape[0], dtype=np.int32)[:, None]
-        row = np.maximum.accumulate(np.where(np.isnan(self.close), np.int32(-1), rows), axis=0)
-        close = _at(self.close, np.maximum(row, 0))
-        return moments.keep(close / top, known & (row >= rows - 251))
+        known = self._enough(high, enough)
+        np.copyto(high, -np.inf, where=np.isnan(high))
+        return moments.keep(_nearest(self.close, 0, -1, known) / rolling_max(high, 252), known)
 
     def _cv_vol(self, enough: int) -> Floats:
         x, n = _counted(self.amount, 20)
@@ -171,10 +166,30 @@ def _shift(values: Floats) -> Floats:
     return shifted
 
 
-def _at(values: Floats, rows: NDArray[np.int32]) -> Floats:
-    """Return each column's values at its own rows."""
-    result: Floats = values[rows, np.arange(values.shape[1])]
-    return result
+def _nearest(close: Floats, back: int, step: int, known: Bools) -> Floats:
+    """Return the close ``back`` rows before each row (the first one where there are fewer).
+
+    Where it is missing and the value will be ``known``, the next present one in the direction of ``step``
+    (1 = later, -1 = earlier) within the year that ends at the row; few are, so they are looked up one by one.
+    """
+    rows, columns = close.shape
+    found = np.empty_like(close)
+    found[:back] = close[:1]
+    found[back:] = close[: max(rows - back, 0)]
+    lost = np.flatnonzero(np.isnan(found) & known)
+    oldest = np.maximum(lost // columns - 251, 0) * columns
+    place = lost - back * columns
+    place = np.where(place < 0, lost % columns, place)
+    flat = close.reshape(-1)
+    while lost.size:
+        place = place + step * columns
+        inside = (place >= oldest) & (place <= lost)
+        lost, place, oldest = lost[inside], place[inside], oldest[inside]
+        values = flat[place]
+        found.reshape(-1)[lost] = values
+        still = np.isnan(values)
+        lost, place, oldest = lost[still], place[still], oldest[still]
+    return found
 
 
 def _count(present: Bools, window: int) -> Floats:
