@@ -25,7 +25,9 @@ DAYS = ("2023-11-01", "2023-12-29", "2024-01-02", "2024-01-26", "2024-02-01", "2
 
 def opened(market: Snapshot, level: str = "blinded", seed: int = 0, **options: bool) -> Gate:
     config = MaskConfig(level=level, **options)  # type: ignore[arg-type]
-    return Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(seed)).gate(market.at(ROW, "open"))
+    return Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(seed)).gate(
+        market.at(ROW, "open")
+    )
 
 
 @pytest.fixture
@@ -34,7 +36,12 @@ def gate(market: Snapshot) -> Gate:
 
 
 @settings(max_examples=100, deadline=None)
-@given(symbol=st.sampled_from(SYMBOLS), day=st.sampled_from(DAYS), level=st.sampled_from(LEVELS), seed=st.integers(0, 99))
+@given(
+    symbol=st.sampled_from(SYMBOLS),
+    day=st.sampled_from(DAYS),
+    level=st.sampled_from(LEVELS),
+    seed=st.integers(0, 99),
+)
 def test_names_and_days_come_back(market: Snapshot, symbol: str, day: str, level: str, seed: int) -> None:
     made = opened(market, level, seed)
     assert made.symbol(made.alias(symbol)) == symbol
@@ -44,7 +51,9 @@ def test_names_and_days_come_back(market: Snapshot, symbol: str, day: str, level
 
 
 symbols, days = st.sampled_from(SYMBOLS), st.sampled_from(DAYS)
-numbers = st.one_of(st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none())
+numbers = st.one_of(
+    st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
+)
 words = st.sampled_from(["rank 3, low volatility", "momentum up 5.2%", "hold all of it on target", ""])
 payloads = st.fixed_dictionaries(
     {
@@ -53,7 +62,9 @@ payloads = st.fixed_dictionaries(
         "date": days,
         "sessions": st.lists(days, max_size=3),
         "target_weights": st.dictionaries(symbols, numbers, max_size=5),
-        "orders": st.lists(st.fixed_dictionaries({"stock_id": symbols, "reason": words, "shares": numbers}), max_size=3),
+        "orders": st.lists(
+            st.fixed_dictionaries({"stock_id": symbols, "reason": words, "shares": numbers}), max_size=3
+        ),
         "grid": st.dictionaries(symbols, st.fixed_dictionaries({"MOM_12_1": numbers}), max_size=3),
         "note": words,
         "series": st.lists(numbers, max_size=4),
@@ -163,7 +174,9 @@ def test_decisions_come_back(market: Snapshot, batch: list[Order], level: str, r
 def test_a_decision_may_not_name_what_is_hidden(gate: Gate) -> None:
     with pytest.raises(UnknownAlias):
         gate.real_decision(Decision(orders=(Order(symbol="AAPL", amount=1.0),)))
-    said = gate.real_decision(Decision(reason="Apple", failures=(Failure(kind="schema", detail="2024-01-26 AAPL"),)))
+    said = gate.real_decision(
+        Decision(reason="Apple", failures=(Failure(kind="schema", detail="2024-01-26 AAPL"),))
+    )
     assert (said.reason, said.failures[0].detail) == ("[name]", "[date] [name]")
 
 
@@ -202,7 +215,11 @@ def test_requests_and_replies(gate: Gate) -> None:
     asked = gate.ask(
         AskModel(
             purpose="research",
-            messages=(Message(role="user", text="AAPL"), own, Message(role="tool", text='{"error": "AAPL"}', call_id="1")),
+            messages=(
+                Message(role="user", text="AAPL"),
+                own,
+                Message(role="tool", text='{"error": "AAPL"}', call_id="1"),
+            ),
             tools=(ToolSpec(name="t", description="e.g. AAPL", schema='{"enum": ["AAPL", "D"]}'),),
             answer_schema='{"enum": ["D"]}',
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Set
 from datetime import date
 from typing import Literal, NamedTuple
 
@@ -68,8 +68,6 @@ _LONE_MONTH = re.compile(
     r"|(?<=\b(?:early|until|since|Since|Until) )(?:March|May|August))(?![A-Za-z])"
 )
 _LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])")
-_MONTH_WORDS = frozenset(_MONTHS)
-_PERIOD_HINT = re.compile(r"[qh][1-4]['12]|[1-4][qh]['\d]|[fc]y['\d]| [1-4][qh] |[qh][1-4] ", re.I)
 
 Kind = Literal["day", "year", "month", "period", "weekday"]
 
@@ -85,7 +83,8 @@ class DateHit(NamedTuple):
 
 def find_dates(
     text: str,
-    words: Collection[str],
+    low: str,
+    words: Set[str],
     spans: Callable[[], JsonSpans],
     today: int,
     *,
@@ -94,77 +93,127 @@ def find_dates(
 ) -> list[DateHit]:
     """Return the dates in a text, left to right, none inside another.
 
-    ``words`` are the text's tokens in lower case: they tell which spellings are worth looking for. A date without
-    a year is taken to be the one nearest to ``today``. ``bare`` also finds lone years, months and quarters.
+    ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
+    A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone years, months and
+    quarters.
     """
     taken: list[DateHit] = []
     at = 0
     # The leftmost spelling wins; of two that begin alike, the more telling one, which was yielded first.
-    for hit in sorted(_all(text, words, today, bare, weekdays), key=lambda found: found.start):
+    for hit in sorted(_all(text, low, words, today, bare, weekdays), key=lambda found: found.start):
         if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
             taken.append(hit)
             at = hit.end
     return taken
 
 
-def _all(text: str, words: Collection[str], today: int, bare: bool, weekdays: bool) -> Iterator[DateHit]:
+def _all(text: str, low: str, words: Set[str], today: int, bare: bool, weekdays: bool) -> Iterator[DateHit]:
     """Yield hits, the most telling spellings first."""
-    years = any(len(word) >= 4 and word[:2] in _CENTURIES and word[:4].isdigit() for word in words)
-    if years:
-        yield from _numeric(text)
-    elif text.count("/") >= 2 or text.count("-") >= 2 or text.count(".") >= 2:
-        yield from _short_us(text)
-    if "月" in text or "年" in text or "号" in text:
+    mixed = [word for word in words if not word.isdigit() and not word.isalpha()]
+    years = _windows(_year_places(text), text)
+    months = _windows(_month_places(low, words, mixed), text)
+    for window in years:
+        yield from _numeric(text, window)
+    if text.count("/") >= 2:
+        yield from _us(text, (0, len(text)))
+    if not text.isascii() and ("月" in text or "年" in text):
         yield from _chinese(text, today, bare)
-    if not _MONTH_WORDS.isdisjoint(words) or _glued_month(words):
-        yield from _english(text, today, bare)
+    for window in months:
+        yield from _english(text, window, today, bare)
     if bare:
-        if _PERIOD_HINT.search(text):
-            yield from (DateHit(*found.span(), "period", None) for found in _PERIOD.finditer(text))
-        if years:
-            yield from (DateHit(*found.span(), "month", None) for found in _YEAR_MONTH.finditer(text))
-            yield from (DateHit(*found.span(), "year", None) for found in _YEAR.finditer(text))
-        if not _MONTH_WORDS.isdisjoint(words):
-            yield from (DateHit(*found.span(), "month", None) for found in _LONE_MONTH.finditer(text))
+        if _has_period(words, mixed):
+            yield from _lone(_PERIOD, "period", text, (0, len(text)))
+        for window in years:
+            yield from _lone(_YEAR_MONTH, "month", text, window)
+            yield from _lone(_YEAR, "year", text, window)
+        for window in months:
+            yield from _lone(_LONE_MONTH, "month", text, window)
     if weekdays:
-        yield from (DateHit(*found.span(), "weekday", None) for found in _LONE_WEEKDAY.finditer(text))
+        yield from _lone(_LONE_WEEKDAY, "weekday", text, (0, len(text)))
 
 
-_CENTURIES = frozenset({"19", "20", "21", "22"})
-_GLUED = re.compile(
-    rf"\d{{1,2}}{_MONTH}(?:\d{{2,4}})?|{_MONTH}\d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)?", re.I
+# -- where is it worth looking? A prompt is mostly numbers, and the patterns above are dear. ---------------------
+
+Window = tuple[int, int]
+_YEARISH = re.compile(r"(?:19|2[012])[0-9][0-9]")
+_GLUED = re.compile(rf"\d{{1,2}}(?:st|nd|rd|th)?{_MONTH}(?:\d{{2,4}})?|{_MONTH}\d{{1,2}}(?:st|nd|rd|th)?")
+_PERIOD_WORD = re.compile(
+    r"(?:q[1-4]|h[12]|[1-4]q|[12]h|fy|cy)(?:\d{2}|\d{4})?e?|\d{4}(?:q[1-4]|h[12]|[1-4]q|[12]h)e?"
 )
+_REACH = 40
+"""No spelling of a date is longer than this on either side of its year or month."""
 
 
-def _glued_month(words: Collection[str]) -> bool:
-    return any(word[:1].isdigit() and word[-1].isalpha() and _GLUED.fullmatch(word) for word in words)
+def _year_places(text: str) -> Iterator[int]:
+    """Yield where four digits may be a year: not behind a decimal point, not inside a number or an alias."""
+    for found in _YEARISH.finditer(text):
+        start = found.start()
+        before = text[start - 1] if start else " "
+        if before.isdigit() or (before == "." and text[start - 2 : start - 1].isdigit()):
+            continue
+        if before != "_" or text[start - 6 : start] != "asset_":
+            yield start
 
 
-def _numeric(text: str) -> Iterator[DateHit]:
-    for found in _ISO.finditer(text):
+def _month_places(low: str, words: Set[str], mixed: list[str]) -> Iterator[int]:
+    """Yield where the name of a month may be, in order."""
+    wanted = [*(_MONTHS.keys() & words), *(word for word in mixed if _GLUED.fullmatch(word))]
+    yield from sorted(place for word in wanted for place in _occurrences(low, word))
+
+
+def _occurrences(low: str, word: str) -> Iterator[int]:
+    at = low.find(word)
+    while at >= 0:
+        yield at
+        at = low.find(word, at + 1)
+
+
+def _windows(places: Iterator[int], text: str) -> list[Window]:
+    """Return the stretches around the places, in order, those that touch made one."""
+    windows: list[Window] = []
+    for place in places:
+        start, end = max(0, place - _REACH), min(len(text), place + 2 * _REACH)
+        if windows and start <= windows[-1][1]:
+            windows[-1] = (windows[-1][0], end)
+        else:
+            windows.append((start, end))
+    return windows
+
+
+def _has_period(words: Set[str], mixed: list[str]) -> bool:
+    return "fy" in words or "cy" in words or any(_PERIOD_WORD.fullmatch(word) for word in mixed)
+
+
+# -- the spellings -----------------------------------------------------------------------------------------------
+
+
+def _lone(pattern: re.Pattern[str], kind: Kind, text: str, window: Window) -> Iterator[DateHit]:
+    yield from (DateHit(*found.span(), kind, None) for found in pattern.finditer(text, *window))
+
+
+def _numeric(text: str, window: Window) -> Iterator[DateHit]:
+    for found in _ISO.finditer(text, *window):
         yield from _hit(found, int(found[1]), int(found[3]), int(found[4]))
-    yield from _short_us(text)
-    for found in _COMPACT.finditer(text):
+    yield from _us(text, window)
+    for found in _COMPACT.finditer(text, *window):
         yield from _hit(found, int(found[1]), int(found[2]), int(found[3]))
 
 
-def _short_us(text: str) -> Iterator[DateHit]:
-    for found in _US.finditer(text):
+def _us(text: str, window: Window) -> Iterator[DateHit]:
+    for found in _US.finditer(text, *window):
         first, second, year = int(found[1]), int(found[3]), _full_year(found[4])
         if len(found[4]) == 2 and found[2] != "/":
             continue
-        hits = list(_hit(found, year, first, second)) or list(_hit(found, year, second, first))
-        yield from hits
+        yield from list(_hit(found, year, first, second)) or list(_hit(found, year, second, first))
 
 
 def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
     for found in _IN_CHARACTERS.finditer(text):
-        year, month, day = (_characters(part) for part in found.groups())
-        yield from _hit(found, year, month, day)
+        yield from _hit(found, *map(_characters, found.groups()))
     for found in _CHINESE.finditer(text):
         year, month, day, lone = found.groups()
         if lone is not None:
-            if bare and (len(lone) == 4):
+            if bare and len(lone) == 4:
                 yield DateHit(*found.span(), "year", None)
         elif day is None:
             if bare or year is not None:
@@ -175,12 +224,12 @@ def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
             yield from _hit(found, _full_year(year), int(month), int(day))
 
 
-def _english(text: str, today: int, bare: bool) -> Iterator[DateHit]:
+def _english(text: str, window: Window, today: int, bare: bool) -> Iterator[DateHit]:
     if bare:
         # Before the spellings with a day: "March 2024" is no 20th of March.
-        yield from (DateHit(*found.span(), "month", None) for found in _MONTH_YEAR.finditer(text))
+        yield from _lone(_MONTH_YEAR, "month", text, window)
     for pattern, month_at, day_at in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
-        for found in pattern.finditer(text):
+        for found in pattern.finditer(text, *window):
             month, day = _MONTHS[found[month_at].lower()], int(re.sub(r"\D", "", found[day_at]))
             if found[month_at].lower() in ("may", "mar") and found[month_at].islower() and found[3] is None:
                 continue

@@ -35,6 +35,7 @@ NO_DATE = "[date]"
 """Written in place of a date that is no day of the episode or its history, or that an agent used."""
 _ALIAS = re.compile(r"(?<![A-Za-z0-9])asset_\d{4,6}(?![0-9])")
 _LABEL = re.compile(r"(?<![A-Za-z0-9])day_[+-]\d{1,6}(?![0-9])")
+_SHORT = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _replace = msgspec.structs.replace
 
@@ -62,6 +63,7 @@ class Gate:
             lexicon, dates=config.hides_dates, bare=config.bare_dates, today=view.clock // DAY
         )
         self._shown = Words(aliases.alias, self._date_word)
+        self._seen: dict[str, str] = {}
         self._own = Words(lambda _: NO_NAME, lambda _: NO_DATE)
         self._out = FieldRules(
             self._asset_out,
@@ -235,11 +237,18 @@ class Gate:
     # -- rules of the way out ------------------------------------------------------------------------------------
 
     def _text_out(self, text: str) -> str:
-        return self._scrubber.scrub(text, self._shown)
+        if len(text) > _SHORT:
+            return self._scrubber.scrub(text, self._shown)
+        # Payloads repeat the same few keys and words hundreds of times.
+        shown = self._seen.get(text)
+        if shown is None:
+            shown = self._seen[text] = self._scrubber.scrub(text, self._shown)
+        return shown
 
     def _asset_out(self, text: str, field: str) -> str:
-        alias = self._aliases.get(text) if self.config.hides_stocks else None
-        return alias or self._text_out(text)
+        if self.config.hides_stocks and self._aliases.find(text) is None:
+            return self._aliases.get(text) or self._text_out(text)
+        return text if self.config.hides_stocks else self._text_out(text)
 
     def _day_out(self, text: str) -> str:
         return self._text_out(text)

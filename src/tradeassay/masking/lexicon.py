@@ -1,9 +1,9 @@
-"""Finds the names of companies in a text: one pass over its tokens, whatever the number of names."""
+"""Finds the names of companies in a text, in a time that does not depend on the number of names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from tradeassay.core.instruments import Instrument
@@ -15,6 +15,9 @@ _BEFORE_TICKER = re.compile(
     r"(?:\s+(?:Arca|American))?\s*[:=]?\s*[\"'“‘]?|[$#])$"
 )
 _AFTER_TICKER = re.compile(r"\.(?:N|O|US|OQ|K|L)\b|[ :](?:US|UN|UW) (?:[Ee]quity|EQUITY)\b")
+_MARKET_BEHIND = re.compile(r"\.(?:sh|sz|bj|ss|xshg|xshe)(?![a-z0-9])")
+_MARKET_BEFORE = re.compile(r"(?<![a-z0-9])(?:sh|sz|bj|ss|xshg|xshe)[.:]$")
+_GAP = re.compile(r"[^A-Za-z0-9À-ɏ]{1,3}")
 _PAIRS = {"(": ")", '"': '"', "'": "'", "“": "”", "‘": "’", "[": "]", "`": "`", "（": "）", "「": "」", "『": "』"}
 
 
@@ -49,63 +52,65 @@ class Lexicon:
         longest = sorted(chinese, key=len, reverse=True)
         self._chinese_pattern = re.compile("|".join(map(re.escape, longest))) if longest else None
 
-    def find(self, text: str, spans: Callable[[], JsonSpans]) -> list[Hit]:
+    def find(self, text: str, low: str, words: Set[str], spans: Callable[[], JsonSpans]) -> list[Hit]:
         """Return the places that name an instrument, left to right, none inside another.
 
-        Escapes of JSON strings (``\\n``) must have been blanked out of ``text``.
+        ``low`` is the text in lower case, letter by letter; ``words`` are its tokens. Only tokens that begin a
+        name are looked up, so that a text without names costs next to nothing. Escapes of JSON strings (``\\n``)
+        must have been blanked out.
         """
-        places = [(found.start(), found.end()) for found in WORD.finditer(text)]
-        words = [text[start:end] for start, end in places]
+        found = [
+            hit for word in self.first_words.intersection(words) for hit in self._places(text, low, word, spans)
+        ]
+        if self._chinese_pattern is not None and not text.isascii():
+            found += [
+                Hit(*match.span(), self._chinese[match[0]]) for match in self._chinese_pattern.finditer(text)
+            ]
         hits: list[Hit] = []
         at = 0
-        while at < len(words):
-            word = words[at].lower()
-            if word == "asset" and text[places[at][1] : places[at][1] + 1] == "_":
-                at += 2
-                continue
-            used = self._match(text, places, words, at, word, spans)
-            if used is None:
-                at += 1
-                continue
-            term, count = used
-            hits.append(Hit(places[at][0], places[at + count - 1][1], term.symbol))
-            at += count
-        return self._with_chinese(text, hits)
+        for hit in sorted(found):
+            if hit.start >= at:
+                hits.append(hit)
+                at = hit.end
+        return hits
 
-    def _match(
-        self,
-        text: str,
-        places: list[tuple[int, int]],
-        words: list[str],
-        at: int,
-        word: str,
-        spans: Callable[[], JsonSpans],
-    ) -> tuple[Term, int] | None:
-        for term in self._by_first.get(word, ()):
-            count = len(term.tokens)
-            if count > 1 and not _follow(text, places, words, at, term.tokens):
-                continue
-            start, end = places[at][0], places[at + count - 1][1]
-            if _written(term, words[at], text, start, end, spans):
-                return term, count
-        return None
-
-    def _with_chinese(self, text: str, hits: list[Hit]) -> list[Hit]:
-        if self._chinese_pattern is None or text.isascii():
-            return hits
-        found = [Hit(*m.span(), self._chinese[m[0]]) for m in self._chinese_pattern.finditer(text)]
-        return sorted(hits + found) if found else hits
+    def _places(self, text: str, low: str, word: str, spans: Callable[[], JsonSpans]) -> Iterator[Hit]:
+        """Yield where a name begins with ``word``, each time the longest name that fits."""
+        at = low.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if _is_edge(low, at - 1) and _is_edge(low, end) and low[at - 6 : at] != "asset_":
+                for term in self._by_first[word]:
+                    stop = _end_of(low, end, term.tokens)
+                    if stop and _written(term, text[at:end], text, at, stop, spans):
+                        yield Hit(*_with_market(low, at, stop), term.symbol)
+                        break
+            at = low.find(word, end)
 
 
-def _follow(text: str, places: list[tuple[int, int]], words: list[str], at: int, tokens: tuple[str, ...]) -> bool:
-    if at + len(tokens) > len(words):
-        return False
-    for step in range(1, len(tokens)):
-        if words[at + step].lower() != tokens[step]:
-            return False
-        if places[at + step][0] - places[at + step - 1][1] > 3:
-            return False
-    return True
+def _is_edge(low: str, at: int) -> bool:
+    return not 0 <= at < len(low) or WORD.match(low, at) is None
+
+
+def _with_market(low: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of a six-digit code together with the market written before or behind it."""
+    if end - start != 6 or not low[start:end].isdigit():
+        return start, end
+    behind = _MARKET_BEHIND.match(low, end)
+    before = _MARKET_BEFORE.search(low, max(0, start - 6), start)
+    return before.start() if before else start, behind.end() if behind else end
+
+
+def _end_of(low: str, at: int, tokens: tuple[str, ...]) -> int | None:
+    """Return where a name ends whose first token ends at ``at``; None when other words follow."""
+    for token in tokens[1:]:
+        gap = _GAP.match(low, at)
+        if gap is None or not low.startswith(token, gap.end()):
+            return None
+        at = gap.end() + len(token)
+        if not _is_edge(low, at):
+            return None
+    return at
 
 
 def _written(term: Term, word: str, text: str, start: int, end: int, spans: Callable[[], JsonSpans]) -> bool:

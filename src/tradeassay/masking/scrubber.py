@@ -14,6 +14,7 @@ from tradeassay.masking.spelling import WORD
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")
+_SPACES = {code: " " for code in range(128) if not chr(code).isalnum()}
 Depth = Literal["plain", "thorough"]
 
 
@@ -46,23 +47,28 @@ class Scrubber:
             probe = _BLANKS.sub("  ", text)
         else:
             probe = text
-        tokens = set(WORD.findall(probe.lower()))
+        low = lowered(probe)
+        tokens = frozenset(low.translate(_SPACES).split() if low.isascii() else WORD.findall(low))
         spans = cache(lambda: JsonSpans(text))
         cuts: list[tuple[int, int, str]] = []
         if self._dates:
-            found = find_dates(
-                probe,
-                tokens,
-                spans,
-                self._today,
-                bare=self._bare or depth == "thorough",
-                weekdays=depth == "thorough",
-            )
+            bare, thorough = self._bare or depth == "thorough", depth == "thorough"
+            found = find_dates(probe, low, tokens, spans, self._today, bare=bare, weekdays=thorough)
             cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
         lexicon = self._lexicon
-        if lexicon is not None and (not lexicon.first_words.isdisjoint(tokens) or not probe.isascii()):
-            cuts += [(hit.start, hit.end, words.name(hit.symbol)) for hit in lexicon.find(probe, spans)]
+        if lexicon is not None and not (lexicon.first_words.isdisjoint(tokens) and low.isascii()):
+            cuts += [
+                (hit.start, hit.end, words.name(hit.symbol)) for hit in lexicon.find(probe, low, tokens, spans)
+            ]
         return _replaced(text, cuts) if cuts else text
+
+
+def lowered(text: str) -> str:
+    """Return a text in lower case with every letter where it was (a few letters have a longer lower case)."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
 def _letter(found: re.Match[str]) -> str:

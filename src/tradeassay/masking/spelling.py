@@ -17,7 +17,7 @@ Case = Literal["any", "upper", "capital", "ticker"]
 """When a term counts: in any case, in capitals only, with a capital first letter, or when written as a ticker."""
 
 _SIX = re.compile(r"(\d{6})(?:\.([A-Z]{2,4}))?")
-_MARKETS = ("sh", "sz", "bj", "ss", "xshg", "xshe")
+_MARKETS = ("sh", "sz", "bj")
 _QUOTES = ("usd", "usdt", "usdc")
 _CHINESE_TAIL = re.compile(r"(?:股份有限公司|有限责任公司|有限公司|公司|集团股份|集团|股份|控股|Ａ|Ａ股)+$")
 _CHINESE_PLACE = re.compile(
@@ -50,13 +50,13 @@ def symbol_terms(instrument: Instrument) -> Iterator[Term]:
     tokens = tokens_of(symbol)
     if not tokens:
         return
-    yield Term(tokens, symbol, _symbol_case(symbol, tokens))
     six = _SIX.fullmatch(symbol)
+    if six is None:
+        yield Term(tokens, symbol, _symbol_case(symbol, tokens))
     if six is not None:
+        # With a market before or behind it ("sh.600519") a code is found by the code.
         yield Term((six[1],), symbol, "any")
         for market in _MARKETS:
-            yield Term((six[1], market), symbol, "any")
-            yield Term((market, six[1]), symbol, "any")
             yield Term((market + six[1],), symbol, "any")
     elif instrument.kind == "crypto":
         base = tokens[0]

@@ -1,0 +1,283 @@
+"""A masked view answers as the true one does, under other names and dates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.core.account import AccountState, Position
+from tradeassay.core.agent import Observation, Rules
+from tradeassay.core.errors import DataError, FutureDataError, TradeassayError, UserError
+from tradeassay.core.events import Filled
+from tradeassay.core.time import DAY
+from tradeassay.core.view import FIELDS, MarketView
+from tradeassay.data import Snapshot
+from tradeassay.masking import ANCHOR, Mask, MaskConfig, MaskedView, Truth, find_leaks
+
+ROW = 60
+LEVELS = ("stock-blind", "date-blind", "blinded")
+
+
+def texts(view: MarketView) -> list[Any]:
+    """Everything in a view that is text."""
+    names = view.symbols
+    since = view.clock - 60 * DAY
+    facts: list[Any] = [*names, *view.members("IDX"), repr(view)]
+    for name in names:
+        facts += [msgspec.to_builtins(view.instrument(name))]
+        facts += [msgspec.to_builtins(figure) for figure in view.fundamentals(name)]
+    facts += [msgspec.to_builtins(item) for item in view.news(since)]
+    facts += [msgspec.to_builtins(action) for action in view.actions(since)]
+    return facts
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("phase", ["pre_open", "open", "close"])
+def test_every_number_is_the_true_one_under_the_alias(
+    mask: Callable[..., Mask], market: Snapshot, level: str, phase: Any
+) -> None:
+    true, made = market.at(ROW, phase), mask(level)
+    seen, gate = made.view(true), made.gate(true)
+    assert isinstance(seen, MaskedView)
+    assert len(seen.symbols) == len(true.symbols)
+    for symbol in true.symbols:
+        alias = gate.alias(symbol)
+        here, there = seen.column(alias), true.column(symbol)
+        assert seen.symbols[here] == alias
+        for field in FIELDS:
+            for adjust in ("none", "split", "total"):
+                np.testing.assert_array_equal(
+                    seen.bars(field, 20, adjust=adjust)[:, here], true.bars(field, 20, adjust=adjust)[:, there]
+                )
+        assert seen.tradable()[here] == true.tradable()[there]
+        opens, true_opens = seen.opens(), true.opens()
+        assert (opens is None) == (true_opens is None)
+        if opens is not None and true_opens is not None:
+            assert opens[here] == true_opens[there]
+        facts, true_facts = seen.instrument(alias), true.instrument(symbol)
+        assert (facts.board, facts.sector, facts.lot, facts.kind) == (
+            true_facts.board, true_facts.sector, true_facts.lot, true_facts.kind,
+        )  # fmt: skip
+        assert [f.value for f in seen.fundamentals(alias)] == [f.value for f in true.fundamentals(symbol)]
+    assert sorted(seen.members("IDX")) == sorted(map(gate.alias, true.members("IDX")))
+    np.testing.assert_array_equal(seen.index_levels("IDX"), true.index_levels("IDX"))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("hardened", [False, True])
+def test_no_text_of_a_view_holds_anything_real(
+    mask: Callable[..., Mask], market: Snapshot, level: str, hardened: bool
+) -> None:
+    made = mask(level, rebase_prices=hardened, scale_volumes=hardened, scrub_news=hardened)
+    true = market.at(ROW, "open")
+    truth = Truth.of(true, made.config, history=80, ahead=90)
+    assert find_leaks(texts(true), truth), "the true view must leak, or the scanner is blind"
+    assert find_leaks(texts(made.view(true)), truth) == []
+
+
+@pytest.mark.parametrize("preset", ["us", "ashare", "crypto", "futures"])
+def test_synthetic_worlds_leak_nothing(world: Callable[[str], Snapshot], preset: str) -> None:
+    snapshot = world(preset)
+    first, last = str(snapshot.sessions[80]), str(snapshot.sessions[130])
+    made = Mask(MaskConfig(), snapshot, first, last, np.random.default_rng(0))
+    for row in (80, 120):
+        true = snapshot.at(row, "close")
+        seen = made.view(true)
+        assert find_leaks(texts(seen), Truth.of(true, made.config, history=200, ahead=90)) == []
+        if preset == "crypto":
+            symbol = next(s for s in true.symbols if _has_minutes(true, s))
+            times, bars = seen.minutes(made.gate(true).alias(symbol), 5)
+            true_times, true_bars = true.minutes(symbol, 5)
+            np.testing.assert_array_equal(times - seen.clock, true_times - true.clock)
+            np.testing.assert_array_equal(bars["close"], true_bars["close"])
+
+
+def _has_minutes(view: MarketView, symbol: str) -> bool:
+    try:
+        view.minutes(symbol, 1)
+    except DataError:
+        return False
+    return True
+
+
+def test_dates_are_counted_from_the_anchor(mask: Callable[..., Mask], market: Snapshot) -> None:
+    true = market.at(ROW, "open")
+    seen = mask("date-blind").view(true)
+    days = seen.sessions()
+    assert days[-1] == ANCHOR + 17 and np.all(np.diff(days).astype(int) == 1)
+    assert seen.clock // DAY == int((ANCHOR + 18).astype(int)) and seen.clock % DAY == true.clock % DAY
+    assert mask("stock-blind").view(true).sessions() is not None
+    assert mask("stock-blind").view(true).clock == true.clock
+
+
+def test_the_columns_have_another_order_and_late_names_follow(mask: Callable[..., Mask], market: Snapshot) -> None:
+    early, late = market.at(ROW, "open"), market.at(ROW + 20, "open")
+    made = mask()
+    before, after = made.view(early).symbols, made.view(late).symbols
+    assert after[: len(before)] == before and len(after) == len(before) + 1
+    gate = made.gate(late)
+    assert after[-1] == gate.alias("ZZNW")
+    assert before != tuple(map(gate.alias, early.symbols))
+    assert mask(seed=1).view(early).symbols != before
+
+
+def test_asking_in_another_order_gives_the_same_mask(mask: Callable[..., Mask], market: Snapshot) -> None:
+    one, other = mask(rebase_prices=True, scale_volumes=True), mask(rebase_prices=True, scale_volumes=True)
+    views = [one.view(market.at(row, "open")) for row in (45, ROW, 80)]
+    again = [other.view(market.at(row, "open")) for row in (80, ROW, 45)][::-1]
+    for a, b in zip(views, again, strict=True):
+        assert a.symbols == b.symbols
+        np.testing.assert_array_equal(a.bars("close"), b.bars("close"))
+        np.testing.assert_array_equal(a.bars("volume"), b.bars("volume"))
+        assert a.news(0) == b.news(0)
+
+
+def test_news_by_since_and_symbol(mask: Callable[..., Mask], market: Snapshot) -> None:
+    true, made = market.at(ROW, "open"), mask()
+    seen, gate = made.view(true), made.gate(true)
+    items = seen.news(seen.clock - 60 * DAY)
+    assert len(items) == 2 and items[0].published_at > items[1].published_at
+    apple, moutai = gate.alias("AAPL"), gate.alias("600519.SH")
+    first = items[1]
+    assert first.symbols == (apple,)
+    assert first.title == f"{apple} ({apple}) beats rival Notexco ([name])"
+    assert (
+        first.body
+        == f"On Saturday, day_+13 {apple} said [period] sales rose.\nday_+13，{moutai}（{moutai}）上涨。"
+    )
+    assert first.url == "" and first.id.startswith("news_") and "aapl" not in first.id
+    assert items[0].symbols == () and items[0].title == "[name] plans to list"
+    assert items[0].body == "It all depends on the cost."
+    assert seen.news(first.published_at) == items[:1]
+    assert seen.news(first.published_at - 1) == items
+    assert seen.news(0, symbols=(apple,)) == (first,)
+    with pytest.raises(FutureDataError, match="day_"):
+        seen.news(seen.clock + DAY)
+
+
+def test_thorough_news_loses_source_and_weekday(mask: Callable[..., Mask], market: Snapshot) -> None:
+    true = market.at(ROW, "open")
+    plain, thorough = mask().view(true).news(0)[-1], mask(scrub_news=True).view(true).news(0)[-1]
+    assert plain.source == "The Wire" and thorough.source == ""
+    assert "On [weekday], day_+13" in thorough.body
+
+
+def test_errors_are_masked_and_keep_their_kind(mask: Callable[..., Mask], market: Snapshot) -> None:
+    true, made = market.at(ROW, "open"), mask()
+    seen, gate = made.view(true), made.gate(true)
+    late = mask().gate(market.at(ROW + 20, "open")).alias("ZZNW")
+    asks: list[tuple[Callable[[], object], type[TradeassayError]]] = [
+        (lambda: seen.column("AAPL"), DataError),
+        (lambda: seen.column(late), DataError),
+        (lambda: seen.instrument("AAPL"), DataError),
+        (lambda: seen.fundamentals("Apple"), DataError),
+        (lambda: seen.minutes(gate.alias("AAPL"), 3), DataError),
+        (lambda: seen.members("NOPE"), DataError),
+        (lambda: seen.bars("close", -1), UserError),
+        (lambda: seen.actions(seen.clock + 1), FutureDataError),
+    ]
+    for ask, kind in asks:
+        with pytest.raises(kind) as caught:
+            ask()
+        assert find_leaks(str(caught.value), Truth.of(true, made.config, ahead=90)) == []
+        assert caught.value.__cause__ is None
+
+
+def test_arrays_are_read_only(mask: Callable[..., Mask], market: Snapshot) -> None:
+    for hardened in (False, True):
+        seen = mask(rebase_prices=hardened, scale_volumes=hardened).view(market.at(ROW, "open"))
+        for array in (
+            seen.bars("close"),
+            seen.opens(),
+            seen.tradable(),
+            seen.sessions(),
+            seen.index_levels("IDX"),
+        ):
+            assert array is not None and not array.flags.writeable
+
+
+def observed(market: Snapshot) -> Observation:
+    view = market.at(ROW, "open")
+    universe = ("600519.SH", "A", "AAPL", "D")
+    position = Position(symbol="AAPL", quantity=300.0, sellable=200.0, cost=10.0, mark=12.0, held=3)
+    return Observation(
+        step=18,
+        session="2024-01-26",
+        time=view.clock,
+        universe=universe,
+        columns=np.array([view.column(symbol) for symbol in universe]),
+        view=view,
+        account=AccountState(cash=100.0, nav=3700.0, initial=4000.0, positions={"AAPL": position}),
+        rules=Rules(venue="us-v1", currency="USD", long_only=True, lot=1, t_plus_1=False),
+        since_last=(
+            Filled(order_id="0", symbol="AAPL", quantity=300, price=10, reference=10, fee=0, tax=0, cash=-3000),
+        ),
+        sessions_left=40,
+    )
+
+
+@pytest.mark.parametrize("hardened", [False, True])
+def test_an_observation(mask: Callable[..., Mask], market: Snapshot, hardened: bool) -> None:
+    made, true = mask(rebase_prices=hardened), observed(market)
+    seen, gate = made.observation(true), made.gate(true.view)
+    assert seen.session == "day_+18" and seen.time == seen.view.clock
+    assert seen.universe == tuple(sorted(map(gate.alias, true.universe)))
+    assert [seen.view.symbols[column] for column in seen.columns] == list(seen.universe)
+    apple = gate.alias("AAPL")
+    position = seen.account.positions[apple]
+    assert position.symbol == apple
+    assert position.value == pytest.approx(3600.0) and seen.account.weight(apple) == pytest.approx(3600 / 3700)
+    fill = seen.since_last[0]
+    assert isinstance(fill, Filled) and fill.quantity * fill.price == pytest.approx(3000.0) and fill.cash == -3000
+    factor = made.scales.price(true.view, "AAPL")
+    assert (factor == 1.0) == (not hardened)
+    assert position.mark == pytest.approx(12.0 * factor) and position.sellable == pytest.approx(200.0 / factor)
+    shown = [
+        msgspec.to_builtins(seen.account),
+        *map(msgspec.to_builtins, seen.since_last),
+        seen.session,
+        *seen.universe,
+    ]
+    assert find_leaks(shown, Truth.of(true.view, made.config)) == []
+
+
+def test_rebased_prices(mask: Callable[..., Mask], market: Snapshot) -> None:
+    made = mask(rebase_prices=True, scale_volumes=True)
+    start, true = market.at(42, "pre_open"), market.at(ROW, "open")
+    assert str(market.sessions[42]) == "2024-01-02"
+    shown = made.view(start).bars("close", 1, adjust="none")[0]
+    assert np.all((shown >= 20) & (shown <= 200))
+    seen, gate = made.view(true), made.gate(true)
+    for symbol in true.symbols:
+        alias = gate.alias(symbol)
+        here, there = seen.column(alias), true.column(symbol)
+        np.testing.assert_allclose(
+            np.diff(np.log(seen.bars("close")[:, here])), np.diff(np.log(true.bars("close")[:, there])), atol=1e-12
+        )
+        ratio = seen.bars("amount")[:, here] / true.bars("amount")[:, there]
+        assert np.ptp(ratio) < 1e-9 and 1 / 8 <= ratio[0] <= 8
+        value, true_value = (v.bars("volume", 1) * v.bars("close", 1) for v in (seen, true))
+        np.testing.assert_allclose(value[:, here], true_value[:, there] * ratio[0])
+        assert seen.instrument(alias).lot == seen.instrument(alias).tick
+    eps = {f.field: f.value for f in seen.fundamentals(gate.alias("AAPL"))}
+    assert eps["eps"] == pytest.approx(2.1 * made.scales.price(true, "AAPL")) and eps["market_cap"] == 3e12
+    levels = seen.index_levels("IDX") / true.index_levels("IDX")
+    assert np.ptp(levels) < 1e-12 and levels[0] != 1.0
+    assert (
+        np.corrcoef(made.view(start).opens() or shown, market.at(42, "pre_open").bars("close", 1)[0])[0, 1] < 0.9
+    )
+
+
+def test_a_later_listing_is_rebased_to_its_first_open(mask: Callable[..., Mask], market: Snapshot) -> None:
+    made = mask(rebase_prices=True)
+    row = int(np.searchsorted(market.sessions, np.datetime64("2024-02-01")))
+    before, opened = market.at(row, "pre_open"), market.at(row, "open")
+    assert np.isnan(made.view(before).bars("close", 1)[0, -1])
+    opens = made.view(opened).opens()
+    assert opens is not None and 20 <= opens[-1] <= 200
+    later = made.view(market.at(row + 5, "close"))
+    assert later.bars("open", 6, adjust="none")[0, -1] == opens[-1]
