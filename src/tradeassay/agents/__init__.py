@@ -9,6 +9,7 @@ from tradeassay.agents.cash import Cash
 from tradeassay.agents.equal_weight import EqualWeight
 from tradeassay.agents.index_hold import IndexHold
 from tradeassay.agents.min_variance import MinVariance
+from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
 from tradeassay.agents.momentum import Momentum
 from tradeassay.agents.momentum_weighted import MomentumWeighted
 from tradeassay.agents.random_names import Random
@@ -27,6 +28,8 @@ __all__ = [
     "EqualWeight",
     "IndexHold",
     "MinVariance",
+    "ModelAgent",
+    "ModelConfig",
     "Momentum",
     "MomentumWeighted",
     "Parameter",
@@ -39,6 +42,7 @@ __all__ = [
     "VolTarget",
     "agents",
     "make_agent",
+    "model_params",
     "parameters",
     "trades_towards",
 ]

@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradeassay.runs.comparison import RunComparison, compare
+    from tradeassay.runs.dialogue_log import DialogueLine
     from tradeassay.runs.episode import Episode, expand
     from tradeassay.runs.frames import Frames
+    from tradeassay.runs.inference import Inference
     from tradeassay.runs.manifest import RunManifest
+    from tradeassay.runs.models import Asking
     from tradeassay.runs.outcome import Outcome
     from tradeassay.runs.planning import Plan, plan
-    from tradeassay.runs.progress import Advanced, Finished, Listener, PhaseStarted, ProgressEvent, RunEnded
+    from tradeassay.runs.progress import (
+        Advanced,
+        Answered,
+        AskStarted,
+        Finished,
+        Listener,
+        PhaseStarted,
+        ProgressEvent,
+        RunEnded,
+    )
     from tradeassay.runs.recorded import Run
     from tradeassay.runs.runner import resume, run
     from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
     from tradeassay.runs.spec import AgentSpec, RunSpec, Window
     from tradeassay.runs.spec_file import load_spec
+    from tradeassay.runs.spending import Spending
     from tradeassay.runs.verification import VerifyReport, verify
     from tradeassay.runs.violation import Violation
 
@@ -29,10 +42,15 @@ _HOMES = {
     "Advanced": "progress",
     "AgentScores": "scores",
     "AgentSpec": "spec",
+    "Answered": "progress",
+    "AskStarted": "progress",
+    "Asking": "models",
+    "DialogueLine": "dialogue_log",
     "Episode": "episode",
     "EpisodeScores": "scores",
     "Finished": "progress",
     "Frames": "frames",
+    "Inference": "inference",
     "Listener": "progress",
     "Outcome": "outcome",
     "PhaseStarted": "progress",
@@ -44,6 +62,7 @@ _HOMES = {
     "RunManifest": "manifest",
     "RunSpec": "spec",
     "Scores": "scores",
+    "Spending": "spending",
     "VerifyReport": "verification",
     "Violation": "violation",
     "Window": "spec",
@@ -60,10 +79,15 @@ __all__ = [
     "Advanced",
     "AgentScores",
     "AgentSpec",
+    "Answered",
+    "AskStarted",
+    "Asking",
+    "DialogueLine",
     "Episode",
     "EpisodeScores",
     "Finished",
     "Frames",
+    "Inference",
     "Listener",
     "Outcome",
     "PhaseStarted",
@@ -75,6 +99,7 @@ __all__ = [
     "RunManifest",
     "RunSpec",
     "Scores",
+    "Spending",
     "VerifyReport",
     "Violation",
     "Window",

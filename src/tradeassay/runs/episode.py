@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import msgspec
 
+from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.runs.spec import AgentSpec, RunSpec, safe_name
+from tradeassay.runs.conversation import open_protocol, protocol_of
+from tradeassay.runs.spec import AgentSpec, ParamValue, RunSpec, safe_name, variant_name
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to play.
 
-    ``cell`` names the benchmark and data set: agents of one cell are compared with each other. In every cell
-    one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent itself.
+    ``cell`` names the benchmark and data set, and what of a grid it is: agents of one cell are compared with each
+    other. In every cell one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent
+    itself. ``protocol`` says how the conversation of models differs here, ``window`` names the sessions.
     """
 
     key: str
@@ -26,6 +29,13 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     baseline: bool = False
     added: bool = False
+    protocol: dict[str, ParamValue] = {}
+    window: str | None = None
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model plays it."""
+        return self.agent.name == MODEL
 
     @property
     def label(self) -> str:
@@ -47,14 +57,32 @@ def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -
                 f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
                 mend="run it on its own: a report never mixes conventions",
             )
+        _check_conversation(spec, benchmark)
         for dataset in spec.datasets.get(name, (benchmark.dataset,)):
-            episodes += _cell(spec, name, benchmark.baseline, dataset)
+            for settings in spec.variants:
+                for window in spec.windows or (None,):
+                    episodes += _cell(spec, name, benchmark.baseline, (dataset, settings, window))
     _refuse_clashes(episodes)
     return tuple(episodes)
 
 
-def _cell(spec: RunSpec, benchmark: str, baseline_name: str, dataset: str) -> list[Episode]:
+def _check_conversation(spec: RunSpec, benchmark: Benchmark) -> None:
+    """See that models can play, and that every combination of settings makes sense."""
+    if any(agent.name == MODEL for agent in spec.agents):
+        protocol_of(benchmark)
+    if spec.protocol:
+        for settings in spec.variants:
+            open_protocol(benchmark, settings)
+
+
+def _cell(
+    spec: RunSpec, benchmark: str, baseline_name: str, place: tuple[str, dict[str, ParamValue], str | None]
+) -> list[Episode]:
+    dataset, settings, window = place
     cell = f"{safe_name(benchmark)}__{dataset_name(dataset)}"
+    variant = variant_name(settings, window)
+    if variant is not None:
+        cell = f"{cell}__{variant}"
     plain = AgentSpec(name=baseline_name)
     own = next((agent for agent in spec.agents if agent.name == plain.name and not agent.params), None)
     agents = spec.agents if own is not None else (plain, *spec.agents)
@@ -69,6 +97,8 @@ def _cell(spec: RunSpec, benchmark: str, baseline_name: str, dataset: str) -> li
             seed=seed,
             baseline=agent is baseline and seed == spec.seeds[0],
             added=own is None and agent is plain,
+            protocol=settings,
+            window=window,
         )
         for agent in agents
         for seed in (spec.seeds[:1] if own is None and agent is plain else spec.seeds)

@@ -15,10 +15,12 @@ from tradeassay.data import Snapshot
 from tradeassay.ledger import Ledger
 from tradeassay.market import Market
 from tradeassay.runs.audit import audit
+from tradeassay.runs.dialogue_log import read_dialogue
 from tradeassay.runs.journal import encode_line
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.snapshots import snapshot_for
+from tradeassay.runs.spending import Spending
 from tradeassay.runs.tasks import Checked, CheckTask
 from tradeassay.runs.violation import Violation
 
@@ -61,6 +63,7 @@ def _episode(task: CheckTask, place: RunFolder, key: str, records: list[StepReco
     if content and not content.endswith(b"\n"):
         yield len(records) - 1, "journal", "the last line is torn"
     yield from _outcome(outcome, records)
+    yield from _spending(outcome, place.dialogue(key))
     yield from _ledger(records)
     if task.data_sha256 is not None:
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
@@ -72,6 +75,21 @@ def _outcome(outcome: Outcome, records: Sequence[StepRecord]) -> Iterator[Found]
         yield None, "outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal"
     if outcome.status == "done" and all(record.decision.status == "failed" for record in records):
         yield None, "outcome", "no decision was usable, but the episode counts as done"
+
+
+def _spending(outcome: Outcome, path: Path) -> Iterator[Found]:
+    """See that what a model's answers took is what the conversations say."""
+    if isinstance(outcome.model, msgspec.UnsetType):
+        return
+    spent = Spending()
+    try:
+        for line in read_dialogue(path):
+            spent = spent.plus(line.reply.usage)
+    except RunError as error:
+        yield None, "dialogue", error.message
+        return
+    if spent != outcome.model.spending:
+        yield None, "dialogue", f"the conversations took {spent.words()}, not {outcome.model.spending.words()}"
 
 
 def _ledger(records: Sequence[StepRecord]) -> Iterator[Found]:

@@ -7,6 +7,8 @@
       episodes/<key>/
         events.jsonl            one line per decision; state is its replay
         outcome.json            done or failed, and the journal's hash
+        dialogue.jsonl          what a model was asked and what it said, one line per question
+      models/<key>.jsonl        cassettes: every recorded answer, by the hash of its question
       scores.json               every number with its interval, or null and the reason
       timing.json               wall times (a sidecar: never compared)
       report.html               written by the report
@@ -50,6 +52,15 @@ class RunFolder:
     def lock(self) -> Path:
         """Held by the process that writes."""
         return self.path / ".lock"
+
+    @property
+    def models(self) -> Path:
+        """The cassettes of the run's models."""
+        return self.path / "models"
+
+    def dialogue(self, key: str) -> Path:
+        """Return the file that holds an episode's conversations."""
+        return self.episode(key) / "dialogue.jsonl"
 
     def episode(self, key: str) -> Path:
         """Return an episode's folder."""

@@ -9,26 +9,32 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.agents import agents
-from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.badges import Badges, Convention
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
 from tradeassay.execution import venues
+from tradeassay.runs.conversation import ProtocolRecord, conversation_change, describe_protocol, with_protocol
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.spec import RunSpec, same_work, work_sha256
+from tradeassay.runs.models import ModelRecord, describe_models
+from tradeassay.runs.spec import RunSpec, Window, same_work, work_sha256
 from tradeassay.runs.versions import Versions, version_changes
 
 MANIFEST_FORMAT = 1
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set: the snapshot's name and content hash, its facts, and its sessions from first to last."""
+    """A data set: the snapshot's name and content hash, its facts, and its sessions from first to last.
+
+    ``windows`` are the named ones that were asked for, by :func:`window_key`.
+    """
 
     name: str
     sha256: str
     facts: PanelFacts
     sessions: tuple[str, ...]
+    windows: dict[str, NamedWindow] = {}
 
 
 class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +61,11 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The identity of a run."""
+    """The identity of a run.
+
+    ``protocols`` (by cell) are the conversations of models, ``windows`` (by cell) the named windows as found on
+    the data, ``models`` (by label) what is known about the models.
+    """
 
     format: int = MANIFEST_FORMAT
     spec: RunSpec
@@ -67,10 +77,14 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     agents: dict[str, AgentRecord]
     episodes: tuple[Episode, ...]
     versions: Versions
+    protocols: dict[str, ProtocolRecord] = {}
+    windows: dict[str, NamedWindow] = {}
+    models: dict[str, ModelRecord] = {}
 
     def benchmark(self, episode: Episode) -> Benchmark:
-        """Return the benchmark an episode plays, with the run's own window."""
-        return in_window(self.benchmarks[episode.benchmark].config, self.spec)
+        """Return the benchmark an episode plays: in its window, with its conversation."""
+        config = self.benchmarks[episode.benchmark].config
+        return played_as(config, episode, self.spec.window, self.windows.get(episode.cell))
 
     def badges(self, episode: Episode) -> Badges:
         """Return what a reader must know before believing a number of this episode."""
@@ -78,12 +92,31 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
         return Badges(data=facts.kind, convention=self.convention, biases=facts.biases)
 
 
-def in_window(benchmark: Benchmark, spec: RunSpec) -> Benchmark:
-    """Return a benchmark with the spec's window, if it has one."""
-    if spec.window is None:
-        return benchmark
-    market = msgspec.structs.replace(benchmark.market, first=spec.window.first, last=spec.window.last)
-    return msgspec.structs.replace(benchmark, market=market)
+def played_as(
+    benchmark: Benchmark, episode: Episode, window: Window | None, named: NamedWindow | None = None
+) -> Benchmark:
+    """Return a benchmark as an episode plays it: in the window, if there is one, with its own conversation."""
+    days = named or window
+    if days is not None:
+        market = msgspec.structs.replace(benchmark.market, first=days.first, last=days.last)
+        benchmark = msgspec.structs.replace(benchmark, market=market)
+    return with_protocol(benchmark, episode.protocol)
+
+
+def window_key(protocol: str, convention: Convention, code: str) -> str:
+    """Return under which key a data set's entry holds a named window."""
+    return f"{protocol}/{convention}/{code}"
+
+
+def windows_by_cell(episodes: tuple[Episode, ...], datasets: Mapping[str, DatasetEntry]) -> dict[str, NamedWindow]:
+    """Return the named window of every cell that has one."""
+    found: dict[str, NamedWindow] = {}
+    for episode in episodes:
+        if episode.window is not None and episode.cell not in found:
+            config = benchmarks.get(episode.benchmark)
+            key = window_key(config.protocol, config.convention, episode.window)
+            found[episode.cell] = datasets[episode.dataset].windows[key]
+    return found
 
 
 def build_manifest(
@@ -103,6 +136,13 @@ def build_manifest(
         agents={name: _agent(name) for name in dict.fromkeys(episode.agent.name for episode in episodes)},
         episodes=episodes,
         versions=versions,
+        protocols={
+            episode.cell: describe_protocol(with_protocol(benchmarks.get(episode.benchmark), episode.protocol))
+            for episode in episodes
+            if episode.by_model
+        },
+        windows=windows_by_cell(episodes, datasets),
+        models=describe_models(episodes),
     )
 
 
@@ -126,6 +166,7 @@ def refuse_changes(then: RunManifest, now: RunManifest, folder: Path) -> None:
             raise RunError(f"benchmark '{name}' has changed since {folder} was started", mend=again)
         if then.benchmarks[name].venue_sha256 != benchmark.venue_sha256:
             raise RunError(f"the venue of benchmark '{name}' has changed since {folder} was started", mend=again)
+    _refuse_other_conversations(then, now, folder, again)
     for name, agent in now.agents.items():
         if then.agents[name] != agent:
             raise RunError(f"the code of agent '{name}' has changed since {folder} was started", mend=again)
@@ -135,6 +176,15 @@ def refuse_changes(then: RunManifest, now: RunManifest, folder: Path) -> None:
             f"{folder} was made with other versions: {'; '.join(changes)}",
             mend="install those versions, or start a new run under another slug",
         )
+
+
+def _refuse_other_conversations(then: RunManifest, now: RunManifest, folder: Path, mend: str) -> None:
+    for cell, protocol in now.protocols.items():
+        different = conversation_change(then.protocols[cell], protocol)
+        if different is not None:
+            raise RunError(f"{different} since {folder} was started", mend=mend)
+    if then.windows != now.windows:
+        raise RunError(f"the named windows have changed since {folder} was started", mend=mend)
 
 
 def encode_manifest(manifest: RunManifest) -> bytes:

@@ -11,15 +11,23 @@ import msgspec
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs.atomic import write_atomic
+from tradeassay.runs.spending import Spending
 
 Status = Literal["done", "failed"]
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
+class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose answers an episode was played with, and what they took."""
+
+    answers: Literal["scripted", "replayed", "live"]
+    spending: Spending
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """``error`` says in one line why an episode failed; ``traceback`` is for the author of the agent.
 
-    ``events_sha256`` is the hash of the whole journal.
+    ``events_sha256`` is the hash of the whole journal. ``model`` says what a model's part in it was.
     """
 
     status: Status
@@ -27,6 +35,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     events_sha256: str
     error: str | None = None
     traceback: str | None = None
+    model: ModelPart | msgspec.UnsetType = msgspec.UNSET
 
 
 def read_outcome(path: Path) -> Outcome | None:

@@ -14,7 +14,7 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     """Decode a task, do it, encode its result."""
     task = TASK_DECODER.decode(payload)
     if isinstance(task, PrepareTask):
-        return ENCODE(describe(task.dataset, task.home, task.markets))
+        return ENCODE(describe(task.dataset, task.home, task.markets, task.windows))
     if isinstance(task, PlayTask):
         return ENCODE(play(task, tick, stopping))
     if isinstance(task, CheckTask):

@@ -15,6 +15,8 @@ from tradeassay.runs.executors import Done, Executor, Lost, Task
 from tradeassay.runs.journal import read_lines
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.manifest import DatasetEntry, RunManifest
+from tradeassay.runs.model_pool import play_models
+from tradeassay.runs.models import Asking
 from tradeassay.runs.outcome import Outcome, read_outcome, write_outcome
 from tradeassay.runs.progress import Advanced, Finished, Listener, PhaseStarted
 from tradeassay.runs.progress import Phase as PhaseName
@@ -25,10 +27,12 @@ from tradeassay.runs.tasks import (
     PLAYED_DECODER,
     PREPARED_DECODER,
     SCORED_DECODER,
+    Played,
     PlayTask,
     PrepareTask,
     Scored,
     ScoreTask,
+    WantedWindow,
 )
 
 
@@ -46,14 +50,9 @@ class Phases:
         self, executor: Executor, episodes: Sequence[Episode], benchmarks: Mapping[str, Benchmark]
     ) -> dict[str, DatasetEntry]:
         """Make every data set ready, see that it can be played as the benchmarks say, and return what it is."""
-        markets: dict[str, dict[str, MarketConfig]] = {}
-        for episode in episodes:
-            markets.setdefault(episode.dataset, {})[episode.benchmark] = benchmarks[episode.benchmark].market
-        names = list(markets)
-        tasks = [
-            Task(name, ENCODE(PrepareTask(dataset=name, home=self._home, markets=tuple(markets[name].values()))))
-            for name in names
-        ]
+        wanted = prepare_tasks(episodes, benchmarks, self._home)
+        names = list(wanted)
+        tasks = [Task(name, ENCODE(task)) for name, task in wanted.items()]
         entries: dict[str, DatasetEntry] = {}
         with self._phase("data", PhaseStarted(phase="data", total=len(names))):
             for done in self._results(executor, tasks):
@@ -68,21 +67,30 @@ class Phases:
         datasets: Mapping[str, DatasetEntry],
         *,
         retry_failed: bool,
+        asking: Asking,
     ) -> int:
-        """Play every episode that has not ended and return how many there were."""
+        """Play every episode that has not ended and return how many there were.
+
+        Agents that answer at once play first, on the executor's workers; then the models, all in this process:
+        what they wait for is not a processor.
+        """
         waiting = [episode for episode in manifest.episodes if self._has_work(episode, retry_failed)]
-        tasks = [Task(episode.key, ENCODE(self._play_task(manifest, episode))) for episode in waiting]
+        tasks = [
+            Task(episode.key, ENCODE(self._play_task(manifest, episode)))
+            for episode in waiting
+            if not episode.by_model
+        ]
+        talking = [self._play_task(manifest, episode) for episode in waiting if episode.by_model]
         sessions = sum(_sessions(manifest, episode, datasets[episode.dataset]) for episode in waiting)
         if waiting:
             # Scores speak of all episodes: while one is missing there are none.
             self._place.scores.unlink(missing_ok=True)
-        with self._phase("play", PhaseStarted(phase="play", total=len(tasks), sessions=sessions)):
+        with self._phase("play", PhaseStarted(phase="play", total=len(waiting), sessions=sessions)):
             for done in self._results(executor, tasks):
-                played = PLAYED_DECODER.decode(done.payload)
-                self.episode_seconds[done.key] = played.seconds
-                if played.outcome is not None:
-                    self._finished(done.key, played.outcome)
-        return len(tasks)
+                self._played(done.key, PLAYED_DECODER.decode(done.payload))
+            if talking:
+                play_models(talking, self._place, asking, self._listen, self._played)
+        return len(waiting)
 
     def score(self, executor: Executor, manifest: RunManifest) -> Scores:
         """Score every agent of every cell."""
@@ -124,6 +132,11 @@ class Phases:
     def _tick(self, key: str, sessions: int) -> None:
         self._listen(Advanced(key=key, sessions=sessions))
 
+    def _played(self, key: str, played: Played) -> None:
+        self.episode_seconds[key] = played.seconds
+        if played.outcome is not None:
+            self._finished(key, played.outcome)
+
     def _finished(self, key: str, outcome: Outcome) -> None:
         self._listen(Finished(key=key, status=outcome.status, error=outcome.error))
 
@@ -147,6 +160,7 @@ class Phases:
         if retry_failed and outcome.status == "failed":
             path.unlink()
             self._place.events(episode.key).unlink(missing_ok=True)
+            self._place.dialogue(episode.key).unlink(missing_ok=True)
             return True
         events = self._place.events(episode.key)
         if not events.is_file() or sha256_file(events) != outcome.events_sha256:
@@ -164,6 +178,30 @@ class Phases:
             benchmark=manifest.benchmark(episode),
             data_sha256=manifest.datasets[episode.dataset].sha256,
         )
+
+
+def prepare_tasks(
+    episodes: Sequence[Episode], benchmarks: Mapping[str, Benchmark], home: str | None
+) -> dict[str, PrepareTask]:
+    """Return one task per data set: all ways in which it will be played, all named windows it must have."""
+    markets: dict[str, dict[str, MarketConfig]] = {}
+    windows: dict[str, dict[WantedWindow, None]] = {}
+    for episode in episodes:
+        benchmark = benchmarks[episode.benchmark]
+        markets.setdefault(episode.dataset, {})
+        if episode.window is None:
+            markets[episode.dataset][episode.benchmark] = benchmark.market
+        else:
+            wanted = WantedWindow(
+                protocol=benchmark.protocol, convention=benchmark.convention, code=episode.window
+            )
+            windows.setdefault(episode.dataset, {})[wanted] = None
+    return {
+        name: PrepareTask(
+            dataset=name, home=home, markets=tuple(ways.values()), windows=tuple(windows.get(name, ()))
+        )
+        for name, ways in markets.items()
+    }
 
 
 def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> dict[str, ScoreTask]:

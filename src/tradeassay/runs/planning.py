@@ -1,26 +1,31 @@
 """What a run would take, before it is started: episodes, sessions, decisions, seconds, disk.
 
 The estimate is measured: the first sessions of every agent are played in memory, and nothing is written but the
-data set itself when it has to be made. Agents whose answers cost something are not asked.
+data set itself when it has to be made. Agents whose answers cost something are not asked; the conversation of a
+model is measured with a scripted one.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tradeassay.agents import make_agent
-from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.data import Snapshot
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.journal import encode_line
-from tradeassay.runs.manifest import in_window
+from tradeassay.runs.manifest import played_as, windows_by_cell
+from tradeassay.runs.model_planning import SAMPLE_DAYS, measure_conversation
+from tradeassay.runs.models import Asking, model_config, refuse_bad_models
 from tradeassay.runs.outcome import one_line
+from tradeassay.runs.phases import prepare_tasks
 from tradeassay.runs.play import steps
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import RunSpec
@@ -37,7 +42,8 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
     """One agent on one benchmark and data set, over all seeds.
 
     ``seconds`` is processor time, ``bytes`` the size of the journals; both None where the agent was not asked, and
-    ``note`` says why.
+    ``note`` says why. For a model there are its calls, tokens, dollars (None: price unknown) and the hours that
+    its episodes take, as many at a time as may talk at once.
     """
 
     benchmark: str
@@ -50,10 +56,23 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None
     bytes: int | None
     note: str | None = None
+    cell: str = ""
+    model: str | None = None
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    hours: float | None = None
+
+    def words(self) -> str:
+        """Return a model's part in one line."""
+        money = "price unknown" if self.usd is None else f"${self.usd:,.2f}"
+        tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
+        return f"{self.model_calls:,} calls, {tokens}, {money}, about {self.hours or 0.0:,.2f} h"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A run's size. ``seconds`` is wall time on ``workers``, ``calls`` to a model are none for rule agents."""
+    """A run's size. ``seconds`` is wall time on ``workers``; ``usd`` is None when a model's price is unknown."""
 
     slug: str
     cells: tuple[PlannedCell, ...]
@@ -64,6 +83,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     bytes: int
     model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    hours: float = 0.0
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the sums as (what, how much), for a table."""
@@ -72,25 +95,46 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             ("sessions", f"{self.sessions:,}"),
             ("decisions", f"{self.decisions:,}"),
             ("calls to a model", f"{self.model_calls:,}"),
+            *self._model_rows(),
             ("time", f"about {self.seconds:,.0f} s on {self.workers} workers"),
             ("disk", f"about {self.bytes / 1e6:,.1f} MB"),
-            *((f"{cell.benchmark}, {cell.agent}", cell.note) for cell in self.cells if cell.note),
+            *((f"{cell.cell or cell.benchmark}, {cell.agent}", cell.note) for cell in self.cells if cell.note),
+        ]
+
+    def _model_rows(self) -> list[tuple[str, str]]:
+        if not self.model_calls:
+            return []
+        known = sum(cell.usd or 0.0 for cell in self.cells)
+        unknown = sorted({str(cell.model) for cell in self.cells if cell.model_calls and cell.usd is None})
+        money = f"${known:,.2f}" + (f", and the price of {', '.join(unknown)} is unknown" if unknown else "")
+        return [
+            ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
+            ("dollars", money),
+            ("hours of asking", f"about {self.hours:,.2f}"),
+            *((f"{cell.cell}, {cell.agent}", cell.words()) for cell in self.cells if cell.model_calls),
         ]
 
 
-def plan(spec: RunSpec, *, workers: int | None = None, home: Path | str | None = None) -> Plan:
+def plan(
+    spec: RunSpec, *, workers: int | None = None, home: Path | str | None = None, asking: Asking | None = None
+) -> Plan:
     """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would."""
+    asking = asking or Asking()
     groups: dict[tuple[str, str], list[Episode]] = {}
-    for episode in expand(spec):
+    expanded = expand(spec)
+    refuse_bad_models(expanded, msgspec.structs.replace(asking, replay=True))
+    for episode in expanded:
         make_agent(episode.agent.name, episode.agent.params)
         groups.setdefault((episode.cell, episode.label), []).append(episode)
     where = None if home is None else str(home)
     with one_thread():
-        cells = tuple(_cell(spec, episodes, where) for episodes in groups.values())
+        cells = tuple(_cell(spec, episodes, where, asking) for episodes in groups.values())
     count = workers or cores()
     episodes = sum(cell.episodes for cell in cells)
     playing = sum(cell.seconds or 0.0 for cell in cells)
     scoring = episodes * _SCORING * spec.bootstrap.draws / 1000
+    talking = [cell for cell in cells if cell.model is not None]
+    hours = _hours(talking, asking.concurrency)
     return Plan(
         slug=spec.slug,
         cells=cells,
@@ -98,41 +142,89 @@ def plan(spec: RunSpec, *, workers: int | None = None, home: Path | str | None =
         sessions=sum(cell.sessions * cell.episodes for cell in cells),
         decisions=sum(cell.decisions for cell in cells),
         workers=count,
-        seconds=round((playing + scoring) / count + (_START if count > 1 else 0.0), 2),
+        seconds=round((playing + scoring) / count + (_START if count > 1 else 0.0) + hours * 3600, 2),
         bytes=sum(cell.bytes or 0 for cell in cells),
+        model_calls=sum(cell.model_calls for cell in talking),
+        input_tokens=sum(cell.input_tokens for cell in talking),
+        output_tokens=sum(cell.output_tokens for cell in talking),
+        usd=None if any(cell.usd is None for cell in talking) else sum(cell.usd or 0.0 for cell in talking),
+        hours=round(hours, 4),
     )
 
 
-def _cell(spec: RunSpec, episodes: list[Episode], home: str | None) -> PlannedCell:
+def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:
+    """Return how long all models together talk: they share the places at the table."""
+    work = sum((cell.hours or 0.0) * min(concurrency, cell.episodes) for cell in talking)
+    places = min(concurrency, sum(cell.episodes for cell in talking))
+    return max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
+
+
+def _cell(spec: RunSpec, episodes: list[Episode], home: str | None, asking: Asking) -> PlannedCell:
     first = episodes[0]
-    benchmark = in_window(benchmarks.get(first.benchmark), spec)
-    entry = describe(first.dataset, home, (benchmark.market,))
+    plain = played_as(benchmarks.get(first.benchmark), first, spec.window)
+    task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
+    entry = describe(first.dataset, home, task.markets, task.windows)
+    named = windows_by_cell((first,), {first.dataset: entry}).get(first.cell)
+    benchmark = played_as(plain, first, spec.window, named)
     snapshot = snapshot_for(first.dataset, home, entry.sha256)
     sessions = len(snapshot.rows(benchmark.market.first, benchmark.market.last))
-    seconds, size, note = _measure(spec, first, snapshot)
-    whole = sessions * len(episodes)
-    return PlannedCell(
+    cell = PlannedCell(
         benchmark=first.benchmark,
         dataset=first.dataset,
         agent=first.label,
         baseline=any(episode.baseline for episode in episodes),
         episodes=len(episodes),
         sessions=sessions,
-        decisions=whole,
-        seconds=None if seconds is None else round(seconds * whole, 3),
-        bytes=None if size is None else round(size * whole),
+        decisions=sessions * len(episodes),
+        seconds=None,
+        bytes=None,
+        cell=first.cell,
+    )
+    if first.by_model:
+        return _talked(cell, first, benchmark, snapshot, asking)
+    seconds, size, note = _measure(benchmark, first, snapshot)
+    return msgspec.structs.replace(
+        cell,
+        seconds=None if seconds is None else round(seconds * cell.decisions, 3),
+        bytes=None if size is None else round(size * cell.decisions),
         note=note,
     )
 
 
-def _measure(spec: RunSpec, episode: Episode, snapshot: Snapshot) -> tuple[float | None, float | None, str | None]:
+def _talked(
+    cell: PlannedCell, episode: Episode, benchmark: Benchmark, snapshot: Snapshot, asking: Asking
+) -> PlannedCell:
+    """Return a model's cell with what its conversations would take."""
+    began = time.perf_counter()
+    try:
+        day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices)
+    except Exception as error:  # whatever a conversation raises would make its episodes fail, and nothing else
+        return msgspec.structs.replace(cell, note=f"would fail: {one_line(error)}")
+    playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
+    at_once = min(asking.concurrency, cell.episodes)
+    return msgspec.structs.replace(
+        cell,
+        model=model_config(episode).model,
+        model_calls=round(day.calls * cell.decisions),
+        input_tokens=round(day.input_tokens * cell.decisions),
+        output_tokens=round(day.output_tokens * cell.decisions),
+        usd=None if day.usd is None else round(day.usd * cell.decisions, 4),
+        hours=round(day.seconds * cell.decisions / at_once / 3600, 4),
+        seconds=round(playing * cell.decisions, 3),
+        bytes=round(day.bytes * cell.decisions),
+    )
+
+
+def _measure(
+    benchmark: Benchmark, episode: Episode, snapshot: Snapshot
+) -> tuple[float | None, float | None, str | None]:
     """Return seconds and bytes per session, or None and why they are not known."""
     agent = make_agent(episode.agent.name, episode.agent.params)
     if isinstance(agent, CostlyAgent):
         return None, None, "not measured: its answers cost something"
     size, count, began = 0, 0, time.perf_counter()
     try:
-        for record in steps(snapshot, in_window(benchmarks.get(episode.benchmark), spec), episode, agent):
+        for record in steps(snapshot, benchmark, episode, agent):
             if count == 0:
                 began = time.perf_counter()
             size += len(encode_line(record)) + 1

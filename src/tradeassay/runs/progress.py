@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
 
+from tradeassay.core.dialogue import Usage
 from tradeassay.runs.outcome import Status
+from tradeassay.runs.talk import Talk
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import ProgressColumn, Task
+    from rich.progress import ProgressColumn, Task, TaskID
 
 Phase = Literal["data", "play", "score"]
 _PHASES: dict[Phase, str] = {"data": "preparing data", "play": "playing", "score": "scoring"}
@@ -35,6 +37,24 @@ class Advanced(msgspec.Struct, frozen=True, kw_only=True, tag="advanced"):
     sessions: int
 
 
+class AskStarted(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
+    """A model is being asked: which agent, in which episode and session, for what."""
+
+    key: str
+    agent: str
+    session: str
+    purpose: str
+    attempt: int = 1
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
+    """An answer came (or, with ``error_kind``, none did), and this is what it took."""
+
+    key: str
+    usage: Usage
+    error_kind: str | None = None
+
+
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
     """One thing of the present phase is done (or an episode failed)."""
 
@@ -50,7 +70,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     hint: str | None = None
 
 
-ProgressEvent = PhaseStarted | Advanced | Finished | RunEnded
+ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
 
@@ -84,6 +104,7 @@ class LineListener:
         self._began = self._spoke = clock()
         self._done = 0
         self._sessions = 0
+        self._talk = Talk()
 
     def __call__(self, event: ProgressEvent) -> None:
         """Take note of one event and perhaps say something."""
@@ -99,8 +120,13 @@ class LineListener:
             self._done += 1
             if event.status == "failed":
                 self._say(f"failed: {event.key}: {event.error}")
-        elif event.hint:
-            self._say(event.hint)
+            self._talk.left(event.key)
+        elif isinstance(event, AskStarted):
+            self._talk.asked(event.key, event.agent, event.session, event.purpose)
+        elif isinstance(event, Answered):
+            self._talk.answered(event.usage)
+        else:
+            self._ended(event)
         if self._clock() - self._spoke >= self._interval and not isinstance(event, RunEnded):
             self._spoke = self._clock()
             self._say(self._state())
@@ -111,15 +137,21 @@ class LineListener:
         if self._phase.sessions and self._sessions and elapsed > 0:
             rate = self._sessions / elapsed
             left = max(0, self._phase.sessions - self._sessions) / rate
-            text += f", {rate:,.0f} days/s, {left:,.0f} s left"
-        return text
+            text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
+        return text + (f"; {self._talk.words()}" if self._talk.spending.calls else "")
+
+    def _ended(self, event: RunEnded) -> None:
+        if self._talk.spending.calls:
+            self._say(f"asked models: {self._talk.spending.words()}")
+        if event.hint:
+            self._say(event.hint)
 
     def _say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
 
 
 class BarListener:
-    """A live bar: episodes, days per second and the time left."""
+    """A live bar: episodes, days per second, the time left; below it who asks what, calls, tokens, dollars."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
@@ -137,6 +169,8 @@ class BarListener:
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, episodes="", counts=False)
+        self._talk = Talk()
+        self._second: TaskID | None = None
         self._phase = PhaseStarted(phase="data", total=0)
 
     def __call__(self, event: ProgressEvent) -> None:
@@ -158,10 +192,29 @@ class BarListener:
                 self._failed += 1
                 self._bar.console.print(f"failed: {event.key}: {event.error}", markup=False, highlight=False)
             self._bar.update(self._task, advance=0 if self._phase.sessions else 1, episodes=self._episodes())
+            self._talk.left(event.key)
+        elif isinstance(event, AskStarted):
+            self._talk.asked(event.key, event.agent, event.session, event.purpose)
+            self._show_talk()
+        elif isinstance(event, Answered):
+            self._talk.answered(event.usage)
+            self._show_talk()
         else:
-            self._bar.stop()
-            if event.hint:
-                self._bar.console.print(event.hint, markup=False, highlight=False, soft_wrap=True)
+            self._ended(event)
+
+    def _show_talk(self) -> None:
+        if self._second is None:
+            self._second = self._bar.add_task("models", total=None, episodes="", counts=False)
+        self._bar.update(self._second, description=self._talk.spending.words(), episodes=self._talk.who())
+
+    def _ended(self, event: RunEnded) -> None:
+        self._bar.stop()
+        if self._talk.spending.calls:
+            self._bar.console.print(
+                f"asked models: {self._talk.spending.words()}", markup=False, highlight=False, soft_wrap=True
+            )
+        if event.hint:
+            self._bar.console.print(event.hint, markup=False, highlight=False, soft_wrap=True)
 
     def _episodes(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""

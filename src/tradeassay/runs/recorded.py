@@ -7,11 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+import msgspec
+
 from tradeassay.core.badges import Badges
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
+from tradeassay.runs.dialogue_log import DialogueLine, read_dialogue
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.journal import read_records
 from tradeassay.runs.layout import RunFolder
@@ -24,6 +27,8 @@ from tradeassay.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     from tradeassay.runs.frames import Frames
+
+_LIVELINESS = ("none", "scripted", "replayed", "live")
 
 
 class Run:
@@ -108,7 +113,22 @@ class Run:
 
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
-        return self._manifest.badges(self.episode(key))
+        outcome = self.outcome(key)
+        badges = self._manifest.badges(self.episode(key))
+        if outcome is None or isinstance(outcome.model, msgspec.UnsetType):
+            return badges
+        return msgspec.structs.replace(badges, model=outcome.model.answers)
+
+    def cell_badges(self, cell: str) -> Badges:
+        """Return what a reader must know before believing a table of a cell: its liveliest model counts."""
+        badges = [self.badges(episode.key) for episode in self.episodes if episode.cell == cell]
+        if not badges:
+            raise RunError(f"no cell '{cell}' in {self.folder}", mend="see the cells of run.episodes")
+        return max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
+
+    def dialogue(self, key: str) -> Iterator[DialogueLine]:
+        """Yield what a model was asked in an episode and what it said; nothing where no model played."""
+        return read_dialogue(self._place.dialogue(self.episode(key).key))
 
     def records(self, key: str) -> Iterator[StepRecord]:
         """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""

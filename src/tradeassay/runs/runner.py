@@ -13,14 +13,15 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.agents import agents, make_agent
-from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
 from tradeassay.runs.atomic import remove_temporaries, sync_folder, write_atomic
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import ExecutorName, make_executor
 from tradeassay.runs.layout import DEFAULT_PARENT, RunFolder
 from tradeassay.runs.lock import RunLock
-from tradeassay.runs.manifest import build_manifest, encode_manifest, in_window, read_manifest, refuse_changes
+from tradeassay.runs.manifest import build_manifest, encode_manifest, played_as, read_manifest, refuse_changes
+from tradeassay.runs.models import Asking, refuse_bad_models
 from tradeassay.runs.phases import Phases
 from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
 from tradeassay.runs.recorded import Run
@@ -32,12 +33,13 @@ from tradeassay.runs.versions import present_versions
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is carried out. Nothing here changes a byte of its result."""
+    """How a run is carried out. Nothing here changes a byte of its result, a budget that runs out excepted."""
 
     executor: ExecutorName
     workers: int | None
     home: str | None
     retry_failed: bool = False
+    asking: Asking = Asking()
 
 
 def run(
@@ -48,11 +50,13 @@ def run(
     workers: int | None = None,
     progress: ProgressChoice = "none",
     home: Path | str | None = None,
+    asking: Asking | None = None,
 ) -> Run:
     """Run a spec in ``folder`` (default ``runs/<slug>``), or continue it there.
 
     ``executor`` is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores
-    of this machine; one local worker is the calling process itself. ``home`` is the data store's root.
+    of this machine; one local worker is the calling process itself. ``home`` is the data store's root. ``asking``
+    says how models are asked: how many at once, for how many dollars at most, or from recorded answers only.
 
     Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
     :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
@@ -60,7 +64,8 @@ def run(
     with the command that continues the run.
     """
     place = RunFolder(Path(folder) if folder is not None else DEFAULT_PARENT / spec.slug)
-    return _run(spec, place, progress, Options(executor=executor, workers=workers, home=_text(home)))
+    options = Options(executor=executor, workers=workers, home=_text(home), asking=asking or Asking())
+    return _run(spec, place, progress, options)
 
 
 def resume(
@@ -71,14 +76,22 @@ def resume(
     progress: ProgressChoice = "none",
     home: Path | str | None = None,
     retry_failed: bool = False,
+    asking: Asking | None = None,
 ) -> Run:
     """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
 
-    With ``retry_failed`` the episodes that failed are played again from their start. Raises :class:`RunError` when
+    With ``retry_failed`` the episodes that failed are played again from their start; what a model has answered
+    already is not asked again. Raises :class:`RunError` when
     there is no run, or when data, benchmark, agent code or versions are no longer what its manifest says.
     """
     place = RunFolder(Path(folder))
-    options = Options(executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed)
+    options = Options(
+        executor=executor,
+        workers=workers,
+        home=_text(home),
+        retry_failed=retry_failed,
+        asking=asking or Asking(),
+    )
     return _run(read_manifest(place.manifest).spec, place, progress, options)
 
 
@@ -86,6 +99,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
     episodes = expand(spec)
     for episode in episodes:
         make_agent(episode.agent.name, episode.agent.params)
+    refuse_bad_models(episodes, options.asking)
     _refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
@@ -134,8 +148,8 @@ def _carry_out(
     names, here = _modules(episodes)
     name: ExecutorName = "inline" if here and options.executor == "local" else options.executor
     with make_executor(name, entry=ENTRY, workers=options.workers, modules=names) as executor:
-        played_as = {name: in_window(benchmarks.get(name), spec) for name in spec.benchmarks}
-        datasets = phases.prepare(executor, episodes, played_as)
+        ways = {episode.benchmark: _plainly(episode, spec) for episode in episodes}
+        datasets = phases.prepare(executor, episodes, ways)
         manifest = build_manifest(spec, episodes, datasets, present_versions())
         if place.manifest.exists():
             known = read_manifest(place.manifest)
@@ -145,11 +159,17 @@ def _carry_out(
             write_atomic(place.manifest, encode_manifest(manifest))
             (place.path / "episodes").mkdir(exist_ok=True)
             sync_folder(place.path)
-        played = phases.play(executor, manifest, datasets, retry_failed=options.retry_failed)
+        played = phases.play(
+            executor, manifest, datasets, retry_failed=options.retry_failed, asking=options.asking
+        )
         if played or not place.scores.exists():
             scores = phases.score(executor, manifest)
             write_atomic(place.scores, encode_scores(scores))
     add_timing(place.timing, phases.episode_seconds, phases.phase_seconds)
+
+
+def _plainly(episode: Episode, spec: RunSpec) -> Benchmark:
+    return played_as(benchmarks.get(episode.benchmark), episode, spec.window)
 
 
 def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
@@ -166,7 +186,11 @@ def _refuse_other_content(place: RunFolder) -> None:
     if not place.path.is_dir():
         raise RunError(f"{place.path} is a file", mend="choose another folder or slug")
     # A run killed before its manifest was written leaves its lock and half-written temporaries.
-    strangers = [item.name for item in place.path.iterdir() if not item.name.startswith(".")]
+    # Recorded answers alone are no run yet: they may have been put there to be replayed.
+    known = {place.models.name}
+    strangers = [
+        item.name for item in place.path.iterdir() if not item.name.startswith(".") and item.name not in known
+    ]
     if strangers:
         raise RunError(
             f"{place.path} is not empty and holds no run ({sorted(strangers)[0]} ...)",

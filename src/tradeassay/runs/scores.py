@@ -14,13 +14,14 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import Comparison, SeedSummary
+from tradeassay.runs.inference import Inference
 from tradeassay.runs.outcome import Status
 
 SCORES_FORMAT = 1
 
 
 class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One episode. ``reason`` says why a failed one has no result."""
+    """One episode. ``reason`` says why a failed one has no result; ``inference`` what a model's answers took."""
 
     key: str
     cell: str
@@ -36,6 +37,7 @@ class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Measure]
     rejections: dict[str, int] = {}
     failures: dict[str, int] = {}
+    inference: Inference | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,7 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, SeedSummary]
     versus_baseline: Comparison | None
     p_adjusted: float | None = None
+    inference: Inference | msgspec.UnsetType = msgspec.UNSET
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):

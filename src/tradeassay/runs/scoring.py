@@ -12,6 +12,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
 from tradeassay.core.measure import Measure
 from tradeassay.data import Snapshot
+from tradeassay.execution import venues
 from tradeassay.metrics import (
     Comparison,
     EpisodeSeries,
@@ -21,8 +22,10 @@ from tradeassay.metrics import (
     nothing_to_compare,
     score,
     series_from_records,
+    summarise,
 )
 from tradeassay.runs.episode import Episode
+from tradeassay.runs.inference import NET_RETURN, inference_of, net_return
 from tradeassay.runs.journal import read_records
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, read_outcome
@@ -41,7 +44,13 @@ def score_agent(task: ScoreTask) -> Scored:
         for episode, outcome in zip(task.episodes, outcomes, strict=True)
     ]
     scores = [score(one, bootstrap=task.bootstrap) for one in series]
+    summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
     first = task.episodes[0]
+    if first.by_model:
+        currency = venues.get(task.benchmark.market.venue).currency
+        for one, outcome, measures in zip(series, outcomes, scores, strict=True):
+            measures[NET_RETURN] = net_return(one, outcome, currency)
+        summaries[NET_RETURN] = summarise([measures[NET_RETURN] for measures in scores])
     itself = first.agent == task.baseline.agent
     agent = AgentScores(
         cell=first.cell,
@@ -52,8 +61,9 @@ def score_agent(task: ScoreTask) -> Scored:
         added=first.added,
         episodes=tuple(episode.key for episode in task.episodes),
         failed=sum(one.failure is not None for one in series),
-        measures=across_seeds(series, scores, bootstrap=task.bootstrap),
+        measures=summaries,
         versus_baseline=None if itself else _versus(task, folder, snapshot, series),
+        inference=inference_of(outcomes) or msgspec.UNSET,
     )
     rows = zip(task.episodes, outcomes, series, scores, strict=True)
     return Scored(episodes=tuple(_episode(*row) for row in rows), agent=agent)
@@ -119,6 +129,7 @@ def _episode(
         measures=measures,
         rejections=dict(series.rejections),
         failures=dict(series.failures),
+        inference=inference_of([outcome]) or msgspec.UNSET,
     )
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from tradeassay.benchmarks import find_window
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.market import Market, MarketConfig
-from tradeassay.runs.manifest import DatasetEntry
+from tradeassay.runs.manifest import DatasetEntry, window_key
+from tradeassay.runs.tasks import WantedWindow
 
 
 @lru_cache(maxsize=2)
@@ -28,11 +30,13 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
     return snapshot
 
 
-def describe(dataset: str, home: str | None, markets: Sequence[MarketConfig]) -> DatasetEntry:
+def describe(
+    dataset: str, home: str | None, markets: Sequence[MarketConfig], windows: Sequence[WantedWindow] = ()
+) -> DatasetEntry:
     """Open a data set, making it if it is synthetic and new, and say what it is.
 
     Raises :class:`DataError` when a file does not have the hash that its manifest says, and whatever a market
-    raises that cannot be played on it: a window without sessions, an index it does not have.
+    raises that cannot be played on it: a window without sessions, an index it does not have, no such named window.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
     for name, entry in snapshot.manifest.files.items():
@@ -48,6 +52,12 @@ def describe(dataset: str, home: str | None, markets: Sequence[MarketConfig]) ->
         sha256=snapshot.sha256,
         facts=snapshot.facts,
         sessions=tuple(str(day) for day in snapshot.sessions),
+        windows={
+            window_key(one.protocol, one.convention, one.code): find_window(
+                one.protocol, one.code, snapshot, one.convention
+            )
+            for one in windows
+        },
     )
 
 

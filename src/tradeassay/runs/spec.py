@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 
@@ -54,7 +55,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One run: every agent on every data set of every benchmark under every seed.
 
     ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its
-    first and last day. Each benchmark's baseline agent is always run beside the agents named here.
+    first and last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are
+    talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
+    Each benchmark's baseline agent is always run beside the agents named here.
     Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
     """
 
@@ -66,6 +69,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     window: Window | None = None
     convention: Convention = "sound"
     bootstrap: BootstrapConfig = msgspec.field(default_factory=BootstrapConfig)
+    protocol: dict[str, ParamValue | tuple[ParamValue, ...]] = {}
+    windows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
@@ -91,11 +96,29 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                     mend=f"benchmarks of this spec: {', '.join(self.benchmarks)}",
                 )
             _some_and_once(f"datasets for {benchmark}", names)
+        for key, values in self.protocol.items():
+            if isinstance(values, tuple):
+                _some_and_once(f"protocol.{key}", map(_shown, values))
+        if self.windows:
+            _some_and_once("windows", self.windows)
+            if self.window is not None:
+                raise UserError("a window and named windows are both given", mend="leave one of them out")
+
+    @property
+    def variants(self) -> tuple[dict[str, ParamValue], ...]:
+        """The grid over the protocol's settings: all combinations in a fixed order; an empty one without any."""
+        keys = sorted(self.protocol)
+        lists = [value if isinstance(value, tuple) else (value,) for value in (self.protocol[key] for key in keys)]
+        return tuple(dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*lists))
 
 
 def work_sha256(spec: RunSpec) -> str:
-    """Return the hash of what a spec asks for. The slug is only a name and left out."""
-    return sha256_of(msgspec.structs.replace(spec, slug="x"))
+    """Return the hash of what a spec asks for. The slug is only a name and left out.
+
+    What concerns models only is left out when it is not given, so that it moves no run of rules.
+    """
+    asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
+    return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
 
 
 def same_work(one: RunSpec, other: RunSpec) -> bool:
@@ -110,6 +133,13 @@ def safe_name(text: str) -> str:
     if clean == text and len(clean) <= _NAME_LENGTH:
         return clean
     return f"{clean[: _NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
+
+
+def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
+    """Return what tells a cell of a grid from its neighbours, as part of a key; None when nothing does."""
+    parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
+    parts += [window] if window is not None else []
+    return safe_name("+".join(parts)) if parts else None
 
 
 def datasets_for(

@@ -40,7 +40,7 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
     """Make a spec of plain values; raises :class:`UserError` naming the key that is wrong, with near names."""
     values = dict(raw)
     _known_keys(where, "", values, RunSpec)
-    for key in ("benchmarks", "agents", "seeds"):
+    for key in ("benchmarks", "agents", "seeds", "windows"):
         if isinstance(values.get(key), str | int | Mapping):
             values[key] = [values[key]]
     if isinstance(values.get("agents"), list | tuple):

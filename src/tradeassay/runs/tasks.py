@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.benchmarks import Benchmark
+from tradeassay.core.badges import Convention
 from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.episode import Episode
@@ -17,15 +18,24 @@ ENTRY = "tradeassay.runs.perform:perform"
 """Where the function is that performs these tasks."""
 
 
+class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A named window that has to be found on a data set."""
+
+    protocol: str
+    convention: Convention
+    code: str
+
+
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
     """Make a data set ready to read (a synthetic world is generated), describe it, and see that it can be played.
 
-    ``markets`` are the ways in which it will be played.
+    ``markets`` are the ways in which it will be played, ``windows`` the named windows that it must have.
     """
 
     dataset: str
     home: str | None
     markets: tuple[MarketConfig, ...]
+    windows: tuple[WantedWindow, ...] = ()
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):

@@ -1,0 +1,160 @@
+"""``dialogue.jsonl``: what a model was asked in an episode and what it said. A sidecar without times.
+
+A day's lines are written, and made durable, before the journal's line of that day. So the sidecar never knows
+less than the journal; what it knows more (a day that was not finished) is cut when an episode is continued.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.errors import RunError
+from tradeassay.runs.spending import Spending
+
+
+class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question and its answer.
+
+    ``messages`` are those that the question before, in the same step, did not have: the first ``kept`` messages
+    of that one stand before them. ``tools`` are the names of those offered.
+    """
+
+    step: int
+    session: str
+    index: int
+    purpose: str
+    attempt: int
+    kept: int
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...] = ()
+    must_call: str | None = None
+    reply: ModelReply
+
+
+class DialogueLog:
+    """Continues an episode's conversations behind the ``steps`` that its journal holds.
+
+    A context manager. ``spending`` sums up all answers in it. Raises :class:`RunError` when the file is damaged or
+    knows less than the journal.
+    """
+
+    def __init__(self, path: Path, steps: int) -> None:
+        self.spending = Spending()
+        self._path = path
+        self._steps = steps
+        self._descriptor = -1
+
+    def __enter__(self) -> DialogueLog:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            end, last = self._read()
+            if last + 1 < self._steps:
+                raise RunError(
+                    f"{self._path} ends before step {self._steps}, which the journal holds",
+                    mend="delete the episode's folder and resume: recorded answers are not asked again",
+                )
+            os.ftruncate(self._descriptor, end)
+            os.lseek(self._descriptor, end, os.SEEK_SET)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        return self
+
+    def append(self, lines: Sequence[DialogueLine]) -> None:
+        """Write a day's lines and make them durable."""
+        for line in lines:
+            self.spending = self.spending.plus(line.reply.usage)
+        left = memoryview(b"".join(_ENCODER.encode(line) + b"\n" for line in lines))
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        os.fsync(self._descriptor)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    def _read(self) -> tuple[int, int]:
+        """Return where the lines of the journal's steps end, and the last such step that has lines."""
+        end, last = 0, -1
+        for line, position in _lines(self._path):
+            if line.step >= self._steps:
+                break
+            self.spending = self.spending.plus(line.reply.usage)
+            end, last = position, line.step
+        return end, last
+
+
+def read_dialogue(path: Path) -> Iterator[DialogueLine]:
+    """Yield the questions of an episode; nothing when it has none. Raises :class:`RunError` for a damaged file."""
+    if path.is_file():
+        for line, _ in _lines(path):
+            yield line
+
+
+def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...]]:
+    """Yield, for each of an episode's lines, all messages of its question."""
+    before: tuple[Message, ...] = ()
+    for line in lines:
+        before = (*before[: line.kept], *line.messages)
+        yield before
+
+
+class Scribe:
+    """Collects one day's lines, saying of every question only what is new in it."""
+
+    def __init__(self, step: int, session: str) -> None:
+        self.lines: list[DialogueLine] = []
+        self._step = step
+        self._session = session
+        self._before: tuple[Message, ...] = ()
+
+    def note(self, request: AskModel, reply: ModelReply) -> None:
+        """Take one question with its answer."""
+        kept = 0
+        for old, new in zip(self._before, request.messages, strict=False):
+            if old is not new and old != new:
+                break
+            kept += 1
+        self._before = request.messages
+        self.lines.append(
+            DialogueLine(
+                step=self._step,
+                session=self._session,
+                index=len(self.lines),
+                purpose=request.purpose,
+                attempt=request.attempt,
+                kept=kept,
+                messages=request.messages[kept:],
+                tools=tuple(tool.name for tool in request.tools),
+                must_call=request.must_call,
+                reply=reply,
+            )
+        )
+
+
+def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
+    """Yield whole lines and where each ends; a torn last line is left out."""
+    content = path.read_bytes()
+    start = number = 0
+    while (end := content.find(b"\n", start)) >= 0:
+        number += 1
+        try:
+            line = _DECODER.decode(content[start:end])
+        except msgspec.DecodeError as error:
+            raise RunError(
+                f"{path}, line {number} is damaged: {error}",
+                mend="delete the episode's folder and resume: recorded answers are not asked again",
+            ) from error
+        start = end + 1
+        yield line, start
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(DialogueLine)

@@ -1,0 +1,160 @@
+"""Many episodes with models at once: one event loop, shared connections, one purse, one folder of cassettes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
+from tradeassay.runs.executors.one_thread import one_thread
+from tradeassay.runs.layout import RunFolder
+from tradeassay.runs.model_play import Answers, play_with_model
+from tradeassay.runs.models import Asking, model_config, params_for
+from tradeassay.runs.progress import Listener
+from tradeassay.runs.tasks import Played, PlayTask
+
+T = TypeVar("T")
+Ended = Callable[[str, Played], None]
+"""Told about every episode that ended."""
+
+
+def play_models(
+    tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
+) -> None:
+    """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended.
+
+    Raises what stops a run; the other episodes then stop too, and everything written stays. Raises
+    :class:`UserError` when a model cannot be opened at all.
+    """
+    _take_over(tasks, place, asking)
+    with one_thread():
+        run_async(_play_all(tasks, place, asking, listen, ended))
+
+
+async def _play_all(
+    tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
+) -> None:
+    slots = asyncio.Semaphore(asking.concurrency)
+    async with AsyncExitStack() as stack:
+        models = _Models(place, asking, stack)
+
+        async def one(task: PlayTask) -> None:
+            async with slots:
+                model = await models.open(
+                    model_config(task.episode).model, params_for(task.episode, task.benchmark)
+                )
+                played = await play_with_model(task, model, models.answers(model.name), listen)
+                ended(task.episode.key, played)
+
+        await _all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
+
+
+async def _all_or_first_error(running: list[asyncio.Future[None]]) -> None:
+    """Wait for all; when one raises, end the others before it is raised on."""
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class _Models:
+    """The open models of a run, each opened once per set of parameters."""
+
+    def __init__(self, place: RunFolder, asking: Asking, stack: AsyncExitStack) -> None:
+        self._asking = asking
+        self._stack = stack
+        # Answers that cost money survive a power cut; the others can be had again.
+        self._store = CassetteStore(place.models, durable=True)
+        stack.callback(self._store.close)
+        self._budget = Budget(asking.max_usd, spent_usd=self._store.spent_usd())
+        self._access = Access(base_url=asking.base_url, prices=load_prices(asking.prices))
+        self._open: dict[tuple[str, ModelParams], Model] = {}
+        self._opening = asyncio.Lock()
+
+    async def open(self, name: str, params: ModelParams) -> Model:
+        """Return a model, opening it if nobody did yet."""
+        async with self._opening:
+            model = self._open.get((name, params))
+            if model is None:
+                model = await self._stack.enter_async_context(
+                    open_model(
+                        name,
+                        params,
+                        cassette=self._store,
+                        replay=self._asking.replay,
+                        budget=None if self._asking.replay else self._budget,
+                        connections=self._asking.concurrency,
+                        access=self._access,
+                    )
+                )
+                self._open[name, params] = model
+            return model
+
+    def answers(self, name: str) -> Answers:
+        """Say whose answers a model gives in this run."""
+        if parse_name(name).route == "scripted":
+            return "scripted"
+        return "replayed" if self._asking.replay else "live"
+
+
+def _take_over(tasks: Sequence[PlayTask], place: RunFolder, asking: Asking) -> None:
+    """Copy another run's recorded answers to this one, where it has none of its own."""
+    if asking.cassettes is None:
+        return
+    source = RunFolder(asking.cassettes).models
+    if not source.is_dir():
+        raise UserError(f"{asking.cassettes} holds no recorded answers", mend="name a run that models played")
+    place.models.mkdir(exist_ok=True)
+    for task in tasks:
+        name = f"{task.episode.key}.jsonl"
+        if (source / name).is_file() and not (place.models / name).exists():
+            shutil.copyfile(source / name, place.models / name)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also where an event loop is running already (a notebook has one)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    return _in_a_thread(work)
+
+
+def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
+    found: list[T] = []
+    errors: list[BaseException] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        started.append((asyncio.get_running_loop(), task))
+        return await work
+
+    def body() -> None:
+        try:
+            found.append(asyncio.run(main()))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=body, name="tradeassay-models")
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for loop, task in started:
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    if not found:
+        raise RunError("the models' thread ended without a result", mend="resume the run")
+    return found[0]
