@@ -38,9 +38,8 @@ def main() -> int:
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.strip()
-    print(
-        f"\nimporting tradeassay loads of pandas and inspect_ai: {loaded}; bar for --help {BAR} s, python {sys.version.split()[0]}"
-    )
+    print(f"\nimporting tradeassay loads of pandas and inspect_ai: {loaded}")
+    print(f"bar for --help {BAR} s, python {sys.version.split()[0]}")
     return 0 if worst < BAR and loaded == "[]" else 1
 
 
