@@ -59,34 +59,58 @@ def real_panel() -> Panel:
         open_time=midnights + 14 * HOUR,
         close_time=midnights + 21 * HOUR,
         bars={
-            "open": opens, "high": np.fmax(opens, closes), "low": np.fmin(opens, closes), "close": closes,
-            "volume": volume, "amount": volume * closes,
+            "open": opens,
+            "high": np.fmax(opens, closes),
+            "low": np.fmin(opens, closes),
+            "close": closes,
+            "volume": volume,
+            "amount": volume * closes,
         },
         suspended=np.zeros((rows, columns), dtype=bool),
         actions=(
-            CorporateAction(symbol="AAPL", kind="dividend", ex_date="2024-01-18", known_at=_at("2024-01-10", 12), value=0.5),
-            CorporateAction(symbol="D", kind="split", ex_date="2024-01-22", known_at=_at("2024-01-12", 12), value=2.0),
+            CorporateAction(
+                symbol="AAPL", kind="dividend", ex_date="2024-01-18", known_at=_at("2024-01-10", 12), value=0.5
+            ),
+            CorporateAction(
+                symbol="D", kind="split", ex_date="2024-01-22", known_at=_at("2024-01-12", 12), value=2.0
+            ),
         ),
         memberships=tuple(
             Membership(index="IDX", symbol=item.symbol, start=str(days[0])) for item in INSTRUMENTS[2:10]
         ),
         indices={"IDX": 3400.0 * np.exp(rng.normal(0, 0.01, rows).cumsum())},
         fundamentals=(
-            Fundamental(symbol="AAPL", field="eps", period_end="2023-12-31", known_at=_at("2024-01-16", 22), value=2.1),
-            Fundamental(symbol="AAPL", field="market_cap", period_end="2023-12-31", known_at=_at("2024-01-16", 22), value=3e12),
+            Fundamental(
+                symbol="AAPL", field="eps", period_end="2023-12-31", known_at=_at("2024-01-16", 22), value=2.1
+            ),
+            Fundamental(
+                symbol="AAPL",
+                field="market_cap",
+                period_end="2023-12-31",
+                known_at=_at("2024-01-16", 22),
+                value=3e12,
+            ),
         ),
         news=(
             NewsItem(
-                id="aapl-20240120", published_at=_at("2024-01-20", 15), symbols=("AAPL", "NOTX"), source="The Wire",
-                title="Apple (AAPL) beats rival Notexco (NOTX)", url="https://example.org/apple",
-                body="On Saturday, January 20, 2024 Apple said Q1 2024 sales rose.\n2024年1月20日，贵州茅台（600519）上涨。",
+                id="aapl-20240120",
+                published_at=_at("2024-01-20", 15),
+                symbols=("AAPL", "NOTX"),
+                source="The Wire",
+                title="Apple (AAPL) beats rival Notexco (NOTX)",
+                url="https://example.org/apple",
+                body="On Saturday, January 20, 2024 Apple said Q1 2024 sales rose.\n"
+                "2024年1月20日，贵州茅台（600519）上涨。",
             ),
             NewsItem(
-                id="later", published_at=_at("2024-01-22", 13), symbols=("ZZNW",), title="ZZNW plans to list",
+                id="later",
+                published_at=_at("2024-01-22", 13),
+                symbols=("ZZNW",),
+                title="ZZNW plans to list",
                 body="It all depends on the cost.",
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _at(day: str, hour: int) -> int:
@@ -115,9 +139,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]
             config = preset(name, seed=5, sessions=140, minutes=1 if name == "crypto" else 0)
             if name != "futures":
                 config = preset(
-                    name, seed=5, sessions=140, names=24, index_members=12, new_listings=3, delistings=1,
+                    name,
+                    seed=5,
+                    sessions=140,
+                    names=24,
+                    index_members=12,
+                    new_listings=3,
+                    delistings=1,
                     minutes=1 if name == "crypto" else 0,
-                )  # fmt: skip
+                )
             folder = tmp_path_factory.mktemp("worlds") / name
             write_snapshot(generate(config).panel, folder, allow_faults=True)
             made[name] = open_snapshot(folder)

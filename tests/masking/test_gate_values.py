@@ -112,10 +112,16 @@ def test_hand_worked_json(gate: Gate) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"alias": "AAPL"}, {"aliases": ["600519"]}, {"stock_id": 600519}, {"stock_id": "asset_12"}, {"symbol": ""},
-        {"date": "2024-01-26"}, {"since": "January 26, 2024"}, {"orders": [{"stock_id": "Apple"}]},
+        {"alias": "AAPL"},
+        {"aliases": ["600519"]},
+        {"stock_id": 600519},
+        {"stock_id": "asset_12"},
+        {"symbol": ""},
+        {"date": "2024-01-26"},
+        {"since": "January 26, 2024"},
+        {"orders": [{"stock_id": "Apple"}]},
     ],
-)  # fmt: skip
+)
 def test_real_names_are_refused_and_not_repeated(gate: Gate, arguments: dict[str, Any]) -> None:
     with pytest.raises(UnknownAlias) as caught:
         gate.incoming(arguments)
@@ -134,9 +140,12 @@ def test_an_unknown_alias_is_told_by_name(gate: Gate) -> None:
 def test_errors_of_every_kind_are_masked(gate: Gate, market: Snapshot) -> None:
     view = market.at(ROW, "open")
     for ask in (
-        lambda: view.column("ZZNW"), lambda: view.news(view.clock + 10**15), lambda: view.session_bars(),
-        lambda: view.minutes("AAPL", 3), lambda: view.bars("vwap"),  # type: ignore[arg-type]
-    ):  # fmt: skip
+        lambda: view.column("ZZNW"),
+        lambda: view.news(view.clock + 10**15),
+        lambda: view.session_bars(),
+        lambda: view.minutes("AAPL", 3),
+        lambda: view.bars("vwap"),  # type: ignore[arg-type]
+    ):
         with pytest.raises(Exception) as caught:
             ask()
         assert not find_leaks(gate.error(caught.value), Truth.of(view, gate.config, ahead=90))

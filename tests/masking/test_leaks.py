@@ -21,13 +21,27 @@ TRUTH = Truth(
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("buy AAPL.", "symbol"), ("x_AAPL_y", "symbol"), ("GE", "symbol"), ("$D", "symbol"), ("(ALL)", "symbol"),
-        ("NYSE: D", "symbol"), ("600519", "symbol"), ("sh600519", "symbol"), ("BRK-B", "symbol"), ("买600519吧", "symbol"),
-        ("Apple rose", "name"), ("APPLE", "name"), ("General Electric Company", "name"), ("Dominion", "name"),
-        ("买入贵州茅台", "name"), ("茅台", "name"), (r'{"t": "\u8d35\u5dde\u8305\u53f0"}', "name"), (r'{"t": "a\nAAPL"}', "symbol"),
+        ("buy AAPL.", "symbol"),
+        ("x_AAPL_y", "symbol"),
+        ("GE", "symbol"),
+        ("$D", "symbol"),
+        ("(ALL)", "symbol"),
+        ("NYSE: D", "symbol"),
+        ("600519", "symbol"),
+        ("sh600519", "symbol"),
+        ("BRK-B", "symbol"),
+        ("买600519吧", "symbol"),
+        ("Apple rose", "name"),
+        ("APPLE", "name"),
+        ("General Electric Company", "name"),
+        ("Dominion", "name"),
+        ("买入贵州茅台", "name"),
+        ("茅台", "name"),
+        (r'{"t": "\u8d35\u5dde\u8305\u53f0"}', "name"),
+        (r'{"t": "a\nAAPL"}', "symbol"),
         *((f"on {form}.", "date") for form in date_forms("2024-03-05")),
     ],
-)  # fmt: skip
+)
 def test_planted_leaks_are_found(text: str, kind: str) -> None:
     found = find_leaks(text, TRUTH)
     assert found and found[0].kind == kind

@@ -60,8 +60,11 @@ def test_every_number_is_the_true_one_under_the_alias(
             assert opens[here] == true_opens[there]
         facts, true_facts = seen.instrument(alias), true.instrument(symbol)
         assert (facts.board, facts.sector, facts.lot, facts.kind) == (
-            true_facts.board, true_facts.sector, true_facts.lot, true_facts.kind,
-        )  # fmt: skip
+            true_facts.board,
+            true_facts.sector,
+            true_facts.lot,
+            true_facts.kind,
+        )
         assert [f.value for f in seen.fundamentals(alias)] == [f.value for f in true.fundamentals(symbol)]
     assert sorted(seen.members("IDX")) == sorted(map(gate.alias, true.members("IDX")))
     np.testing.assert_array_equal(seen.index_levels("IDX"), true.index_levels("IDX"))
@@ -281,3 +284,15 @@ def test_a_later_listing_is_rebased_to_its_first_open(mask: Callable[..., Mask],
     assert opens is not None and 20 <= opens[-1] <= 200
     later = made.view(market.at(row + 5, "close"))
     assert later.bars("open", 6, adjust="none")[0, -1] == opens[-1]
+
+
+def test_an_index_keeps_its_name_and_its_fund_does_not(world: Callable[[str], Snapshot]) -> None:
+    snapshot = world("us")
+    made = Mask(MaskConfig(), snapshot, str(snapshot.sessions[80]), None, np.random.default_rng(0))
+    true = snapshot.at(90, "open")
+    gate = made.gate(true)
+    fund = gate.alias("IDXF")
+    assert gate.outgoing("IDX fell; IDXF (IDX index fund) too") == f"IDX fell; {fund} ({fund}) too"
+    assert gate.outgoing({"index": "IDX", "symbol": "IDXF"}) == {"index": "IDX", "symbol": fund}
+    assert find_leaks("IDX fell", Truth.of(true, made.config)) == []
+    assert made.view(true).index_levels("IDX").size == 90

@@ -88,14 +88,14 @@ def find_dates(
     spans: Callable[[], JsonSpans],
     today: int,
     *,
-    bare: bool,
+    bare: range | None,
     weekdays: bool = False,
 ) -> list[DateHit]:
     """Return the dates in a text, left to right, none inside another.
 
     ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
-    A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone years, months and
-    quarters.
+    A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone
+    months and quarters, and lone years of that range.
     """
     taken: list[DateHit] = []
     at = 0
@@ -107,7 +107,9 @@ def find_dates(
     return taken
 
 
-def _all(text: str, low: str, words: Set[str], today: int, bare: bool, weekdays: bool) -> Iterator[DateHit]:
+def _all(
+    text: str, low: str, words: Set[str], today: int, bare: range | None, weekdays: bool
+) -> Iterator[DateHit]:
     """Yield hits, the most telling spellings first."""
     mixed = [word for word in words if not word.isdigit() and not word.isalpha()]
     years = _windows(_year_places(text), text)
@@ -120,12 +122,13 @@ def _all(text: str, low: str, words: Set[str], today: int, bare: bool, weekdays:
         yield from _chinese(text, today, bare)
     for window in months:
         yield from _english(text, window, today, bare)
-    if bare:
+    if bare is not None:
         if _has_period(words, mixed):
             yield from _lone(_PERIOD, "period", text, (0, len(text)))
         for window in years:
             yield from _lone(_YEAR_MONTH, "month", text, window)
-            yield from _lone(_YEAR, "year", text, window)
+            lone = (found for found in _YEAR.finditer(text, *window) if int(found[1]) in bare)
+            yield from (DateHit(*found.span(), "year", None) for found in lone)
         for window in months:
             yield from _lone(_LONE_MONTH, "month", text, window)
     if weekdays:
@@ -207,16 +210,16 @@ def _us(text: str, window: Window) -> Iterator[DateHit]:
         yield from list(_hit(found, year, first, second)) or list(_hit(found, year, second, first))
 
 
-def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
+def _chinese(text: str, today: int, bare: range | None) -> Iterator[DateHit]:
     for found in _IN_CHARACTERS.finditer(text):
         yield from _hit(found, *map(_characters, found.groups()))
     for found in _CHINESE.finditer(text):
         year, month, day, lone = found.groups()
         if lone is not None:
-            if bare and len(lone) == 4:
+            if bare is not None and int(lone) in bare:
                 yield DateHit(*found.span(), "year", None)
         elif day is None:
-            if bare or year is not None:
+            if bare is not None or year is not None:
                 yield DateHit(*found.span(), "month", None)
         elif year is None:
             yield from _nearest(found, int(month), int(day), today)
@@ -224,8 +227,8 @@ def _chinese(text: str, today: int, bare: bool) -> Iterator[DateHit]:
             yield from _hit(found, _full_year(year), int(month), int(day))
 
 
-def _english(text: str, window: Window, today: int, bare: bool) -> Iterator[DateHit]:
-    if bare:
+def _english(text: str, window: Window, today: int, bare: range | None) -> Iterator[DateHit]:
+    if bare is not None:
         # Before the spellings with a day: "March 2024" is no 20th of March.
         yield from _lone(_MONTH_YEAR, "month", text, window)
     for pattern, month_at, day_at in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):

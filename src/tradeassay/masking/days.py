@@ -40,6 +40,12 @@ class DayMap:
         self._days: list[int] = sessions.astype("datetime64[D]").astype(np.int64).tolist()
         self._first = first
         self._last = len(self._days) - 1
+        first_year, last_year = (
+            int(np.datetime64(day, "D").astype("datetime64[Y]").astype(np.int64)) + 1970
+            for day in (self._days[0], self._days[-1])
+        )
+        self.years = range(first_year - 1, last_year + 3)
+        """Years that, standing alone in a text, would tell the present."""
         self._array = np.asarray(self._days, dtype=np.int64)
 
     def covers(self, day: int) -> bool:

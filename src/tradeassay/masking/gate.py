@@ -60,7 +60,7 @@ class Gate:
         self._aliases, self._days, self._scales, self._view = aliases, days, scales, view
         self._open = not (config.hides_stocks or config.hides_dates)
         self._scrubber = Scrubber(
-            lexicon, dates=config.hides_dates, bare=config.bare_dates, today=view.clock // DAY
+            lexicon, dates=config.hides_dates, bare=config.bare_dates, years=days.years, today=view.clock // DAY
         )
         self._shown = Words(aliases.alias, self._date_word)
         self._seen: dict[str, str] = {}

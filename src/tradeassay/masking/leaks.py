@@ -55,7 +55,9 @@ class Truth:
         if config.hides_stocks:
             instruments = [view.instrument(symbol) for symbol in view.symbols]
             symbols = view.symbols
-            names = tuple(item.name for item in instruments if item.name and not CHINESE.search(item.name))
+            # The name of a fund is that of its index, which may be shown.
+            named = [item for item in instruments if item.kind != "index" and item.name not in ("", item.symbol)]
+            names = tuple(item.name for item in named if not CHINESE.search(item.name))
             chinese = tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments)))
         days: tuple[str, ...] = ()
         if config.hides_dates:

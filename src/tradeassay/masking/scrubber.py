@@ -28,14 +28,16 @@ class Words(NamedTuple):
 class Scrubber:
     """One mask's view of free text at one moment.
 
-    ``lexicon`` is None where names are shown, ``dates`` is False where dates are. ``today`` (days since
+    ``lexicon`` is None where names are shown, ``dates`` is False where dates are. ``years`` are those that are
+    replaced when they stand alone (with ``bare``, and in thorough scrubbing). ``today`` (days since
     1970-01-01) settles dates without a year.
     """
 
-    def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, today: int) -> None:
+    def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, years: range, today: int) -> None:
         self._lexicon = lexicon
         self._dates = dates
-        self._bare = bare
+        self._bare = years if bare else None
+        self._years = years
         self._today = today
 
     def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
@@ -52,7 +54,8 @@ class Scrubber:
         spans = cache(lambda: JsonSpans(text))
         cuts: list[tuple[int, int, str]] = []
         if self._dates:
-            bare, thorough = self._bare or depth == "thorough", depth == "thorough"
+            thorough = depth == "thorough"
+            bare = self._years if thorough else self._bare
             found = find_dates(probe, low, tokens, spans, self._today, bare=bare, weekdays=thorough)
             cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
         lexicon = self._lexicon
