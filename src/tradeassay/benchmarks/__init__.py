@@ -7,6 +7,7 @@ from tradeassay.benchmarks.daily import DayConfig, day, drive
 from tradeassay.benchmarks.daily.specs import DAILY_ASHARE, DAILY_CRYPTO, DAILY_US, DAILY_US_REAL
 from tradeassay.benchmarks.ktdfin import KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL
 from tradeassay.benchmarks.protocol import ModelProtocol, ProtocolConfig, protocols
+from tradeassay.benchmarks.stockbench import STOCKBENCH, STOCKBENCH_DJIA, STOCKBENCH_PAPER
 from tradeassay.benchmarks.windows import NamedWindow, find_window, window_sets
 
 __all__ = [
@@ -18,6 +19,9 @@ __all__ = [
     "KTDFIN_PAPER",
     "KTDFIN_US",
     "KTDFIN_US_REAL",
+    "STOCKBENCH",
+    "STOCKBENCH_DJIA",
+    "STOCKBENCH_PAPER",
     "Benchmark",
     "DayConfig",
     "ModelProtocol",

@@ -46,12 +46,12 @@ def _what(benchmark: Benchmark) -> Iterator[str]:
 
 def _universe(market: MarketConfig) -> str:
     universe = parse_universe(market.universe)
-    if universe.index == "all":
+    if universe.of == "all":
         who = "Every name listed on the day may be bought"
     else:
-        who = f"The members of {universe.index} on the day may be bought; what left the index may be sold"
-    if universe.count is not None:
-        who += f"; of these only the {universe.count} that were traded most before the first session"
+        who = f"The members of {universe.of} on the day may be bought; what left the index may be sold"
+    if universe.size is not None:
+        who += f"; of these only the {universe.size} that were traded most before the first session"
     return f"{who}. Index funds may be bought too, where there are any."
 
 

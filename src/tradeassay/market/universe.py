@@ -33,8 +33,8 @@ class Choice(NamedTuple):
 class UniverseName(NamedTuple):
     """``IDX``, ``all``, or either with a number of names: ``IDX:20``."""
 
-    index: str
-    count: int | None
+    of: str
+    size: int | None
 
 
 def parse_universe(text: str) -> UniverseName:
@@ -57,17 +57,17 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     later has a say. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
     """
     name = parse_universe(text)
-    if name.count is None:
+    if name.size is None:
         return None
-    members = first.symbols if name.index == ALL else first.members(name.index)
+    members = first.symbols if name.of == ALL else first.members(name.of)
     choice = _choose(first, members, frozenset(first.delisted_now()))
-    if len(choice.symbols) < name.count:
+    if len(choice.symbols) < name.size:
         raise UserError(
-            f"'{text}' asks for {name.count} names, {len(choice.symbols)} could be bought at the start",
+            f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start",
             mend="ask for fewer names, or use another data set",
         )
     traded = _traded(first)[choice.columns]
-    order = np.argsort(-traded, kind="stable")[: name.count]
+    order = np.argsort(-traded, kind="stable")[: name.size]
     return frozenset(choice.symbols[place] for place in order.tolist())
 
 
@@ -88,7 +88,7 @@ class Universe:
     """
 
     def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:
-        self.name = parse_universe(name).index
+        self.name = parse_universe(name).of
         self.kept = kept
         self._key: tuple[object, object, object] = (None, None, None)
         self._choice = Choice((), _frozen([]), frozenset())

@@ -55,7 +55,7 @@ class _Auditor:
         self._snapshot = snapshot
         self._config = config
         self._venue = venue
-        self._index = parse_universe(config.universe).index
+        self._index = parse_universe(config.universe).of
         first = snapshot.rows(config.first, config.last)[0]
         self._kept = most_traded(config.universe, snapshot.at(first, "pre_open"))
         self._account = Account()

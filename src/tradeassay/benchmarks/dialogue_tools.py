@@ -1,0 +1,57 @@
+"""What dialogues share: prompts kept as versioned files, and the JSON object inside an answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
+
+_ROOT = "tradeassay."
+
+
+class PromptFolder:
+    """The prompts of one protocol: text files ``<name>.<version>.txt`` in a package of their own.
+
+    A change of one word is a new version of the files and of the benchmark.
+    """
+
+    def __init__(self, package: str, version: str, names: tuple[str, ...]) -> None:
+        self.package = package
+        self.version = version
+        self.names = names
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Where the files lie inside the package ``tradeassay``."""
+        folder = self.package.removeprefix(_ROOT).replace(".", "/")
+        return tuple(f"{folder}/{name}.{self.version}.txt" for name in self.names)
+
+    def fill(self, name: str, **values: object) -> str:
+        """Return a prompt with its blanks filled in; a blank without a value raises :class:`KeyError`."""
+        return _template(self.package, f"{name}.{self.version}.txt").substitute(
+            {key: str(value) for key, value in values.items()}
+        )
+
+
+@cache
+def _template(package: str, file: str) -> Template:
+    return Template((files(package) / file).read_text(encoding="utf-8"))
+
+
+def answer_object(text: str, key: str) -> dict[str, object] | None:
+    """Return the JSON object that a text answers with, None when there is none.
+
+    Looked for in this order: the whole text, the last fenced block, the last ``{...}`` in the prose. Where several
+    blocks are objects, the last one that has ``key`` wins: a model that thinks aloud concludes at the end.
+    """
+    whole = parse_object(text)
+    if whole is not None:
+        return whole
+    blocks = [parse_object(block.text) for block in fenced_blocks(text)]
+    found = [body for body in blocks if body is not None]
+    if not found:
+        found = [body for body in map(parse_object, outer_objects(text)) if body is not None]
+    keyed = [body for body in found if key in body]
+    return keyed[-1] if keyed else found[-1] if found else None

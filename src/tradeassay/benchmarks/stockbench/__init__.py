@@ -1,0 +1,69 @@
+"""StockBench: can a language model trade a portfolio of large US stocks, day by day?"""
+
+from __future__ import annotations
+
+from tradeassay.benchmarks.stockbench.config import INPUTS, PROMPTS, SIZES, Inputs, Prompt, StockbenchConfig
+from tradeassay.benchmarks.stockbench.day import dialogue
+from tradeassay.benchmarks.stockbench.errors import ErrorProfile, error_profile
+from tradeassay.benchmarks.stockbench.panel import (
+    PANEL,
+    SizeRow,
+    Standing,
+    composite,
+    frictionless_equal_weight,
+    measures_of,
+    size_study,
+    standings,
+)
+from tradeassay.benchmarks.stockbench.protocol import Stockbench
+from tradeassay.benchmarks.stockbench.published import OurSetting, compare_with, published
+from tradeassay.benchmarks.stockbench.specs import (
+    BASELINES,
+    DJIA_20,
+    DJIA_REST,
+    STOCKBENCH,
+    STOCKBENCH_DJIA,
+    STOCKBENCH_DJIA_PAPER,
+    STOCKBENCH_DOWN,
+    STOCKBENCH_PAPER,
+    STOCKBENCH_SIZES,
+    STOCKBENCH_UP,
+    market_of,
+)
+from tradeassay.benchmarks.stockbench.windows import windows
+
+__all__ = [
+    "BASELINES",
+    "DJIA_20",
+    "DJIA_REST",
+    "INPUTS",
+    "PANEL",
+    "PROMPTS",
+    "SIZES",
+    "STOCKBENCH",
+    "STOCKBENCH_DJIA",
+    "STOCKBENCH_DJIA_PAPER",
+    "STOCKBENCH_DOWN",
+    "STOCKBENCH_PAPER",
+    "STOCKBENCH_SIZES",
+    "STOCKBENCH_UP",
+    "ErrorProfile",
+    "Inputs",
+    "OurSetting",
+    "Prompt",
+    "SizeRow",
+    "Standing",
+    "Stockbench",
+    "StockbenchConfig",
+    "compare_with",
+    "composite",
+    "dialogue",
+    "error_profile",
+    "frictionless_equal_weight",
+    "market_of",
+    "measures_of",
+    "published",
+    "size_study",
+    "standings",
+    "windows",
+]

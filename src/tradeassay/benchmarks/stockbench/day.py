@@ -1,0 +1,230 @@
+"""One StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
+
+Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Failure kinds:
+
+- ``schema``: an answer without the asked-for form (the overview's choice of names, or the decision);
+- ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid;
+- ``give_up``: the attempts are used up; everything is held;
+- ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
+- ``context_cut``: no mistake of the model's, but a note of what was left out to keep within the context limit.
+
+Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Generic, TypeVar
+
+from tradeassay.benchmarks.stockbench.answers import Complaint, Feedback, Refused, read_decisions, read_picks
+from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.context import tokens_in
+from tradeassay.benchmarks.stockbench.payload import (
+    ANALYSIS,
+    CUTS,
+    DECISION,
+    OVERVIEW,
+    Parts,
+    encode,
+    make_payload,
+)
+from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.benchmarks.stockbench.validation import make_orders
+from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply
+from tradeassay.core.orders import Decision, Failure, Order
+
+T = TypeVar("T")
+
+MISTAKES = ("schema", "arithmetic", "liquidity")
+"""Failures that are the model's own, in the order in which an answer is judged."""
+_FINAL = frozenset(("over_budget",))
+"""Kinds of error after which asking again is pointless."""
+BP = 10_000.0
+LONGEST_DETAIL = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage(Generic[T]):
+    """One question: what it shows, how it is worded, and how its answer is read (raises :class:`Refused`)."""
+
+    purpose: str
+    parts: Parts
+    names: tuple[Name, ...]
+    text: Callable[[str], str]
+    read: Callable[[str], T]
+
+
+class _Stopped(Exception):
+    """The day cannot go on."""
+
+
+def dialogue(briefing: Briefing) -> Dialogue:
+    """Ask a model for one day's decision. It has failed, and trades nothing, when none was accepted."""
+    return _Day(briefing).play()
+
+
+class _Day:
+    """What a day collects while it is talked through. ``talk`` holds the stages that are over, by name."""
+
+    def __init__(self, briefing: Briefing) -> None:
+        self.briefing, self.config = briefing, briefing.config
+        self.failures: list[Failure] = []
+        self.talk: dict[str, tuple[Message, ...]] = {}
+        self.cuts = 0
+        rules = briefing.rules
+        costs = {"buy_bps": f"{rules.buy_cost * BP:g}", "sell_bps": f"{rules.sell_cost * BP:g}"}
+        self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
+        days = self.config.news_days
+        self.about_news = PROMPTS.fill("news", days=days) if self.config.shows_news else ""
+
+    def play(self) -> Dialogue:
+        try:
+            picked = yield from self._ask(self._overview())
+            if picked:
+                yield from self._ask(self._analysis(picked))
+            orders = yield from self._ask(self._decision())
+        except _Stopped as stopped:
+            return Decision(status="failed", reason=str(stopped), failures=tuple(self.failures))
+        reason = f"changes {len(orders)} of {len(self.briefing.names)} positions" if orders else "holds everything"
+        return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
+
+    # -- the stages ----------------------------------------------------------------------------------------------
+
+    def _overview(self) -> _Stage[tuple[str, ...]]:
+        briefing, most = self.briefing, self.config.max_names
+        return _Stage(
+            "overview",
+            OVERVIEW,
+            briefing.names,
+            lambda payload: PROMPTS.fill(
+                "overview", session=briefing.session, news=self.about_news, payload=payload, max_names=most
+            ),
+            lambda answer: read_picks(answer, briefing.by_symbol, most),
+        )
+
+    def _analysis(self, picked: tuple[str, ...]) -> _Stage[str]:
+        about = PROMPTS.fill("fundamentals") if self.config.shows_fundamentals else ""
+        return _Stage(
+            "analysis",
+            ANALYSIS,
+            tuple(self.briefing.by_symbol[symbol] for symbol in picked),
+            lambda payload: PROMPTS.fill("analysis", fundamentals=about, news=self.about_news, payload=payload),
+            # The notes are for the model's own use: any words will do, and none at all are no mistake.
+            str,
+        )
+
+    def _decision(self) -> _Stage[tuple[Order, ...]]:
+        briefing, config = self.briefing, self.config
+        words = {
+            "tolerance": f"{config.tolerance * 100:g}",
+            "costs": " after costs" if config.costs_count else "",
+            "format": PROMPTS.fill(f"format.{config.prompt}"),
+        }
+        return _Stage(
+            "decision",
+            DECISION,
+            briefing.names,
+            lambda payload: PROMPTS.fill("decision", payload=payload, **words),
+            lambda answer: make_orders(read_decisions(answer, briefing.by_symbol), briefing),
+        )
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def _ask(self, stage: _Stage[T]) -> Generator[AskModel, ModelReply, T]:
+        """Ask until an answer can be used; raises :class:`_Stopped` when the attempts are used up."""
+        attempts = self.config.attempts
+        tail: list[tuple[Message, ...]] = []
+        for attempt in range(1, attempts + 1):
+            messages, first = self._messages(stage, tail)
+            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=attempt)
+            if reply.error is not None or reply.error_kind is not None:
+                self._count_error(reply, stage.purpose)
+                continue
+            said = _said(reply)
+            try:
+                result = stage.read(reply.text)
+            except Refused as refused:
+                tail.append((*said, self._refuse(refused, reply, attempts - attempt)))
+                continue
+            self.talk[stage.purpose] = (first, *said)
+            return result
+        if self.failures[-1].kind in MISTAKES:
+            self._fail("give_up", f"{stage.purpose}: no usable answer in {attempts} attempts")
+        raise _Stopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
+
+    def _refuse(self, refused: Refused, reply: ModelReply, left: int) -> Message:
+        """Count one failure per refused answer, and say what is wrong with it."""
+        cut = " (the answer was cut off at the token limit)" if reply.stop == "length" else ""
+        self._fail(refused.kind, f"{refused}{cut}")
+        complaints = refused.complaints
+        if cut:
+            complaints = (
+                *complaints,
+                Complaint(kind=refused.kind, detail="the answer was too long and was cut off"),
+            )
+        return Message(
+            role="user",
+            text=PROMPTS.fill(
+                "again",
+                left=f"{left} attempt{'' if left == 1 else 's'}",
+                payload=encode(Feedback(failures=complaints)),
+            ),
+        )
+
+    def _count_error(self, reply: ModelReply, purpose: str) -> None:
+        kind = reply.error_kind or "unreachable"
+        self._fail(kind, f"{purpose}: {reply.error or 'no answer'}")
+        if kind in _FINAL:
+            raise _Stopped("the model cannot be asked any more; everything is held")
+        if kind == "context":
+            # The model's own limit is smaller than ours: show less the next time.
+            if self.talk:
+                self._note(f"{purpose}: without what was said before")
+                self.talk.clear()
+            self.cuts = min(self.cuts + 1, len(CUTS))
+
+    # -- the context limit ---------------------------------------------------------------------------------------
+
+    def _messages(self, stage: _Stage[T], tail: list[tuple[Message, ...]]) -> tuple[tuple[Message, ...], Message]:
+        """Return a request that fits the context limit, and its question.
+
+        Left out, in this order: earlier stages, earlier refused attempts, then parts of the payload.
+        """
+        talk, kept, cuts = dict(self.talk), list(tail), self.cuts
+        while True:
+            payload = make_payload(self.briefing, stage.parts, stage.names, cuts)
+            first = Message(role="user", text=stage.text(encode(payload)))
+            messages = (self.system, *chain(*talk.values()), first, *chain(*kept))
+            length = tokens_in(messages)
+            if length <= self.config.room:
+                break
+            if talk:
+                name = next(iter(talk))
+                del talk[name]
+                self._note(f"{stage.purpose}: without what was said in the {name}")
+            elif len(kept) > 1:
+                kept.pop(0)
+                self._note(f"{stage.purpose}: without earlier refused answers")
+            elif cuts < len(CUTS):
+                cuts += 1
+            else:
+                self._note(f"{stage.purpose}: about {length} tokens, {self.config.room} are allowed")
+                break
+        for left_out in CUTS[:cuts]:
+            self._note(f"{stage.purpose}: without the {left_out}")
+        return messages, first
+
+    def _note(self, what: str) -> None:
+        note = Failure(kind="context_cut", detail=what)
+        if note not in self.failures:
+            self.failures.append(note)
+
+    def _fail(self, kind: str, detail: str) -> None:
+        self.failures.append(Failure(kind=kind, detail=detail[:LONGEST_DETAIL]))
+
+
+def _said(reply: ModelReply) -> tuple[Message, ...]:
+    """Return the model's own words for the conversation. An empty message is one that providers refuse."""
+    return (Message(role="assistant", text=reply.text),) if reply.text.strip() else ()

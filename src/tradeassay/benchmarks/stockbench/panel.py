@@ -1,0 +1,177 @@
+"""The paper's panel: three measures, the composite rank of a cohort, and results by the universe's size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import (
+    EpisodeSeries,
+    SeedSummary,
+    cumulative_return,
+    max_drawdown,
+    significant,
+    sortino,
+    sortino_stockbench,
+    summarise,
+)
+
+PANEL = ("cumulative_return", "max_drawdown", "sortino")
+"""The measures of the composite, all of them better when greater (a drawdown is negative)."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent of a cohort.
+
+    The three measures are means over its seeds. ``composite`` is the mean of their z-scores within the cohort and
+    ``rank`` its place, 1 being best; equals share the better place. Without a value in one of the three there is
+    neither.
+    """
+
+    label: str
+    cumulative_return: Measure
+    max_drawdown: Measure
+    sortino: Measure
+    composite: Measure
+    rank: int | None
+    seeds: int
+
+
+class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Returns over seeds in a universe of ``size`` names; ``variation`` = std / abs(mean) of them."""
+
+    size: int
+    returns: SeedSummary
+    variation: Measure
+
+
+def measures_of(series: EpisodeSeries, convention: Convention) -> dict[str, Measure]:
+    """Return one episode's three measures.
+
+    Sortino is the annualised one under ``sound`` and the reference's under ``paper`` (see the metrics' own pages).
+    """
+    if series.failure is not None:
+        return dict.fromkeys(PANEL, not_scored(series.failure))
+    if series.ruined is not None:
+        return dict.fromkeys(PANEL, not_scored(f"the account was worth nothing on {series.ruined}"))
+    returns = series.returns
+    ratio = sortino_stockbench(returns) if convention == "paper" else sortino(returns, series.periods_per_year)
+    return {
+        "cumulative_return": _measure(cumulative_return(series.nav), "the path has no return"),
+        "max_drawdown": _measure(max_drawdown(series.nav), "the path has no drawdown"),
+        "sortino": _measure(ratio, "too few losing sessions for a downside"),
+    }
+
+
+def z_scores(values: Sequence[float]) -> list[float]:
+    """Return (value - mean) / standard deviation (ddof 0); all 0 when the values do not differ."""
+    array = np.asarray(values, dtype=np.float64)
+    off = array - array.mean()
+    spread = math.sqrt(float((off * off).mean()))
+    if spread <= 1e-12 * float(np.abs(array).max(initial=0.0)):
+        return [0.0] * len(values)
+    return [float(value) for value in off / spread]
+
+
+def ranks(values: Sequence[float]) -> list[int]:
+    """Return places, 1 for the greatest; equals share the better place."""
+    return [1 + sum(other > value for other in values) for value in values]
+
+
+def composite(cohort: Sequence[tuple[float, float, float]]) -> list[float]:
+    """Return the mean of the z-scores of (cumulative return, -abs(max drawdown), Sortino) for every member."""
+    columns = [
+        z_scores([member[0] for member in cohort]),
+        z_scores([-abs(member[1]) for member in cohort]),
+        z_scores([member[2] for member in cohort]),
+    ]
+    return [math.fsum(scores) / 3.0 for scores in zip(*columns, strict=True)]
+
+
+def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convention) -> tuple[Standing, ...]:
+    """Return every agent's standing, best first; agents without a composite follow in the order given."""
+    means = {label: _means(episodes, convention) for label, episodes in cohort.items()}
+    scored: dict[str, tuple[float, float, float]] = {}
+    for label, (gain, fall, ratio) in means.items():
+        if gain.value is not None and fall.value is not None and ratio.value is not None:
+            scored[label] = (gain.value, fall.value, ratio.value)
+    totals = dict(zip(scored, composite(list(scored.values())), strict=True)) if len(scored) > 1 else {}
+    places = dict(zip(totals, ranks(list(totals.values())), strict=True))
+    found = [
+        Standing(
+            label=label,
+            cumulative_return=means[label][0],
+            max_drawdown=means[label][1],
+            sortino=means[label][2],
+            composite=_composite(means[label], totals.get(label), len(totals)),
+            rank=places.get(label),
+            seeds=len(episodes),
+        )
+        for label, episodes in cohort.items()
+    ]
+    return tuple(sorted(found, key=lambda standing: standing.rank or len(found) + 1))
+
+
+def _composite(means: Sequence[Measure], total: float | None, n: int) -> Measure:
+    if total is not None:
+        return Measure(value=significant(total), n=n, note="no interval: relative to the cohort")
+    for name, measure in zip(PANEL, means, strict=True):
+        if measure.value is None:
+            return not_scored(f"no {name.replace('_', ' ')}: {measure.reason}")
+    return not_scored("a cohort of one has no z-scores")
+
+
+def size_study(results: Mapping[int, Sequence[EpisodeSeries]], convention: Convention) -> tuple[SizeRow, ...]:
+    """Return the spread of one agent's cumulative returns over seeds for every universe size, smallest first."""
+    rows = []
+    for size in sorted(results):
+        returns = [measures_of(series, convention)["cumulative_return"] for series in results[size]]
+        summary = summarise(returns)
+        rows.append(SizeRow(size=size, returns=summary, variation=_variation(summary)))
+    return tuple(rows)
+
+
+def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
+    """Return the published baseline's path: equal money in every name at the first open, marked at each open.
+
+    ``opens`` has shape (sessions, names), splits undone. No costs, no dividends, no lots; a missing price is the
+    last one before it. The path starts with ``cash``; a name without a first price is left out.
+    """
+    prices = np.array(opens[:, np.isfinite(opens[0])], dtype=np.float64)
+    for row in range(1, len(prices)):
+        prices[row] = np.where(np.isfinite(prices[row]), prices[row], prices[row - 1])
+    growth = (prices / prices[0]).mean(axis=1)
+    return np.concatenate([[cash], cash * growth])
+
+
+def _means(episodes: Sequence[EpisodeSeries], convention: Convention) -> tuple[Measure, Measure, Measure]:
+    each = [measures_of(series, convention) for series in episodes]
+    gain, fall, ratio = (_mean([measures[name] for measures in each]) for name in PANEL)
+    return gain, fall, ratio
+
+
+def _mean(measures: Sequence[Measure]) -> Measure:
+    summary = summarise(measures)
+    if summary.mean is None:
+        return summary.median
+    missing = f", {summary.missing} have none" if summary.missing else ""
+    return Measure(value=summary.mean, n=summary.n, note=f"mean over {summary.n} seeds{missing}")
+
+
+def _variation(summary: SeedSummary) -> Measure:
+    if summary.cv is not None:
+        return Measure(value=summary.cv, n=summary.n, note="no interval was asked for")
+    if summary.n == 0:
+        return not_scored(summary.median.reason or "no seed has a return")
+    return not_scored("one seed has no spread" if summary.n == 1 else "the mean return is zero")
+
+
+def _measure(value: Floats, reason: str) -> Measure:
+    number = float(value)
+    return Measure(value=significant(number)) if math.isfinite(number) else not_scored(reason)

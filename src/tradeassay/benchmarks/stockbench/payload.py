@@ -1,0 +1,121 @@
+"""The structured part of the prompts, and what may be left out of it when the context is too small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.fundamentals import FundamentalsShown
+from tradeassay.benchmarks.stockbench.history import DayShown
+from tradeassay.benchmarks.stockbench.news import NewsShown
+
+CUTS: tuple[str, ...] = ("texts of news", "history of own actions", "news", "closes before the last one")
+"""What is left out, in this order, when a prompt does not fit. Today's open and the position always stay."""
+
+
+class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A holding; ``value`` is at today's open."""
+
+    shares: float
+    value: float
+    holding_days: int
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One name. A field that the inputs leave out is not there at all."""
+
+    symbol: str
+    buyable: bool
+    open: float | None
+    closes: tuple[float | None, ...]
+    position: PositionShown | None
+    fundamentals: FundamentalsShown | msgspec.UnsetType = msgspec.UNSET
+    news: tuple[NewsShown, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in a prompt's ``json`` block. ``left_out`` names what did not fit the context limit."""
+
+    kind: str
+    session: str
+    cash: float
+    buying_power: float
+    nav: float
+    symbols: tuple[Row, ...]
+    max_names: int | msgspec.UnsetType = msgspec.UNSET
+    history: tuple[DayShown, ...] | msgspec.UnsetType = msgspec.UNSET
+    left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage shows beside prices and positions."""
+
+    kind: str
+    history: bool = False
+    headlines: bool = False
+    texts: bool = False
+    fundamentals: bool = False
+    asks_for_names: bool = False
+
+
+OVERVIEW = Parts(kind="stockbench.overview", history=True, headlines=True, asks_for_names=True)
+ANALYSIS = Parts(kind="stockbench.analysis", headlines=True, texts=True, fundamentals=True)
+DECISION = Parts(kind="stockbench.decision")
+
+
+def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: int = 0) -> Payload:
+    """Return a stage's payload without the first ``cuts`` of :data:`CUTS`."""
+    left_out = CUTS[:cuts]
+    costs = briefing.rules.buy_cost if briefing.config.costs_count else 0.0
+    return Payload(
+        kind=parts.kind,
+        session=briefing.session,
+        cash=_money(briefing.cash),
+        # Rounded down: who spends exactly what is shown must be able to.
+        buying_power=math.floor(briefing.cash / (1.0 + costs) * 100.0) / 100.0,
+        nav=_money(briefing.nav),
+        symbols=tuple(_row(briefing, parts, name, left_out) for name in names),
+        max_names=briefing.config.max_names if parts.asks_for_names else msgspec.UNSET,
+        history=briefing.history if parts.history and CUTS[1] not in left_out else msgspec.UNSET,
+        left_out=left_out or msgspec.UNSET,
+    )
+
+
+def encode(payload: msgspec.Struct) -> str:
+    """Return JSON on one line: a fence inside a quoted text can then never end the block it stands in."""
+    return msgspec.json.encode(payload).decode()
+
+
+def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) -> Row:
+    closes = name.closes[-1:] if CUTS[3] in left_out else name.closes
+    position = None
+    if name.shares != 0.0:
+        position = PositionShown(shares=round(name.shares, 6), value=_money(name.value), holding_days=name.held)
+    figures = parts.fundamentals and briefing.config.shows_fundamentals
+    return Row(
+        symbol=name.symbol,
+        buyable=name.buyable,
+        open=name.price,
+        closes=tuple(None if close is None else round(close, 4) for close in closes),
+        position=position,
+        fundamentals=briefing.fundamentals(name.symbol) if figures else msgspec.UNSET,
+        news=_news(briefing, parts, name, left_out),
+    )
+
+
+def _news(
+    briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]
+) -> tuple[NewsShown, ...] | msgspec.UnsetType:
+    if not parts.headlines or not briefing.config.shows_news or CUTS[2] in left_out:
+        return msgspec.UNSET
+    items = briefing.news[name.symbol]
+    if parts.texts and CUTS[0] not in left_out:
+        return items
+    return tuple(msgspec.structs.replace(item, text=None) for item in items)
+
+
+def _money(value: float) -> float:
+    return round(value, 2)

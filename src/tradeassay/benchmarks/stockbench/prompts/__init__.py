@@ -1,0 +1,14 @@
+"""The prompts of StockBench, in our own words."""
+
+from __future__ import annotations
+
+from tradeassay.benchmarks.dialogue_tools import PromptFolder
+
+PROMPTS = PromptFolder(
+    __name__,
+    "v1",
+    (
+        "system.minimal", "system.reasoned", "system.hybrid", "news", "fundamentals", "overview", "analysis",
+        "decision", "format.minimal", "format.reasoned", "format.hybrid", "again",
+    ),
+)  # fmt: skip

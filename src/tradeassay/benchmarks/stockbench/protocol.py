@@ -1,0 +1,54 @@
+"""An episode of StockBench: one conversation per day, and the memory of one's own actions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
+from tradeassay.benchmarks.stockbench.briefing import Briefing
+from tradeassay.benchmarks.stockbench.config import StockbenchConfig
+from tradeassay.benchmarks.stockbench.day import dialogue
+from tradeassay.benchmarks.stockbench.history import History
+from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision
+
+
+@protocols.register("stockbench")
+class Stockbench:
+    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+
+    Config: ClassVar[type[ProtocolConfig]] = StockbenchConfig
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
+
+    def __init__(self, config: StockbenchConfig | None = None) -> None:
+        """Raise :class:`UserError` for a value that is out of bounds."""
+        # A struct does not check its field limits when it is built in code, only when it is decoded.
+        try:
+            self.config = msgspec.convert(
+                msgspec.structs.asdict(StockbenchConfig() if config is None else config), StockbenchConfig
+            )
+        except msgspec.ValidationError as error:
+            raise UserError(f"StockBench: {error}", mend="correct the parameter") from error
+        self._history = History(self.config.history_days)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode. There is nothing to draw: the same answers give the same episode."""
+        self._history = History(self.config.history_days)
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Return today's conversation; its messages start afresh every day."""
+        return dialogue(self.briefing(observation))
+
+    def briefing(self, observation: Observation) -> Briefing:
+        """Return what the model may know today."""
+        return Briefing(observation, self.config, self._history.shown(observation.since_last))
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a day that is over."""
+        self._history.remember(observation, decision)
