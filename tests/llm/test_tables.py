@@ -82,3 +82,10 @@ def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     assert complaint in str(caught.value)
     with pytest.raises(UserError, match="cannot read"):
         load_prices(tmp_path / "absent.toml")
+
+
+def test_the_page_on_prices_is_current() -> None:
+    from llm_price_page import PAGE, render
+
+    assert PAGE.read_text() == render(PAGE.read_text()), "run: python tests/llm/llm_price_page.py"
+    assert "`openai/gpt-4o` | 2.5 | 1.25 |" in PAGE.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -57,11 +58,7 @@ def to_messages(messages: tuple[Message, ...], memory: Memory) -> list[ChatMessa
 
 def to_tools(tools: tuple[ToolSpec, ...], must_call: str | None) -> list[ToolInfo]:
     """Return Inspect's tools: all of them, or only the one that must be called."""
-    offered = tools if must_call is None else tuple(tool for tool in tools if tool.name == must_call)
-    return [
-        ToolInfo(name=tool.name, description=tool.description, parameters=_parameters(tool.schema))
-        for tool in offered
-    ]
+    return [_tool(tool) for tool in tools if must_call in (None, tool.name)]
 
 
 def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
@@ -118,8 +115,11 @@ def _arguments(text: str) -> dict[str, Any]:
     return parse_object(text) or {}
 
 
-def _parameters(schema: str) -> ToolParams:
-    return ToolParams.model_validate(msgspec.json.decode(schema))
+@lru_cache(maxsize=64)
+def _tool(tool: ToolSpec) -> ToolInfo:
+    # Inspect copies what it is given, so that the same object can be given again.
+    parameters = ToolParams.model_validate(msgspec.json.decode(tool.schema))
+    return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
 
 
 def _answer_schema(purpose: str, schema: str) -> ResponseSchema:
