@@ -38,6 +38,7 @@ class Scales:
         self._price: Floats = np.zeros(0)
         self._start = start
         self._levels: dict[str, float] = {}
+        self._looked = (0, 0)
         if self._rebase:
             self._price = self._start_factors(start)
 
@@ -58,9 +59,11 @@ class Scales:
         if count > self._price.size:
             more = np.full(count - self._price.size, np.nan)
             self._price = np.concatenate([self._price, more])
-        missing = np.flatnonzero(np.isnan(self._price[:count]))
-        if missing.size:
-            self._fill(view, missing)
+        if self._looked != (view.clock, count):
+            self._looked = (view.clock, count)
+            missing = np.flatnonzero(np.isnan(self._price[:count]))
+            if missing.size:
+                self._fill(view, missing)
         return self._price[:count]
 
     def price(self, view: MarketView, symbol: str) -> float:
