@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, get_args
@@ -11,6 +10,7 @@ import msgspec
 
 from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
 
 Value = float | int | str | bool
@@ -60,8 +60,7 @@ def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value
     known = {field.encode_name for field in msgspec.structs.fields(config)}
     for key in params:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
+            hint = did_you_mean(key, sorted(known), f"it has {', '.join(sorted(known)) or 'none'}")
             raise UserError(f"agent '{name}' has no parameter '{key}'", mend=hint)
     try:
         return msgspec.convert(dict(params), config, strict=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -50,6 +50,5 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
         if window.code.casefold() == code.casefold():
             return window
     codes = [window.code for window in found]
-    near = difflib.get_close_matches(code, codes, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(codes) or 'none'}"
+    hint = did_you_mean(code, codes, f"there are {', '.join(codes) or 'none'}")
     raise UserError(f"'{snapshot.name}' has no window '{code}'", mend=hint)

@@ -7,6 +7,7 @@ import importlib
 import click
 
 from tradeassay import __version__
+from tradeassay.core.near import did_you_mean
 
 # name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -19,6 +20,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("report", "report", "Show a run's leaderboard and write its HTML page."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "agents": ("agents", "agents", "List the agents that can trade."),
+    "models": ("models", "models", "List the models that can be asked, with price and cutoff; get a local one."),
     "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
     "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
 }
@@ -43,12 +45,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command; an unknown one gets near names."""
-        import difflib
-
         name = args[0]
         if name not in _COMMANDS:
-            near = difflib.get_close_matches(name, _COMMANDS, n=2, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else "see tradeassay --help"
+            hint = did_you_mean(name, _COMMANDS, "see tradeassay --help")
             raise click.UsageError(f"no command '{name}' ({hint})", ctx)
         return super().resolve_command(ctx, args)
 

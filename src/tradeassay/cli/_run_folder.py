@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
@@ -17,19 +18,12 @@ workers_option = click.option("--workers", type=click.IntRange(1), help="Process
 
 def find_run(name: str, out: Path) -> Path:
     """Return the run's folder; raises :class:`UserError` with near names when there is none."""
-    import difflib
-
     for folder in (Path(name), out / name):
         if (folder / "manifest.json").is_file():
             return folder
     known = sorted(path.parent.name for path in out.glob("*/manifest.json"))
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    if near:
-        mend = f"did you mean {' or '.join(near)}?"
+    if known:
+        mend = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")
     else:
-        mend = (
-            f"runs in {out}: {', '.join(known)}"
-            if known
-            else f"there are no runs in {out}; start one with: tradeassay demo"
-        )
+        mend = f"there are no runs in {out}; start one with: tradeassay demo"
     raise UserError(f"no recorded run '{name}'", mend=mend)

@@ -7,12 +7,12 @@ point's name is the registered name, its object is what the decorator would have
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 
 T = TypeVar("T")
 
@@ -48,8 +48,8 @@ class Registry(Generic[T]):
             return self._items[name]
         except KeyError:
             pass
-        near = difflib.get_close_matches(name, self._items, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self.names()) or 'none'}"
+        known = self.names()
+        hint = did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")
         raise UserError(f"no {self.kind} '{name}'", mend=hint) from None
 
     def names(self) -> tuple[str, ...]:

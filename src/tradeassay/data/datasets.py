@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ import msgspec
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_of
+from tradeassay.core.near import did_you_mean
 from tradeassay.data.home import snapshot_folder, store_folder
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
@@ -107,8 +107,7 @@ def _no_dataset(name: str, home: Path | None) -> UserError:
     if name in packaged:
         return UserError(f"the packaged dataset '{name}' is not stored yet", mend=f"tradeassay data get {name}")
     stored = [info.name for info in list_datasets(home)]
-    near = difflib.get_close_matches(name, [*stored, *packaged], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"stored: {', '.join(stored) or 'none'}"
+    hint = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored) or 'none'}")
     return UserError(f"no dataset '{name}' in {store_folder(home)}", mend=f"{hint}; see 'tradeassay data list'")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 
 import msgspec
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 
 PRESENT = 0.8
 """The share of a window that must be present; below it the value is missing (NaN)."""
@@ -52,6 +52,5 @@ def definition(name: str) -> FactorDef:
     try:
         return _BY_NAME[name]
     except KeyError:
-        near = difflib.get_close_matches(name.upper(), FACTOR_NAMES, n=2, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(FACTOR_NAMES)}"
+        hint = did_you_mean(name.upper(), FACTOR_NAMES, f"known: {', '.join(FACTOR_NAMES)}")
         raise UserError(f"no factor '{name}'", mend=hint) from None

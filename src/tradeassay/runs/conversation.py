@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import msgspec
 from tradeassay.benchmarks import Benchmark, ModelProtocol, ProtocolConfig, protocols
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
+from tradeassay.core.near import did_you_mean
 from tradeassay.runs.spec import ParamValue
 
 
@@ -63,8 +63,7 @@ def protocol_config(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | 
     known = [field.encode_name for field in msgspec.structs.fields(config)]
     for key in given:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
+            hint = did_you_mean(key, known, f"it has {', '.join(known) or 'none'}")
             raise UserError(f"benchmark '{benchmark.id}' has no setting '{key}'", mend=hint)
     if given.get("convention", benchmark.convention) != benchmark.convention:
         raise UserError(

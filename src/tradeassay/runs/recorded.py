@@ -12,6 +12,7 @@ import msgspec
 from tradeassay.core.badges import Badges
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
+from tradeassay.core.near import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
 from tradeassay.runs.dialogue_log import DialogueLine, read_dialogue
@@ -101,10 +102,7 @@ class Run:
         try:
             return self._by_key[key]
         except KeyError:
-            import difflib
-
-            near = difflib.get_close_matches(key, self._by_key, n=2, cutoff=0.3)
-            mend = f"did you mean {' or '.join(near)}?" if near else "see run.episodes"
+            mend = did_you_mean(key, self._by_key, "see run.episodes")
             raise RunError(f"no episode '{key}' in {self.folder}", mend=mend) from None
 
     def outcome(self, key: str) -> Outcome | None:

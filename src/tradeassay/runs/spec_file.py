@@ -6,7 +6,6 @@ defaults to the file's name.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.spec import AgentSpec, RunSpec, Window, datasets_for
 
@@ -89,8 +89,8 @@ def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Stru
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=2, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known)}"
+    names = list(known)
+    return did_you_mean(name, names, f"known keys: {', '.join(names)}")
 
 
 def _readable(error: msgspec.ValidationError, where: str) -> UserError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -11,6 +10,7 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.instruments import Instrument
+from tradeassay.core.near import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.connectors.asked import changed_format
@@ -41,9 +41,8 @@ class CryptoWire:
         self._ccxt = library
         requests: Any = require("requests", "crypto")
         if name not in library.exchanges:
-            near = difflib.get_close_matches(name, library.exchanges, n=3, cutoff=0.5)
-            raise UserError(f"ccxt knows no exchange '{name}'", mend=f"did you mean {' or '.join(near)}?" if near
-                            else "see ccxt.exchanges for the names")  # fmt: skip
+            hint = did_you_mean(name, library.exchanges, "see ccxt.exchanges for the names")
+            raise UserError(f"ccxt knows no exchange '{name}'", mend=hint)
         self.name = name
         self._runtime = runtime
         session = requests.Session()
@@ -70,12 +69,10 @@ class CryptoWire:
         for symbol in symbols:
             market = markets.get(symbol)
             if market is None or not market.get("spot"):
-                near = [
-                    name for name in difflib.get_close_matches(symbol, markets, n=3) if markets[name].get("spot")
-                ]
+                spot = [name for name, one in markets.items() if one.get("spot")]
                 raise SourceError(
                     f"{self.name} has no spot market {symbol}",
-                    mend=f"did you mean {' or '.join(near)}?" if near else "write e.g. BTC/USDT",
+                    mend=did_you_mean(symbol, spot, "write e.g. BTC/USDT"),
                 )
             found.append(self._instrument(symbol, market))
         return found
