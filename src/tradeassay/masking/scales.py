@@ -38,7 +38,7 @@ class Scales:
         self._price: Floats = np.zeros(0)
         self._start = start
         self._levels: dict[str, float] = {}
-        self._looked = (0, 0)
+        self._looked: tuple[int, int, bytes, bool] | None = None
         if self._rebase:
             self._price = self._start_factors(start)
 
@@ -59,8 +59,10 @@ class Scales:
         if count > self._price.size:
             more = np.full(count - self._price.size, np.nan)
             self._price = np.concatenate([self._price, more])
-        if self._looked != (view.clock, count):
-            self._looked = (view.clock, count)
+        # Where one session closes as the next opens, one instant has several phases: what is known tells them apart.
+        moment = (view.clock, count, view.sessions(1).tobytes(), view.opens() is None)
+        if self._looked != moment:
+            self._looked = moment
             missing = np.flatnonzero(np.isnan(self._price[:count]))
             if missing.size:
                 self._fill(view, missing)
