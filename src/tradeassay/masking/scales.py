@@ -59,7 +59,7 @@ class Scales:
         if count > self._price.size:
             more = np.full(count - self._price.size, np.nan)
             self._price = np.concatenate([self._price, more])
-        # Where one session closes as the next opens, one instant has several phases: what is known tells them apart.
+        # Where one session closes as the next opens, one instant has several phases; what is known tells which.
         moment = (view.clock, count, view.sessions(1).tobytes(), view.opens() is None)
         if self._looked != moment:
             self._looked = moment
