@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 _API = (
     "AgentInfo",
     "AgentSpec",
+    "Asking",
     "BootstrapConfig",
+    "ModelInfo",
     "Plan",
     "Run",
     "RunComparison",
@@ -22,6 +24,7 @@ _API = (
     "compare",
     "list_agents",
     "list_benchmarks",
+    "list_models",
     "load_run",
     "load_spec",
     "make_spec",

@@ -1,6 +1,8 @@
 from tradeassay.api import AgentInfo as AgentInfo
 from tradeassay.api import AgentSpec as AgentSpec
+from tradeassay.api import Asking as Asking
 from tradeassay.api import BootstrapConfig as BootstrapConfig
+from tradeassay.api import ModelInfo as ModelInfo
 from tradeassay.api import Plan as Plan
 from tradeassay.api import Run as Run
 from tradeassay.api import RunComparison as RunComparison
@@ -9,6 +11,7 @@ from tradeassay.api import VerifyReport as VerifyReport
 from tradeassay.api import compare as compare
 from tradeassay.api import list_agents as list_agents
 from tradeassay.api import list_benchmarks as list_benchmarks
+from tradeassay.api import list_models as list_models
 from tradeassay.api import load_run as load_run
 from tradeassay.api import load_spec as load_spec
 from tradeassay.api import make_spec as make_spec

@@ -19,21 +19,35 @@ import msgspec
 from tradeassay import runs
 from tradeassay.agents import agents as _agents
 from tradeassay.agents import parameters
+from tradeassay.agents.model import NAME as _MODEL
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import AgentSpec, Plan, RunComparison, RunSpec, VerifyReport, compare, load_spec, verify
+from tradeassay.runs import (
+    AgentSpec,
+    Asking,
+    Plan,
+    RunComparison,
+    RunSpec,
+    VerifyReport,
+    compare,
+    load_spec,
+    verify,
+)
 from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.known_models import ModelInfo, known_models
 from tradeassay.runs.progress import ProgressChoice
-from tradeassay.runs.spec import datasets_for, work_sha256
+from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, work_sha256
 from tradeassay.runs.spec_file import spec_from
 
 __all__ = [
     "AgentInfo",
     "AgentSpec",
+    "Asking",
     "BootstrapConfig",
+    "ModelInfo",
     "Plan",
     "Run",
     "RunComparison",
@@ -42,6 +56,7 @@ __all__ = [
     "compare",
     "list_agents",
     "list_benchmarks",
+    "list_models",
     "load_run",
     "load_spec",
     "make_spec",
@@ -67,6 +82,9 @@ class SpecFields(TypedDict, total=False):
     slug: str | None
     convention: Convention | None
     bootstrap: BootstrapConfig | None
+    models: str | Sequence[str] | None
+    protocol: Mapping[str, ParamValue | Sequence[ParamValue]] | None
+    windows: str | Sequence[str] | None
 
 
 class Run(runs.Run):
@@ -96,11 +114,13 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
 def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSpec:
     """Describe a run: benchmarks by name (or as ``benchmarks=``), the rest by keywords.
 
-    ``agents`` defaults to every registered one. ``dataset`` replaces the benchmarks' own data: one name, several,
-    or a mapping from benchmark to names. ``seeds`` is a number of seeds or the seeds themselves. ``first`` and
-    ``last`` bound the sessions (a missing one is the benchmarks'). Without a ``slug`` the name is made from the
-    content, so that the same description always means the same run. Raises :class:`UserError` for anything
-    unknown, with near names.
+    ``agents`` defaults to every registered rule, or to none when ``models`` are named (``openai/gpt-5``,
+    ``scripted/sensible`` ...). ``protocol`` changes how models are talked to (``mask``, ``mode`` ...): a list
+    of values is a dimension of the grid, and so are named ``windows`` (``W4``). ``dataset`` replaces the
+    benchmarks' own data: one name, several, or a mapping from benchmark to names. ``seeds`` is a number of
+    seeds or the seeds themselves. ``first`` and ``last`` bound the sessions (a missing one is the
+    benchmarks'). Without a ``slug`` the name is made from the content, so that the same description always
+    means the same run. Raises :class:`UserError` for anything unknown, with near names.
     """
     given = (*what, fields.get("benchmarks", ()))
     names = tuple(name for part in given for name in ([part] if isinstance(part, str) else part))
@@ -111,13 +131,22 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     raw: dict[str, Any] = {
         "slug": fields.get("slug") or "unnamed",
         "benchmarks": list(names),
-        "agents": [_plain(agent) for agent in _chosen_agents(fields.get("agents"))],
+        "agents": [
+            _plain(agent) for agent in _chosen_agents(fields.get("agents"), _several(fields.get("models")))
+        ],
         "seeds": _seeds(fields.get("seeds", 1)),
         "convention": fields.get("convention") or (chosen[0].convention if chosen else "sound"),
     }
     dataset, bootstrap = fields.get("dataset"), fields.get("bootstrap")
     if dataset is not None:
         raw["datasets"] = datasets_for(names, dataset)
+    if fields.get("protocol"):
+        raw["protocol"] = {
+            key: value if isinstance(value, str | int | float) else tuple(value)
+            for key, value in (fields.get("protocol") or {}).items()
+        }
+    if fields.get("windows"):
+        raw["windows"] = _several(fields.get("windows"))
     if first is not None:
         raw["window"] = {"first": first, "last": last}
     if bootstrap is not None:
@@ -136,16 +165,18 @@ def run(
     workers: int | None = None,
     progress: ProgressChoice = "auto",
     home: Path | str | None = None,
+    asking: Asking | None = None,
     **fields: Unpack[SpecFields],
 ) -> Run:
     """Run a spec, a spec file (``.toml``, ``.json``), or benchmarks with agents; continue it if it was begun.
 
     ``folder`` defaults to ``runs/<slug>``, ``workers`` to the cores; ``executor`` is ``local``, ``inline`` or
-    ``ray``; none of them changes a byte of the result. Keywords describe the run as in :func:`make_spec`.
-    Episodes that fail are recorded and the others go on: see ``run.failed``.
+    ``ray``; none of them changes a byte of the result. ``asking`` says how models are asked: how many episodes at
+    once, for how many dollars at most, or from recorded answers only. Keywords describe the run as in
+    :func:`make_spec`. Episodes that fail are recorded and the others go on: see ``run.failed``.
     """
     spec = _spec(what, fields)
-    done = runs.run(spec, folder, executor=executor, workers=workers, progress=progress, home=home)
+    done = runs.run(spec, folder, executor=executor, workers=workers, progress=progress, home=home, asking=asking)
     return Run.load(done.folder, home=home)
 
 
@@ -157,10 +188,17 @@ def resume(
     progress: ProgressChoice = "auto",
     home: Path | str | None = None,
     retry_failed: bool = False,
+    asking: Asking | None = None,
 ) -> Run:
     """Continue a stopped run; it ends with the same bytes as if it had never stopped."""
     done = runs.resume(
-        folder, executor=executor, workers=workers, progress=progress, home=home, retry_failed=retry_failed
+        folder,
+        executor=executor,
+        workers=workers,
+        progress=progress,
+        home=home,
+        retry_failed=retry_failed,
+        asking=asking,
     )
     return Run.load(done.folder, home=home)
 
@@ -175,10 +213,11 @@ def plan(
     *,
     workers: int | None = None,
     home: Path | str | None = None,
+    asking: Asking | None = None,
     **fields: Unpack[SpecFields],
 ) -> Plan:
     """Say what a run would take, before it is started. Takes the same description as :func:`run`."""
-    return runs.plan(_spec(what, fields), workers=workers, home=home)
+    return runs.plan(_spec(what, fields), workers=workers, home=home, asking=asking)
 
 
 def list_agents() -> tuple[AgentInfo, ...]:
@@ -191,6 +230,11 @@ def list_agents() -> tuple[AgentInfo, ...]:
         )
         for name, cls in _agents.items()
     )
+
+
+def list_models() -> tuple[ModelInfo, ...]:
+    """Return the models that are known by name, with prices and knowledge cutoffs."""
+    return known_models()
 
 
 def list_benchmarks() -> tuple[Benchmark, ...]:
@@ -226,10 +270,15 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     return (missing, last) if first is None else (first, missing)
 
 
-def _chosen_agents(given: Sequence[AgentLike] | str | None) -> Sequence[AgentLike]:
+def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:
+    asked: list[AgentLike] = [model_agent(name) for name in _several(models)]
     if given is None:
-        return _agents.names()
-    return [given] if isinstance(given, str | AgentSpec) else given
+        return asked or [name for name in _agents.names() if name != _MODEL]
+    return [*([given] if isinstance(given, str | AgentSpec) else given), *asked]
+
+
+def _several(given: str | Sequence[str] | None) -> Sequence[str]:
+    return [given] if isinstance(given, str) else list(given or ())
 
 
 def _plain(agent: AgentLike) -> Any:

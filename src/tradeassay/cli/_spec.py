@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +23,20 @@ def spec_options(command: F) -> F:
             click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
             click.option(
                 "-a", "--agent", "agents", multiple=True, metavar="NAME[:KEY=VALUE,...]",
-                help="An agent, with parameters; repeat for several. Default: every registered one.",
+                help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
             ),
+            click.option(
+                "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL",
+                help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
+            ),
+            click.option("--mask", "masks", multiple=True, metavar="LEVEL[,LEVEL]",
+                help="What is hidden from models: bright, stock-blind, date-blind, blinded."),
+            click.option("--mode", "modes", multiple=True, metavar="MODE[,MODE]",
+                help="What models are given: memory-only, fixed-candidate, open-research."),
+            click.option("--window", "windows", multiple=True, metavar="CODE[,CODE]",
+                help="Named sessions of the benchmark, e.g. W4 or long."),
+            click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE[,VALUE]",
+                help="Any other setting of the conversation; several values make a grid."),
             click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
             click.option("--dataset", help="Trade another data set than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
@@ -51,6 +63,27 @@ def parse_agent(text: str) -> AgentSpec:
     return AgentSpec(name=name.strip(), params=params)
 
 
+def parse_settings(
+    masks: Sequence[str], modes: Sequence[str], settings: Sequence[str]
+) -> dict[str, tuple[bool | int | float | str, ...]]:
+    """Read the settings of the conversation; raises :class:`UserError` on a malformed or repeated one."""
+    found: dict[str, tuple[bool | int | float | str, ...]] = {}
+    given = [("mask", text) for text in masks] + [("mode", text) for text in modes]
+    for text in settings:
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip() or not values.strip():
+            raise UserError(f"'{text}' is no setting", mend="write KEY=VALUE or KEY=VALUE,VALUE")
+        given.append((key.strip(), values))
+    for key, text in given:
+        found[key] = (*found.get(key, ()), *(_value(value) for value in split_list([text])))
+    return found
+
+
+def split_list(texts: Sequence[str]) -> list[str]:
+    """Return the parts of comma-separated texts."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
 def _value(text: str) -> bool | int | float | str:
     if text in ("true", "false"):
         return text == "true"
@@ -65,23 +98,23 @@ def _value(text: str) -> bool | int | float | str:
 def build_spec(
     what: tuple[str, ...],
     agents: tuple[str, ...],
-    seeds: int,
-    dataset: str | None,
-    first: str | None,
-    last: str | None,
     slug: str | None,
+    **options: Any,
 ) -> RunSpec:
     """Make the spec from a file, or from benchmark ids and options; raises :class:`UserError`."""
     from tradeassay.api import make_spec
     from tradeassay.runs import load_spec
 
     if len(what) == 1 and what[0].endswith((".toml", ".json")):
-        if agents or dataset or first or last or seeds != 1:
+        if agents or options.pop("seeds") != 1 or any(options.values()):
             raise UserError(
                 f"{what[0]} already says what to run", mend="drop the other options, or put them into the file"
             )
         return load_spec(Path(what[0]), slug=slug)
+    settings = parse_settings(options["masks"], options["modes"], options["settings"])
     return make_spec(
-        benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=range(seeds), dataset=dataset,
-        first=first, last=last, slug=slug,
+        benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=range(options["seeds"]),
+        dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
+        models=options["models"], windows=split_list(options["windows"]),
+        protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
     )  # fmt: skip

@@ -41,7 +41,9 @@ async def _play_all(
 ) -> None:
     slots = asyncio.Semaphore(asking.concurrency)
     async with AsyncExitStack() as stack:
-        models = _Models(place, asking, stack)
+        # Answers that cost money or time survive a power cut; a scripted model gives the same ones again.
+        paid = any(parse_name(model_config(task.episode).model).route != "scripted" for task in tasks)
+        models = _Models(place, asking, stack, durable=paid)
 
         async def one(task: PlayTask) -> None:
             async with slots:
@@ -67,11 +69,10 @@ async def _all_or_first_error(running: list[asyncio.Future[None]]) -> None:
 class _Models:
     """The open models of a run, each opened once per set of parameters."""
 
-    def __init__(self, place: RunFolder, asking: Asking, stack: AsyncExitStack) -> None:
+    def __init__(self, place: RunFolder, asking: Asking, stack: AsyncExitStack, *, durable: bool) -> None:
         self._asking = asking
         self._stack = stack
-        # Answers that cost money survive a power cut; the others can be had again.
-        self._store = CassetteStore(place.models, durable=True)
+        self._store = CassetteStore(place.models, durable=durable)
         stack.callback(self._store.close)
         self._budget = Budget(asking.max_usd, spent_usd=self._store.spent_usd())
         self._access = Access(base_url=asking.base_url, prices=load_prices(asking.prices))

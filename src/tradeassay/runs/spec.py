@@ -135,6 +135,12 @@ def safe_name(text: str) -> str:
     return f"{clean[: _NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
 
 
+def model_agent(name: str) -> AgentSpec:
+    """Return the agent that stands for a model, called by the model's name in a form that can name a folder."""
+    label = safe_name(name.replace("/", "-").replace(":", "-"))
+    return AgentSpec(name="model", params={"model": name}, label=label)
+
+
 def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
     """Return what tells a cell of a grid from its neighbours, as part of a key; None when nothing does."""
     parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
