@@ -72,7 +72,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model's answer, or the reason why there is none (``error``; then text and calls are empty).
 
-    ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``.
+    ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``,
+    ``rejected`` (the provider turned the request down: key, quota, model) or ``unreadable``.
     """
 
     text: str = ""

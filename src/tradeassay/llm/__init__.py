@@ -16,7 +16,7 @@ from tradeassay.llm.local import LocalModel, find_local_model, get_local_model, 
 from tradeassay.llm.local.settings import LocalSettings
 from tradeassay.llm.model import Model, Place
 from tradeassay.llm.names import ModelName, parse_name
-from tradeassay.llm.opening import Access, check_model, open_model
+from tradeassay.llm.opening import Access, borrow_model, check_model, open_model
 from tradeassay.llm.params import ModelParams
 from tradeassay.llm.scripted import ScriptedModel, scripted_models
 from tradeassay.llm.tables.cutoffs import Cutoff, CutoffTable, load_cutoffs
@@ -45,6 +45,7 @@ __all__ = [
     "ScriptedModel",
     "Tokens",
     "answer_key",
+    "borrow_model",
     "check_model",
     "estimate_request",
     "estimate_tokens",

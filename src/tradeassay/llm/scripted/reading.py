@@ -22,7 +22,7 @@ assistant message that made the call. A failed call answers ``{"error": "..."}``
 
 StockBench (``purpose`` = ``overview``, ``analysis``, ``decision``)
     A *row* is ``{"symbol": str, "open": number, "closes": [oldest ... newest], "position": null | {"shares":
-    number, "value": number, "holding_days": int}}``; ``value`` is at today's open.
+    number, "value": number, "holding_days": int}, "buyable": optional bool}``; ``value`` is at today's open.
 
     - ``stockbench.overview``: ``{"kind", "cash", "nav", "max_names": int, "symbols": [row ...]}``.
       Answer ``{"analyse": ["SYM", ...], "reason": "..."}``: the names, at most ``max_names``, to be analysed.

@@ -33,6 +33,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     change: float
     value: float
     holding_days: int
+    buyable: bool
 
 
 def rows(reading: Reading) -> list[Row]:
@@ -61,10 +62,17 @@ def decide(reading: Reading) -> dict[str, Decided]:
     if reading.tries >= 3:
         return {row.symbol: _hold(row, "what I wanted was turned down twice") for row in names}
     nav = number(reading.payload.get("nav"))
-    best = sorted(names, key=lambda row: (-row.change, row.symbol))[: max(1, (len(names) + 1) // 2)]
+    told_off = {complaint.name for complaint in reading.feedback}
+    fit = [row for row in names if row.buyable and row.symbol not in told_off]
+    best = sorted(fit, key=lambda row: (-row.change, row.symbol))[: max(1, (len(names) + 1) // 2)]
     wanted = {row.symbol for row in best}
     target = round(INVESTED * nav / max(1, len(best)), 2)
-    decisions = {row.symbol: _sale_or_hold(row, wanted, target) for row in names}
+    decisions = {
+        row.symbol: _hold(row, "it was turned down")
+        if row.symbol in told_off
+        else _sale_or_hold(row, wanted, target)
+        for row in names
+    }
     freed = sum(row.value - decisions[row.symbol].target_cash_amount for row in names)
     money = max(0.0, INVESTED * (number(reading.payload.get("cash")) + freed))
     buys = [row for row in best if row.value < target * (1 - WORTH_TRADING)]
@@ -110,4 +118,5 @@ def _row(raw: Json) -> Row | None:
         change=shown[-1] / shown[0] - 1 if len(shown) >= 2 else 0.0,
         value=number(position.get("value")),
         holding_days=int(number(position.get("holding_days"), LEAST_HOLDING_DAYS)),
+        buyable=raw.get("buyable") is not False,
     )
