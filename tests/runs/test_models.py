@@ -1,0 +1,328 @@
+"""Models play: same bytes from replays and at any concurrency, honest failures, costs, badges, refusals."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+import runs_talk as talk
+import runs_world as world
+
+from tradeassay.core.dialogue import Usage
+from tradeassay.core.errors import MissingExtra, RunError, UserError
+from tradeassay.llm import CassetteMismatch
+from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.runs import (
+    AgentSpec,
+    Answered,
+    Asking,
+    AskStarted,
+    ProgressEvent,
+    Run,
+    expand,
+    resume,
+    run,
+    verify,
+)
+from tradeassay.runs.dialogue_log import DialogueLog, whole_messages
+from tradeassay.runs.inference import NET_RETURN
+from tradeassay.runs.layout import RunFolder
+from tradeassay.runs.model_play import conversation_rng
+from tradeassay.runs.spending import Spending
+from tradeassay.runs.verification import VerifyReport
+
+KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"
+
+
+@pytest.fixture(scope="module")
+def played(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One uninterrupted run with a good and a mute model. Tests must not change it."""
+    folder = tmp_path_factory.mktemp("talk") / "talk"
+    return run(talk.talk_spec("tiny-good", "tiny-mute"), folder, executor="inline", home=home)
+
+
+def test_rules_and_models_share_a_leaderboard(played: Run, home: Path) -> None:
+    rows = {row.agent: row for row in played.scores.agents}
+    assert set(rows) == {"equal-weight", "reversal-lookback=3", "tiny-good", "tiny-mute"}
+    good = rows["tiny-good"]
+    assert good.measures["cumulative_return"].median.value is not None
+    assert good.versus_baseline is not None
+    assert isinstance(rows["equal-weight"].inference, msgspec.UnsetType)
+    assert NET_RETURN not in rows["equal-weight"].measures
+    report: VerifyReport = verify(played.folder, home=home, workers=1)
+    assert report.ok, report.violations
+
+
+def test_a_model_that_gives_no_usable_answer_has_failed_and_has_no_return(played: Run) -> None:
+    row = next(row for row in played.scores.agents if row.agent == "tiny-mute")
+    assert row.failed == 2
+    assert row.measures["cumulative_return"].median.value is None
+    assert row.measures[NET_RETURN].median.value is None
+    episode = played.scores.episode("tiny-talk-v1__tiny-us__tiny-mute__s0")
+    assert (episode.status, episode.failures) == ("failed", {"parse": 100})
+    assert "no usable answer in any of 50 sessions" in str(episode.reason)
+
+
+def test_what_answers_take_is_counted(played: Run) -> None:
+    row = next(row for row in played.scores.agents if row.agent == "tiny-good")
+    assert not isinstance(row.inference, msgspec.UnsetType)
+    assert (row.inference.calls, row.inference.decisions, row.inference.usd) == (200, 100, 0.0)
+    assert row.inference.calls_per_decision == 2.0
+    assert row.measures[NET_RETURN].median.value == row.measures["cumulative_return"].median.value
+
+
+def test_badges_say_whose_answers_they_are(played: Run) -> None:
+    assert played.badges(KEY).model == "scripted"
+    assert played.badges("tiny-talk-v1__tiny-us__equal-weight__s0").model == "none"
+    assert played.cell_badges("tiny-talk-v1__tiny-us").model == "scripted"
+    with pytest.raises(RunError, match="no cell"):
+        played.cell_badges("nowhere")
+
+
+def test_the_dialogue_is_kept_question_by_question(played: Run) -> None:
+    lines = list(played.dialogue(KEY))
+    assert [(line.step, line.purpose, line.kept) for line in lines[:4]] == [
+        (0, "look", 0), (0, "decide", 2), (1, "look", 0), (1, "decide", 2),
+    ]  # fmt: skip
+    whole = list(whole_messages(lines))
+    assert [message.role for message in whole[1]] == ["system", "user", "assistant", "user"]
+    assert lines[0].reply.usage.input_tokens > 0
+    assert "remember ['0:day 0']" in lines[2].reply.text
+    assert list(played.dialogue("tiny-talk-v1__tiny-us__equal-weight__s0")) == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_replay_gives_the_same_bytes_without_asking(
+    played: Run, home: Path, tmp_path: Path, concurrency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a replay opened a provider")
+
+    monkeypatch.setattr(ScriptedProvider, "__init__", nobody)
+    asking = Asking(replay=True, cassettes=played.folder, concurrency=concurrency)
+    again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=asking)
+    assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
+    dialogue = RunFolder(again.folder).dialogue(KEY).read_bytes()
+    assert dialogue == RunFolder(played.folder).dialogue(KEY).read_bytes()
+
+
+def test_a_replay_from_answers_laid_into_an_empty_folder(played: Run, home: Path, tmp_path: Path) -> None:
+    shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
+    again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
+    assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
+
+
+def test_a_replay_fails_closed(played: Run, home: Path, tmp_path: Path) -> None:
+    changed = msgspec.structs.replace(played.spec, protocol={"mask": "bright"})
+    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
+        run(changed, tmp_path / "a", executor="inline", home=home, asking=Asking(replay=True))
+    shutil.copytree(played.folder / "models", tmp_path / "b" / "models")
+    path = tmp_path / "b" / "models" / f"{KEY}.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
+    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
+        run(played.spec, tmp_path / "b", executor="inline", home=home, asking=Asking(replay=True))
+    assert not Run.load(tmp_path / "b").complete
+
+
+def test_a_failed_replay_can_be_gone_on_with(played: Run, home: Path, tmp_path: Path) -> None:
+    shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
+    path = tmp_path / "r" / "models" / f"{KEY}.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
+    with pytest.raises(CassetteMismatch):
+        run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
+    resume(tmp_path / "r", executor="inline", home=home)
+    assert world.same_bytes(tmp_path / "r") == world.same_bytes(played.folder)
+
+
+def test_being_cut_off_is_no_result_and_costs_nothing_twice(home: Path, tmp_path: Path) -> None:
+    talk.LOG.path = tmp_path / "cut"
+    talk.LOG.path.touch()
+    try:
+        first = run(talk.talk_spec("tiny-cut-off"), tmp_path / "r", executor="inline", home=home)
+        key = "tiny-talk-v1__tiny-us__tiny-cut-off__s0"
+        episode = first.scores.episode(key)
+        assert (episode.status, episode.steps) == ("failed", 5)
+        assert str(episode.reason).startswith("unreachable on 2024-01-22: no route")
+        assert episode.measures["cumulative_return"].value is None
+        assert list(first.dialogue(key))[-1].reply.error == "no route"
+        assert verify(first.folder, home=home, workers=1).ok
+        recorded = (tmp_path / "r" / "models" / f"{key}.jsonl").read_bytes()
+        talk.LOG.path.unlink()
+        again = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
+        assert not again.failed
+        assert (tmp_path / "r" / "models" / f"{key}.jsonl").read_bytes().startswith(recorded)
+        whole = run(talk.talk_spec("tiny-cut-off"), tmp_path / "whole", executor="inline", home=home)
+        assert world.same_bytes(again.folder) == world.same_bytes(whole.folder)
+    finally:
+        talk.LOG.path = None
+
+
+def test_a_changed_prompt_is_refused(
+    played: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(played.folder, tmp_path / "r")
+    monkeypatch.setattr("tradeassay.runs.conversation._prompt", lambda kind, name: b"another prompt")
+    with pytest.raises(RunError, match=r"the prompt runs_talk_prompt\.txt has changed"):
+        resume(tmp_path / "r", executor="inline", home=home)
+
+
+def test_the_manifest_names_prompts_settings_and_prices(played: Run) -> None:
+    record = played.manifest.protocols["tiny-talk-v1__tiny-us"]
+    assert set(record.prompts) == {"runs_talk_prompt.txt"}
+    assert record.config == {"mask": "bright", "attempts": 2, "max_tokens": 100}
+    assert played.manifest.models["tiny-good"].model == "scripted/tiny-good"
+    assert played.manifest.models["tiny-good"].price_as_of is not None
+
+
+def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
+    spec = talk.talk_spec("tiny-good", protocol={"mask": ("bright", "blinded"), "attempts": 1}, seeds=(0,))
+    cells = dict.fromkeys(episode.cell for episode in expand(spec))
+    assert list(cells) == [
+        "tiny-talk-v1__tiny-us__attempts=1+mask=bright", "tiny-talk-v1__tiny-us__attempts=1+mask=blinded",
+    ]  # fmt: skip
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    bright, blinded = (done.scores.episode(f"{cell}__reversal-lookback=3__s0") for cell in cells)
+    assert bright.events_sha256 == blinded.events_sha256, "a rule is not concerned by masks"
+    configs = {cell: record.config for cell, record in done.manifest.protocols.items()}
+    assert [configs[cell]["mask"] for cell in cells] == ["bright", "blinded"]
+    one, other = (next(e for e in done.episodes if e.cell == cell and e.by_model) for cell in cells)
+    assert conversation_rng(one, "x").random() == conversation_rng(other, "x").random()
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"protocol": {"maks": "bright"}}, "has no setting 'maks'.*did you mean mask"),
+        ({"protocol": {"mask": "dark"}}, "cannot take mask='dark'.*blinded, bright"),
+        ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
+        ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
+        ({"protocol": {"mask": ()}}, "nothing is given"),
+        ({"benchmarks": ("tiny-us-v1",)}, "has no conversation"),
+        ({"agents": (talk.model("nobody"),)}, "no scripted_model 'nobody'"),
+        ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is no model name"),
+        ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
+        ({"windows": ("W1",)}, "no window set 'tiny-talk'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    changes: dict[str, object], complaint: str, home: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=complaint):
+        run(talk.talk_spec(**changes), tmp_path / "r", executor="inline", home=home)
+    assert not (tmp_path / "r" / "manifest.json").exists()
+
+
+def test_a_window_and_named_windows_exclude_each_other() -> None:
+    with pytest.raises(UserError, match="both given"):
+        talk.talk_spec(window={"first": "2024-01-15", "last": "2024-02-01"}, windows=("W1",))
+
+
+def test_a_cap_needs_a_price(home: Path, tmp_path: Path) -> None:
+    unknown = AgentSpec(name="model", params={"model": "openai/none-such"}, label="x")
+    with pytest.raises(UserError, match="price of openai/none-such is unknown"):
+        run(talk.talk_spec(agents=(unknown,)), tmp_path / "r", home=home, asking=Asking(max_usd=1.0))
+    for wrong in ({"max_usd": 0.0}, {"concurrency": 0}):
+        with pytest.raises(UserError):
+            Asking(**wrong)  # type: ignore[arg-type]
+
+
+def prices(path: Path) -> Path:
+    path.write_text(
+        '[prices."scripted/tiny-good"]\ninput = 1000.0\noutput = 1000.0\nsource = "a test"\nas_of = 2026-01-01\n'
+    )
+    return path
+
+
+def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home: Path, tmp_path: Path) -> None:
+    table = prices(tmp_path / "prices.toml")
+    spec = talk.talk_spec("tiny-good")
+    first = run(spec, tmp_path / "r", executor="inline", home=home, asking=Asking(max_usd=4.0, prices=table))
+    row = next(row for row in first.scores.agents if row.agent == "tiny-good")
+    assert row.failed == 2
+    assert not isinstance(row.inference, msgspec.UnsetType)
+    assert row.inference.usd is not None and 2.0 < row.inference.usd <= 4.0
+    assert all("over_budget" in str(first.scores.episode(key).reason) for key in row.episodes)
+    again = resume(
+        tmp_path / "r", executor="inline", home=home, retry_failed=True, asking=Asking(max_usd=400.0, prices=table)
+    )
+    assert not again.failed
+    whole = run(spec, tmp_path / "whole", executor="inline", home=home, asking=Asking(prices=table))
+    assert world.same_bytes(again.folder) == world.same_bytes(whole.folder)
+    net = next(row for row in again.scores.agents if row.agent == "tiny-good").measures
+    gross, paid = net["cumulative_return"].median.value, net[NET_RETURN].median.value
+    assert gross is not None and paid is not None and paid < gross
+
+
+def test_unknown_prices_are_not_zero(home: Path, tmp_path: Path) -> None:
+    spent = Spending().plus(Usage(input_tokens=10, output_tokens=5, usd=None))
+    assert spent.known_usd is None
+    assert spent.words() == "1 calls, 15 tokens, price unknown"
+    mixed = spent.plus(Usage(input_tokens=1, usd=0.5))
+    assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 calls of unknown price"
+
+
+def test_progress_says_who_asks_what(home: Path, tmp_path: Path) -> None:
+    events: list[ProgressEvent] = []
+    run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, progress=events.append)
+    asked = [event for event in events if isinstance(event, AskStarted)]
+    assert (asked[0].agent, asked[0].session, asked[0].purpose) == ("tiny-good", "2024-01-15", "look")
+    assert sum(isinstance(event, Answered) for event in events) == len(asked) == 100
+
+
+def test_a_listener_that_breaks_is_no_failure_of_an_episode(home: Path, tmp_path: Path) -> None:
+    def broken(event: ProgressEvent) -> None:
+        if isinstance(event, AskStarted):
+            raise ValueError("the listener is broken")
+
+    with pytest.raises(ValueError, match="the listener is broken"):
+        run(talk.talk_spec(), tmp_path / "r", executor="inline", home=home, progress=broken)
+    assert not Run.load(tmp_path / "r").failed
+
+
+def test_inside_a_running_loop(home: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    async def notebook() -> Run:
+        return run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home)
+
+    assert asyncio.run(notebook()).complete
+
+
+def test_forged_conversations_are_found(played: Run, home: Path, tmp_path: Path) -> None:
+    shutil.copytree(played.folder, tmp_path / "r")
+    path = RunFolder(tmp_path / "r").dialogue(KEY)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    found = verify(tmp_path / "r", home=home, workers=1)
+    assert [(one.check, one.episode) for one in found.violations] == [("dialogue", KEY)]
+    path.write_text("{nonsense\n")
+    with pytest.raises(RunError, match="line 1 is damaged"), DialogueLog(path, 0):
+        pass
+    path.write_text("")
+    with pytest.raises(RunError, match="ends before step 3"), DialogueLog(path, 3):
+        pass
+
+
+def test_a_spec_file_may_hold_a_grid(tmp_path: Path) -> None:
+    from tradeassay.runs import load_spec
+
+    talk.register()
+    (tmp_path / "g.toml").write_text(
+        'benchmarks = "tiny-talk-v1"\nwindows = "W4"\n[protocol]\nmask = ["bright", "blinded"]\nattempts = 1\n'
+        '[[agents]]\nname = "model"\nparams = {model = "scripted/tiny-good"}\n'
+    )
+    spec = load_spec(tmp_path / "g.toml")
+    assert spec.protocol == {"mask": ("bright", "blinded"), "attempts": 1}
+    assert spec.windows == ("W4",)
+    assert json.loads(msgspec.json.encode(spec))["protocol"]["mask"] == ["bright", "blinded"]
+
+
+def test_an_uninstalled_provider_is_named(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(module: str, extra: str) -> None:
+        raise MissingExtra(f"needs {module}", mend=extra)
+
+    monkeypatch.setattr("tradeassay.runs.models.require", missing)
+    agent = AgentSpec(name="model", params={"model": "openai/gpt-4o"}, label="x")
+    with pytest.raises(MissingExtra):
+        run(talk.talk_spec(agents=(agent,)), tmp_path / "r", home=home)
