@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection
 from typing import Annotated, Literal
@@ -93,8 +92,8 @@ def read_decisions(text: str, symbols: Collection[str]) -> dict[str, Decided]:
             wrong.append(_schema("no such name today", symbol))
             continue
         try:
-            found[symbol] = _finite(msgspec.convert(value, Decided))
-        except (msgspec.ValidationError, ValueError) as error:
+            found[symbol] = msgspec.convert(value, Decided)
+        except msgspec.ValidationError as error:
             wrong.append(_schema(str(error), symbol))
             continue
         if found[symbol].target_cash_amount is None and found[symbol].action in ("increase", "decrease"):
@@ -119,14 +118,6 @@ def _object(text: str, key: str) -> dict[str, object]:
     if body is None:
         raise Refused(_schema("the answer is empty" if not text.strip() else "the answer holds no JSON object"))
     return body
-
-
-def _finite(decided: Decided) -> Decided:
-    # JSON has no infinity, but 1e999 is read as one.
-    for value in (decided.target_cash_amount, decided.target_shares):
-        if value is not None and not math.isfinite(value):
-            raise ValueError("a target is too large to be a number")
-    return decided
 
 
 def _schema(detail: str, symbol: str | None = None) -> Complaint:

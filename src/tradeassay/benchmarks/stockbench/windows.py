@@ -37,9 +37,9 @@ class _World(msgspec.Struct, frozen=True):
 def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
     """Return the windows on a data set; both conventions have the same.
 
-    On a synthetic world they are the middle of its planted regimes. On real data they are the dated ones that the
-    data covers, and the worst and the best stretch of the paper's length, which are found with hindsight: good for
-    asking how agents behave in them, not for an average over markets.
+    On a ready-made synthetic world they are the middle of its planted regimes. On other data they are the dated
+    ones that it covers, and the worst and the best stretch of the paper's length, which are found with hindsight:
+    good for asking how agents behave in them, not for an average over markets.
     """
     if snapshot.facts.kind == "synthetic":
         return _planted(snapshot)
@@ -63,16 +63,17 @@ def _planted(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
 
     try:
         config = preset(msgspec.json.decode(snapshot.facts.query, type=_World).preset)
-    except msgspec.DecodeError:
-        # A world with settings of its own has its regimes elsewhere.
+    except msgspec.MsgspecError:
+        return _extremes(snapshot)
+    if config.sessions != len(snapshot.sessions):
+        # A world of another length has its regimes elsewhere.
         return _extremes(snapshot)
     found = []
-    if config.sessions == len(snapshot.sessions):
-        for code, kind, words in _REGIMES:
-            fitting = [rows for name, rows in regime_rows(config) if name == kind and rows.start >= WARM_UP]
-            if fitting and len(fitting[0]) >= LENGTH:
-                start = fitting[0].start + (len(fitting[0]) - LENGTH) // 2
-                found.append(_window(snapshot, code, range(start, start + LENGTH), words, structural=True))
+    for code, kind, words in _REGIMES:
+        fitting = [rows for name, rows in regime_rows(config) if name == kind and rows.start >= WARM_UP]
+        if fitting and len(fitting[0]) >= LENGTH:
+            start = fitting[0].start + (len(fitting[0]) - LENGTH) // 2
+            found.append(_window(snapshot, code, range(start, start + LENGTH), words, structural=True))
     return tuple(found)
 
 

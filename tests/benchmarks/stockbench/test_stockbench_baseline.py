@@ -1,0 +1,150 @@
+"""Equal-weight buy and hold: as a rule, as a model in the dialogue, and worked out again without the simulator."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stockbench_game import play, protocol
+
+from tradeassay.agents import make_agent
+from tradeassay.benchmarks import Benchmark, day, drive
+from tradeassay.benchmarks.stockbench import (
+    BASELINES,
+    STOCKBENCH,
+    STOCKBENCH_PAPER,
+    STOCKBENCH_SIZES,
+    frictionless_equal_weight,
+)
+from tradeassay.core.agent import EpisodeInfo
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.events import DividendPaid, Filled, Marked, StepRecord
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.execution import venues
+from tradeassay.market import Market
+from tradeassay.runs.audit.auditor import audit
+
+BOTH = pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.id)
+BUFFER = 0.005
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home: Path = tmp_path_factory.mktemp("home")
+    return load_dataset(STOCKBENCH.dataset, home)
+
+
+def navs(records: list[StepRecord]) -> np.ndarray:
+    marks = [record.events[-1] for record in records]
+    return np.array([mark.nav for mark in marks if isinstance(mark, Marked)])
+
+
+def as_a_rule(world: Snapshot, benchmark: Benchmark, name: str = "equal-weight") -> list[StepRecord]:
+    market, agent = Market(world, benchmark.market), make_agent(name, {})
+    agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
+    seen, records = market.reset(), []
+    while seen is not None:
+        record, seen = market.step(drive(day(seen, benchmark.day), agent))
+        records.append(record)
+    return records
+
+
+def equal_weight_model(request: AskModel) -> ModelReply:
+    """Buys the same amount of every name on the first day; then holds without a word about it."""
+    payload = json.loads(request.messages[-1].text.partition("```json\n")[2].rpartition("\n```\n")[0])
+    if request.purpose == "overview":
+        return ModelReply(text='{"analyse": []}')
+    decisions: dict[str, Any] = {}
+    if all(row["position"] is None for row in payload["symbols"]):
+        target = payload["nav"] * (1.0 - BUFFER) / len(payload["symbols"])
+        decisions = {
+            row["symbol"]: {
+                "action": "increase", "target_cash_amount": target, "reasons": ["equal weight"], "confidence": 0.5,
+            }
+            for row in payload["symbols"]
+        }  # fmt: skip
+    return ModelReply(text=json.dumps({"decisions": decisions}))
+
+
+def by_hand(world: Snapshot, benchmark: Benchmark) -> np.ndarray:
+    """Work the baseline out again: open prices, 2 bp slippage, 1 bp commission, dividends and splits, marks."""
+    config = benchmark.market
+    lots = round(1.0 / float(venues.get(config.venue).lots.lot or 1.0))
+    rows = world.rows(config.first, config.last)
+    bars = [world.at(row, "close").session_bars() for row in rows]
+    names = Market(world, config).reset().universe
+    column = {symbol: place for place, symbol in enumerate(bars[0].symbols)}
+    cash, shares, last, path = config.cash, {}, {}, []
+    target = config.cash * (1.0 - BUFFER) / len(names)
+    for n, row in enumerate(rows):
+        for act in world.at(row, "pre_open").todays_actions():
+            if act.symbol in shares and act.kind == "dividend":
+                cash += shares[act.symbol] * act.value
+            elif act.symbol in shares:
+                shares[act.symbol] *= act.value
+                last[act.symbol] /= act.value
+        if n == 0:
+            for symbol in names:
+                price = float(bars[0].open[column[symbol]])
+                shares[symbol] = math.floor(target / price * lots + 1e-6) / lots
+                cash -= shares[symbol] * price * 1.0002 * 1.0001
+                last[symbol] = price
+        prices = bars[n].open if config.mark == "open" else bars[n].close
+        for symbol in names:
+            price = float(prices[column[symbol]])
+            last[symbol] = price if math.isfinite(price) else last[symbol]
+        path.append(cash + sum(shares[symbol] * last[symbol] for symbol in names))
+    return np.array(path)
+
+
+@BOTH
+def test_rule_model_and_pencil_agree_to_the_last_digit(world: Snapshot, benchmark_: Benchmark) -> None:
+    rule = as_a_rule(world, benchmark_)
+    market = Market(world, benchmark_.market)
+    model, _ = play(market, protocol(market, **benchmark_.protocol_params), equal_weight_model)
+    assert len(rule) == len(model) == 83
+    assert all(record.decision.status == "ok" and not record.decision.failures for record in model)
+    assert np.max(np.abs(navs(model) / navs(rule) - 1.0)) <= 1e-12
+    assert np.max(np.abs(navs(rule) / by_hand(world, benchmark_) - 1.0)) <= 1e-12
+    dividends = [e for record in rule for e in record.opening if isinstance(e, DividendPaid)]
+    assert len(dividends) > 5, "the window should hold dividends, or crediting them is not tested"
+    assert len([e for e in rule[0].events if isinstance(e, Filled)]) == 20
+
+
+def test_conventions_differ_where_they_should(world: Snapshot) -> None:
+    sound, paper = as_a_rule(world, STOCKBENCH), as_a_rule(world, STOCKBENCH_PAPER)
+    first = [record[0].events[-1] for record in (sound, paper)]
+    # Marked at the open it was bought at, the account has lost its costs and nothing else on the first day.
+    assert isinstance(first[1], Marked)
+    assert first[1].nav == pytest.approx(100_000 * (1 - 0.995 * 3e-4), abs=0.5) and first[0] != first[1]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_plays(world: Snapshot, name: str) -> None:
+    records = as_a_rule(world, STOCKBENCH, name)
+    assert all(record.decision.status == "ok" for record in records)
+    assert any(isinstance(event, Filled) for record in records for event in record.events)
+
+
+@pytest.mark.parametrize("size", sorted(STOCKBENCH_SIZES))
+def test_a_universe_has_its_size_and_the_auditor_agrees(world: Snapshot, size: int) -> None:
+    benchmark = STOCKBENCH_SIZES[size]
+    assert len(Market(world, benchmark.market).reset().universe) == size
+    records = as_a_rule(world, benchmark)
+    assert list(audit(records, world, benchmark.market, complete=True)) == []
+
+
+def test_smaller_universes_are_parts_of_larger_ones(world: Snapshot) -> None:
+    held = [set(Market(world, STOCKBENCH_SIZES[size].market).reset().universe) for size in (5, 10, 20, 30)]
+    assert held[0] < held[1] < held[2] < held[3]
+
+
+def test_the_published_baseline_is_frictionless() -> None:
+    nan = float("nan")
+    opens = np.array([[10.0, 20.0, nan], [11.0, 20.0, 5.0], [nan, 30.0, 5.0]])
+    # 500 in each: 550 + 500 on the second day; the first name keeps its last price on the third: 550 + 750.
+    assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx([1000.0, 1000.0, 1050.0, 1300.0])

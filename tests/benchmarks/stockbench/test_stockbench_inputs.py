@@ -1,0 +1,286 @@
+"""What a model is shown: news and fundamentals of the right days, ablations, the context limit, and no future."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from stockbench_game import (
+    ROWS,
+    START,
+    action,
+    answer,
+    at,
+    day_of,
+    decide,
+    do,
+    figure,
+    item,
+    payload_of,
+    pick,
+    play,
+    protocol,
+    small_market,
+    small_panel,
+)  # fmt: skip
+
+from tradeassay.benchmarks.stockbench import INPUTS, PROMPTS, StockbenchConfig
+from tradeassay.benchmarks.stockbench import prompts as prompt_files
+from tradeassay.benchmarks.stockbench.context import PER_MESSAGE, tokens_in, tokens_of
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.errors import UserError
+from tradeassay.data import Panel, Snapshot
+from tradeassay.llm.scripted import scripted_models
+from tradeassay.market import Market, MarketConfig
+from tradeassay.testing._rewrite import rewrite_after
+
+NEWS = (
+    item(1, START - 3, 23.9, "A"),
+    item(2, START - 2, 0.0, "A", body="on the first\nmoment of T-2"),
+    item(3, START - 1, 23.9, "A", "B"),
+    item(4, START, 0.0, "A"),
+    *(item(10 + n, START - 1, n, "B") for n in range(7)),
+)
+FIGURES = (
+    figure("A", "shares_outstanding", START - 8, 900.0, "2023-09-30"),
+    figure("A", "shares_outstanding", START - 5, 1000.0),
+    figure("A", "eps_ttm", START - 5, 0.5),
+    figure("A", "eps_ttm", START + 1, 5.0, "2024-01-09"),
+    figure("B", "eps_ttm", START - 5, -1.0),
+)
+ACTIONS = (
+    action("A", "dividend", START - 4, 0.30),
+    action("A", "split", START - 3, 2.0),
+    action("A", "dividend", START - 2, 0.10),
+    action("A", "dividend", START + 1, 0.50),
+)
+
+
+@pytest.fixture
+def rich(store: Any) -> Snapshot:
+    return store(small_panel(news=NEWS, fundamentals=FIGURES, actions=ACTIONS))
+
+
+def day_one(snapshot: Snapshot, **changes: Any) -> list[AskModel]:
+    market = small_market(snapshot)
+    talk = protocol(market, **changes).dialogue(market.reset())
+    _, asked = answer(talk, (pick("A", "B"), {"notes": {}}, decide(A=do("increase", 100.0))))
+    return asked
+
+
+def rows(request: AskModel) -> dict[str, Any]:
+    return {row["symbol"]: row for row in payload_of(request)["symbols"]}
+
+
+def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich: Snapshot) -> None:
+    overview, analysis, decision = day_one(rich)
+    assert [news["title"] for news in rows(overview)["A"]["news"]] == ["title 3", "title 2"]
+    assert [news["title"] for news in rows(overview)["B"]["news"]] == [f"title {n}" for n in (3, 16, 15, 14, 13)]
+    assert rows(overview)["C"]["news"] == [] and rows(overview)["A"]["news"][1]["text"] is None
+    assert rows(analysis)["A"]["news"][1] == {
+        "published": "2024-01-09T00:00:00Z", "title": "title 2", "text": "on the first moment of T-2",
+    }  # fmt: skip
+    assert "news" not in rows(decision)["A"]
+
+
+def test_a_long_text_is_shortened(store: Any) -> None:
+    snapshot = store(small_panel(news=(item(1, START - 1, 1.0, "A", body="word " * 500),)))
+    text = rows(day_one(snapshot, news_characters=50)[1])["A"]["news"][0]["text"]
+    assert len(text) <= 50 and text.endswith("...")
+
+
+def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich: Snapshot) -> None:
+    overview, analysis, _ = day_one(rich, year_sessions=10)
+    assert "fundamentals" not in rows(overview)["A"] and set(rows(analysis)) == {"A", "B"}
+    # 1,000 shares became 2,000 at 10; earnings of 0.5 became 0.25; dividends 0.30 / 2 + 0.10 over the year.
+    # Prices before the split are halved when it is undone: the year's range is 5 to 10.
+    assert rows(analysis)["A"]["fundamentals"] == {
+        "market_cap": 20000.0, "pe": 40.0, "dividend_yield": 0.025, "high_52w": 10.0, "low_52w": 5.0,
+        "dividend": 0.25,
+    }  # fmt: skip
+    assert rows(analysis)["B"]["fundamentals"] == {
+        "market_cap": None, "pe": None, "dividend_yield": 0.0, "high_52w": 20.0, "low_52w": 20.0, "dividend": 0.0,
+    }  # fmt: skip
+
+
+def test_what_nobody_knew_is_none(three: Snapshot) -> None:
+    assert set(rows(day_one(three)[1])["A"]["fundamentals"].values()) == {None}
+
+
+def test_a_dividend_figure_stands_in_where_no_actions_are_known(store: Any) -> None:
+    figures = (figure("A", "dividend_per_share_ttm", START - 5, 0.4),)
+    shown = rows(day_one(store(small_panel(fundamentals=figures)))[1])["A"]["fundamentals"]
+    assert shown["dividend"] == 0.4 and shown["dividend_yield"] == 0.04
+
+
+def test_a_stale_figure_says_nothing(store: Any) -> None:
+    old = msgspec.structs.replace(
+        figure("A", "shares_outstanding", 0, 10.0), known_at=at(0, 0) - 600 * 24 * 3600 * 10**9
+    )
+    shown = rows(day_one(store(small_panel(fundamentals=(old,))))[1])["A"]["fundamentals"]
+    assert shown["market_cap"] is None
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_an_ablation_takes_away_exactly_what_it_names(rich: Snapshot, inputs: Any) -> None:
+    config = StockbenchConfig(inputs=inputs)
+    about_news = prompt_files.PROMPTS.fill("news", days=2)
+    about_figures = prompt_files.PROMPTS.fill("fundamentals")
+    for whole, ablated in zip(day_one(rich), day_one(rich, inputs=inputs), strict=True):
+        for full, less in zip(whole.messages, ablated.messages, strict=True):
+            if full.role != "user":
+                assert full == less
+                continue
+            text = full.text
+            head, body, tail = text.partition("```json\n")[0], payload(text), text.rpartition("\n```\n")[2]
+            for row in body["symbols"]:
+                if not config.shows_news:
+                    row.pop("news", None)
+                if not config.shows_fundamentals:
+                    row.pop("fundamentals", None)
+            head = head if config.shows_news else head.replace(about_news, "")
+            head = head if config.shows_fundamentals else head.replace(about_figures, "")
+            assert less.text == f"{head}```json\n{json.dumps(body, separators=(',', ':'))}\n```\n{tail}"
+
+
+def payload(text: str) -> dict[str, Any]:
+    return json.loads(text.partition("```json\n")[2].rpartition("\n```\n")[0])
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_prompt_changes_words_and_no_data(rich: Snapshot, prompt: Any) -> None:
+    assert [payload_of(request) for request in day_one(rich, prompt=prompt)] == [
+        payload_of(request) for request in day_one(rich)
+    ]
+    texts = {one: day_one(rich, prompt=one)[0].messages[0].text for one in PROMPTS}
+    assert len(set(texts.values())) == 3 and "costs 3 bp and every sale 3 bp" in texts[prompt]
+
+
+def test_prompt_files_are_named_and_exist() -> None:
+    names = prompt_files.PROMPTS.files
+    assert len(names) == 12 and all((files("tradeassay") / name).is_file() for name in names)
+    with pytest.raises(KeyError):
+        prompt_files.PROMPTS.fill("news")
+
+
+# -- the context limit -------------------------------------------------------------------------------------------
+
+
+def test_tokens_are_counted_carefully() -> None:
+    assert tokens_of("") == 0
+    assert tokens_of("word and more words") == 5  # w-o-r-d, and, more, word+s
+    assert tokens_of("1234.5,") == 5  # 123, 4, ., 5, and the comma
+    assert tokens_of("a\n\nb") == 3
+    assert tokens_of("\u4e2d") == 3  # one sign, three bytes
+    assert tokens_in((Message(role="user", text="ab"), Message(role="user", text=""))) == 1 + 2 * PER_MESSAGE
+
+
+def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich: Snapshot) -> None:
+    market = small_market(rich)
+    lengths = [tokens_in(request.messages) for request in day_one(rich)]
+
+    def cut(room: int) -> tuple[list[str], list[AskModel]]:
+        made = protocol(market, context_tokens=room + 1, max_tokens=1)
+        decision, asked = answer(made.dialogue(market.reset()), (pick("A", "B"), {"notes": {}}, decide()))
+        assert decision.status == "ok"
+        return [f.detail for f in decision.failures if f.kind == "context_cut"], asked
+
+    assert cut(max(lengths)) == ([], day_one(rich))
+    notes, asked = cut(lengths[2] - 1)
+    assert notes == ["decision: without what was said in the overview"] and len(asked[2].messages) == 4
+    notes, asked = cut(lengths[0] - 1)
+    assert (
+        "overview: without the texts of news" in notes and "overview: without the history of own actions" in notes
+    )
+    assert "history" not in payload_of(asked[0]) and all(tokens_in(a.messages) < lengths[0] for a in asked)
+    notes, asked = cut(50)
+    assert [note for note in notes if note.startswith("decision")][-1] == (
+        "decision: without the closes before the last one"
+    )
+    assert any(note.endswith("tokens, 50 are allowed") for note in notes)
+    row = rows(asked[0])["A"]
+    assert row["closes"] == [10.0] and "news" not in row and row["open"] == 10.0
+
+
+def test_refused_answers_are_dropped_before_data_is(three: Snapshot) -> None:
+    market = small_market(three)
+    long = "x" * 4000
+    made = protocol(market, context_tokens=3000, max_tokens=100)
+    decision, asked = answer(made.dialogue(market.reset()), (pick(), long, long, decide()))
+    kinds = [failure.kind for failure in decision.failures]
+    assert kinds.count("schema") == 2 and kinds.count("context_cut") == 2
+    assert all(tokens_in(request.messages) <= 2900 for request in asked)
+    assert "left_out" not in payload(asked[-1].messages[1].text)
+
+
+# -- time --------------------------------------------------------------------------------------------------------
+
+
+def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel: Panel, store: Any) -> None:
+    """Prices, news, figures, actions, memberships and delistings after the open of a day become something else."""
+    days, cut = 12, 6
+    first = 300
+    config = MarketConfig(
+        venue="us-fractional-v1", universe="IDX:10", index="IDX", cash=100_000.0, decide="at_open",
+        first=str(us_panel.sessions[first]), last=str(us_panel.sessions[first + days - 1]),
+    )  # fmt: skip
+    other = rewrite_after(us_panel, first + cut, np.random.default_rng(1), "open")
+    said = []
+    for panel in (us_panel, other):
+        market = Market(store(panel), config)
+        sensible = scripted_models.get("sensible")()
+        _, asked = play(market, protocol(market), sensible.answer)
+        said.append(asked)
+    assert said[0][: cut + 1] == said[1][: cut + 1]
+    assert said[0][cut + 1] != said[1][cut + 1], "the rewriting changed nothing"
+    texts = "".join(message.text for request in said[0][cut] for message in request.messages)
+    assert '"pe":' in texts and '"title":' in "".join(m.text for d in said[0] for r in d for m in r.messages)
+
+
+def test_a_resumed_protocol_says_the_same(us: Snapshot) -> None:
+    config = MarketConfig(
+        venue="us-fractional-v1", universe="IDX:5", cash=100_000.0, decide="at_open",
+        first=str(us.sessions[300]), last=str(us.sessions[311]),
+    )  # fmt: skip
+    market = Market(us, config)
+    model = scripted_models.get("sensible")().answer
+    records, asked = play(market, protocol(market), model)
+    again = Market(us, config)
+    made = protocol(again)
+    seen = again.restore(records[:6], lambda observation, record: made.remember(observation, record.decision))
+    assert seen is not None
+    assert next(made.dialogue(seen)) == asked[6][0]
+
+
+def test_it_is_played_at_the_open(three: Snapshot) -> None:
+    config = MarketConfig(venue="us-fractional-v1", first=day_of(START), last=day_of(ROWS - 1), cash=1000.0)
+    market = Market(three, config)
+    with pytest.raises(UserError, match="played at the open"):
+        protocol(market).dialogue(market.reset())
+
+
+def test_a_parameter_out_of_bounds_is_refused(three: Snapshot) -> None:
+    for wrong in ({"attempts": 0}, {"tolerance": 2.0}, {"inputs": "some"}, {"prompt": "loud"}):
+        with pytest.raises(UserError):
+            protocol(small_market(three), **wrong)
+
+
+def test_the_opening_gap_is_seen_and_the_close_is_not(store: Any) -> None:
+    panel = small_panel()
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    bars["open"][START, 0], bars["close"][START, 0] = 11.0, 12.5
+    bars["high"][START, 0] = 12.5
+    row = rows(day_one(store(replace(panel, bars=bars)))[0])["A"]
+    assert row["open"] == 11.0 and row["closes"] == [10.0] * 7
+
+
+def test_models_answer_is_kept_as_it_was(three: Snapshot) -> None:
+    market = small_market(three)
+    text = '  {"analyse": []}  '
+    _, asked = answer(protocol(market).dialogue(market.reset()), (ModelReply(text=text), decide()))
+    assert asked[1].messages[2] == Message(role="assistant", text=text)

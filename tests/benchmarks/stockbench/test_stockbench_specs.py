@@ -1,0 +1,129 @@
+"""The registered benchmarks, their windows, and the scripted models that play them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stockbench_game import play, protocol
+
+from tradeassay.benchmarks import benchmarks, find_window, protocols
+from tradeassay.benchmarks.stockbench import (
+    DJIA_20,
+    DJIA_REST,
+    SIZES,
+    STOCKBENCH,
+    STOCKBENCH_DOWN,
+    STOCKBENCH_PAPER,
+    STOCKBENCH_SIZES,
+    STOCKBENCH_UP,
+    Stockbench,
+    error_profile,
+    windows,
+)
+from tradeassay.benchmarks.stockbench.windows import regime_rows
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import Marked
+from tradeassay.data import Snapshot, load_dataset, synthetic
+from tradeassay.data.store.manifest import MANIFEST_FILE
+from tradeassay.execution import venues
+from tradeassay.llm.scripted import scripted_models
+from tradeassay.market import Market
+from tradeassay.testing import check_exchange
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home: Path = tmp_path_factory.mktemp("home")
+    return load_dataset(STOCKBENCH.dataset, home)
+
+
+def test_they_are_registered_and_say_their_rules() -> None:
+    names = {name for name in benchmarks.names() if name.startswith("stockbench")}
+    assert names == {
+        "stockbench-v1", "stockbench-paper-v1", "stockbench-5-v1", "stockbench-10-v1", "stockbench-30-v1",
+        "stockbench-down-v1", "stockbench-up-v1", "stockbench-djia-v1", "stockbench-djia-paper-v1",
+    }  # fmt: skip
+    assert protocols.get("stockbench") is Stockbench and set(STOCKBENCH_SIZES) == set(SIZES)
+    for name in names:
+        benchmark = benchmarks.get(name)
+        assert benchmark.protocol_params == {"convention": benchmark.convention}
+        assert benchmark.market.cash == 100_000.0 and benchmark.market.decide == "at_open"
+        assert benchmark.market.mark == ("open" if benchmark.convention == "paper" else "close")
+        lots = venues.get(benchmark.market.venue)
+        assert lots.lots.lot == (0.01 if benchmark.convention == "paper" else 0.0001)
+        assert (lots.fees.buy_bps, lots.fees.sell_bps, lots.slippage.bps) == (1.0, 1.0, 2.0)
+    text = STOCKBENCH.rules_text()
+    for said in (
+        "when the session opens",
+        "only the 20 that were traded most",
+        "100,000 USD",
+        "multiples of 0.0001",
+    ):
+        assert said in text
+    assert len(set(DJIA_20 + DJIA_REST)) == 30 and len(DJIA_20) == 20
+
+
+def test_the_paper_s_venue_is_an_exchange() -> None:
+    check_exchange("us-stockbench-v1")
+
+
+def test_windows_are_the_middle_of_the_planted_regimes(world: Snapshot) -> None:
+    found = {window.code: window for window in windows(world, "sound")}
+    for code, benchmark in (("main", STOCKBENCH), ("down", STOCKBENCH_DOWN), ("up", STOCKBENCH_UP)):
+        assert (found[code].first, found[code].last) == (benchmark.market.first, benchmark.market.last)
+        assert found[code].sessions == 83 and found[code].structural
+    levels = world.at(len(world.sessions) - 1, "close").index_levels("IDX")
+
+    def change(code: str) -> float:
+        rows = world.rows(found[code].first, found[code].last)
+        return float(levels[rows.stop - 1] / levels[rows.start] - 1)
+
+    assert change("down") < -0.05 and change("up") > 0.05
+    assert find_window("stockbench", "DOWN", world, "paper") == found["down"]
+    with pytest.raises(UserError, match="has no window 'sideways'"):
+        find_window("stockbench", "sideways", world, "sound")
+
+
+@pytest.mark.parametrize("preset", ["us", "ashare"])
+def test_regimes_are_where_the_answer_key_says(preset: str) -> None:
+    config = synthetic.preset(preset, seed=1, names=12, new_listings=0, delistings=0)
+    key = synthetic.generate(config).key
+    said = [kind for kind, rows in regime_rows(config) for _ in rows]
+    assert said == list(key.facts.regimes)
+
+
+def test_other_data_has_its_worst_and_best_stretch(us: Snapshot) -> None:
+    found = {window.code: window for window in windows(us, "sound")}
+    assert set(found) == {"down", "up"} and all(w.sessions == 83 and w.structural for w in found.values())
+    assert us.rows(found["down"].first, found["down"].last).start >= 252
+
+
+@pytest.mark.parametrize("name", sorted(scripted_models.names()))
+@pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.convention)
+def test_scripted_models_play_and_their_faults_show(world: Snapshot, name: str, benchmark_: Any) -> None:
+    market = Market(world, benchmark_.market)
+    model = scripted_models.get(name)()
+    records, _ = play(market, protocol(market, **benchmark_.protocol_params), model.answer, days=15)
+    profile = error_profile(records)
+    rates = {kind: getattr(profile, kind).value for kind in ("schema", "arithmetic", "liquidity", "give_up")}
+    clean = dict.fromkeys(rates, 0.0)
+    match name:
+        case "broken-json":
+            assert rates["schema"] == 1.0 and 0 < rates["give_up"] < 1
+        case "never-submits":
+            assert rates == clean | {"schema": 1.0, "give_up": 1.0}
+            assert all(record.decision.status == "failed" for record in records)
+        case "overspender":
+            assert rates["liquidity"] == 1.0 and rates["schema"] == rates["arithmetic"] == 0.0
+        case _:
+            assert rates == clean
+    last = records[-1].events[-1]
+    assert isinstance(last, Marked) and last.cash >= 0
+
+
+def test_nothing_is_made_where_nothing_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="djia-2025"):
+        load_dataset(benchmarks.get("stockbench-djia-v1").dataset, tmp_path)
+    assert not list(tmp_path.rglob(MANIFEST_FILE))

@@ -1,0 +1,161 @@
+"""Arithmetic and liquidity, worked by hand: cash 1,000, names at 10, 20 and 50, costs of 3 bp each way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from stockbench_game import day_of, decide, do, protocol, small_market, small_panel
+
+from tradeassay.benchmarks.stockbench.answers import Refused, read_decisions
+from tradeassay.benchmarks.stockbench.payload import DECISION, make_payload
+from tradeassay.benchmarks.stockbench.validation import make_orders
+from tradeassay.core.events import Filled
+from tradeassay.core.orders import Decision, Order
+from tradeassay.data import Membership
+
+
+def after(three: Any, *days: tuple[Order, ...], convention: str = "sound", **more: Any) -> tuple[Any, Any]:
+    """Return the market and the briefing after some sessions."""
+    market = small_market(three, convention=convention, **more)
+    seen = market.reset()
+    for orders in days:
+        seen = market.step(Decision(orders=orders)).observation
+    return market, protocol(market, convention=convention).briefing(seen)
+
+
+def hold_a(shares: float = 40.0) -> tuple[Order, ...]:
+    return (Order(symbol="A", amount=shares, side="BUY"),)
+
+
+def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
+    try:
+        return make_orders(read_decisions(json.dumps(decide(**names)), briefing.by_symbol), briefing)
+    except Refused as refused:
+        return f"{refused.kind}: {refused}"
+
+
+@pytest.mark.parametrize(
+    ("decided", "wrong"),
+    [
+        (do("increase", 500.0), None),
+        (do("increase", 400.0), "increase to 400.00, but the position is worth 400.00 already"),
+        (do("increase", 399.0), "increase to 399.00"),
+        (do("increase", 0.0), "increase to 0.00"),
+        (do("increase", 500.0, target_shares=50), None),
+        (do("increase", 500.0, target_shares=50.5), None),  # 505.00 is 1 % off, which is allowed
+        (do("increase", 500.0, target_shares=50.51), "50.51 shares at 10 are 505.10, the target is 500.00"),
+        (do("increase", 500.0, target_shares=5), "5 shares at 10 are 50.00"),
+        (do("increase", 402.0, target_shares=39.9), "39.9 shares are wanted, 40 are held"),
+        (do("decrease", 300.0), None),
+        (do("decrease", 400.0), "decrease to 400.00, but the position is worth 400.00"),
+        (do("decrease", 450.0), "decrease to 450.00"),
+        (do("decrease", 0.0), "decrease to 0 is close"),
+        (do("decrease", 300.0, target_shares=29.8), None),
+        (do("decrease", 300.0, target_shares=29.6), "29.6 shares at 10 are 296.00"),
+        (do("close"), None),
+        (do("close", 0.0, target_shares=0), None),
+        (do("close", 10.0), "close leaves nothing"),
+        (do("close", 0.0, target_shares=3), "close leaves nothing"),
+        (do("hold"), None),
+        (do("hold", 404.0), None),
+        (do("hold", 404.02), "hold keeps 400.00, the target says 404.02"),
+        (do("hold", 0.0), "hold keeps 400.00, the target says 0.00"),
+        (do("hold", 400.0, target_shares=41), "hold keeps 40 shares, the target says 41"),
+    ],
+)
+def test_a_target_must_fit_its_action(three: Any, decided: dict[str, Any], wrong: str | None) -> None:
+    _, briefing = after(three, hold_a())
+    found = judge(briefing, A=decided)
+    if wrong is None:
+        assert isinstance(found, tuple)
+    else:
+        assert isinstance(found, str) and found.startswith("arithmetic: A: ") and wrong in found
+
+
+def test_nothing_held_is_held_at_nothing(three: Any) -> None:
+    _, briefing = after(three)
+    assert judge(briefing, A=do("hold", 0.0), B=do("close")) == ()
+    assert judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
+    assert "decrease" in str(judge(briefing, A=do("decrease", 5.0)))
+
+
+def test_orders_say_what_was_decided_sales_first(three: Any) -> None:
+    _, briefing = after(three, hold_a())
+    orders = judge(
+        briefing, B=do("increase", 100.0), C=do("increase", 100.0, target_shares=2), A=do("decrease", 100.0)
+    )
+    assert isinstance(orders, tuple)
+    assert [(order.symbol, order.unit, order.amount, order.side) for order in orders] == [
+        ("A", "target_value", 100.0, "SELL"),
+        ("B", "target_value", 100.0, "BUY"),
+        ("C", "target_shares", 2.0, "BUY"),
+    ]
+    closed = judge(briefing, A=do("close"))
+    assert isinstance(closed, tuple)
+    assert [(order.unit, order.amount, order.side) for order in closed] == [("target_shares", 0.0, "SELL")]
+
+
+def test_buys_must_fit_the_cash_with_their_costs(three: Any) -> None:
+    # 999.70 x 1.0003 = 999.99991 fits 1,000; 999.72 x 1.0003 = 1000.0199 is two cents too much.
+    _, briefing = after(three)
+    assert len(judge(briefing, A=do("increase", 999.70))) == 1
+    assert judge(briefing, A=do("increase", 999.72)) == (
+        "liquidity: the increases need 1000.02, costs included; cash and sales come to 1000.00"
+    )
+    assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith("liquidity: ")
+
+
+def test_under_paper_costs_are_left_to_the_exchange_which_cuts(three: Any) -> None:
+    market, briefing = after(three, convention="paper")
+    orders = judge(briefing, A=do("increase", 1000.0))
+    assert isinstance(orders, tuple)
+    assert str(judge(briefing, A=do("increase", 1000.02))).startswith(
+        "liquidity: the increases need 1000.02; cash"
+    )
+    (fill,) = [e for e in market.step(Decision(orders=orders)).record.events if isinstance(e, Filled)]
+    # 1000 / (10 x 1.0002 x 1.0001) = 99.97 shares: spent to the last cent's worth of hundredths, and not dropped.
+    assert fill.quantity == 99.97 and 0 <= market.ledger.cash < 0.11
+
+
+def test_sales_pay_for_buys_after_their_costs(three: Any) -> None:
+    # 99 shares of A cost 990 x 1.0002 x 1.0001 = 990.30; 9.70 is left. Selling all brings 990 x 0.9997 = 989.70.
+    _, briefing = after(three, hold_a(99.0))
+    assert briefing.cash == pytest.approx(1000 - 990 * 1.0002 * 1.0001)
+    most = (briefing.cash + 990 * 0.9997) / 1.0003
+    assert len(judge(briefing, A=do("close"), B=do("increase", round(most - 0.01, 2)))) == 2
+    assert str(judge(briefing, A=do("close"), B=do("increase", most + 0.05))).startswith("liquidity: ")
+    assert str(judge(briefing, B=do("increase", 100.0))).startswith("liquidity: the increases need 100.03")
+
+
+def test_who_spends_the_buying_power_shown_can(three: Any) -> None:
+    market, briefing = after(three, cash=1234.56)
+    power = make_payload(briefing, DECISION, briefing.names).buying_power
+    assert power == 1234.18
+    orders = judge(briefing, A=do("increase", power))
+    assert isinstance(orders, tuple)
+    market.step(Decision(orders=orders))
+    assert 0 <= market.ledger.cash < 0.02
+
+
+def test_what_does_not_trade_can_only_be_held(three: Any) -> None:
+    held = (Order(symbol="C", amount=2, side="BUY"),)
+    _, briefing = after(three, held, ())
+    assert briefing.by_symbol["C"].price is None and briefing.by_symbol["C"].value == 100.0
+    assert judge(briefing, C=do("hold", 100.0)) == ()
+    for decided in (do("close"), do("increase", 150.0), do("decrease", 50.0)):
+        assert judge(briefing, C=decided) == "liquidity: C: does not trade today and can only be held"
+
+
+def test_what_left_the_universe_can_be_sold_but_not_bought(store: Any) -> None:
+    members = (
+        Membership(index="IDX", symbol="A", start=day_of(0), end=day_of(10)),
+        Membership(index="IDX", symbol="B", start=day_of(0)),
+    )
+    snapshot = store(small_panel(memberships=members, indices={"IDX": np.ones(20)}))
+    _, briefing = after(snapshot, hold_a(), universe="IDX")
+    assert [(name.symbol, name.buyable) for name in briefing.names] == [("A", False), ("B", True)]
+    assert judge(briefing, A=do("increase", 500.0)) == "liquidity: A: has left the universe and cannot be bought"
+    assert len(judge(briefing, A=do("decrease", 100.0))) == 1
