@@ -26,7 +26,7 @@ from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.market import Market, MarketConfig
 
-NAMES, HISTORY, SESSIONS = 300, 258, 120
+NAMES, HISTORY, SESSIONS = 300, 258, 60
 BAR_MS = 2.0
 HELD = 8
 
@@ -109,7 +109,7 @@ def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfi
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=12)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         config = synthetic.preset(

@@ -29,15 +29,12 @@ def last_row(bars: FactorBars) -> Floats:
     return _last_row(bars.open, bars.high, bars.close, bars.volume, bars.amount)
 
 
-def last_row_of(view: MarketView, close: Floats | None = None) -> Floats:
-    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need.
-
-    ``close`` are the view's split-adjusted closes, 252 rows or more of them, where they have been read already.
-    """
+def last_row_of(view: MarketView) -> Floats:
+    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need."""
     return _last_row(
         view.bars("open", _SHORT),
         view.bars("high", _YEAR),
-        view.bars("close", _YEAR) if close is None else close,
+        view.bars("close", _YEAR),
         view.bars("volume", _SHORT + 1),
         view.bars("amount", _SHORT),
     )
@@ -123,16 +120,11 @@ def _momentum(close: Floats, present: Bools, known: Bools, rows: int) -> Floats:
 
 def _long(returns: Floats, values: Floats) -> None:
     """Fill RV_60 and SKEW."""
-    rows, names = returns.shape
     present = np.isfinite(returns)
-    stack = np.empty((rows, 3, names))
-    x = stack[:, 0]
-    x[:] = returns
-    np.copyto(x, 0.0, where=~present)
-    np.multiply(x, x, out=stack[:, 1])
-    np.multiply(stack[:, 1], x, out=stack[:, 2])
+    x = np.where(present, returns, 0.0)
+    square = x * x
     n = _count(present)
-    sums, squares, cubes = _window_sum(stack, _LONG)
+    sums, squares, cubes = _window_sum(x, _LONG), _window_sum(square, _LONG), _window_sum(square * x, _LONG)
     deviations = moments.centred(n, sums, squares)
     values[_AT["RV_60"]] = moments.spread(n, deviations, _ENOUGH["RV_60"]) * moments.YEAR
     values[_AT["SKEW"]] = -moments.skewness(n, sums, squares, cubes, deviations, _ENOUGH["SKEW"])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core import exact
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import moments
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS
@@ -16,6 +17,8 @@ from tradeassay.factors.last_row import SKIPPED
 
 _YEAR = 252
 _RING = 256
+_REACH_SHORT, _REACH_LONG = 64, 128
+"""Sessions back to which the sums over 20 and 60 sessions, and the blocks they are made of, can reach."""
 _ENOUGH = {factor.name: factor.enough for factor in FACTORS}
 _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
@@ -66,6 +69,20 @@ class _Tops:
         for level in range(7):
             np.maximum(levels[level, at], levels[level, (row - (1 << level)) % _RING], out=levels[level + 1, at])
 
+    def prime(self, values: Floats) -> None:
+        rows, levels = values.shape[0], self._levels
+        levels[0, :rows] = values
+        for level in range(7):
+            back = 1 << level
+            levels[level + 1, :rows] = levels[level, :rows]
+            if rows > back:
+                np.maximum(
+                    levels[level, back:rows], levels[level, : rows - back], out=levels[level + 1, back:rows]
+                )
+
+    def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
+        self._levels[:, :, columns] *= ratio
+
     def top(self, row: int) -> Floats:
         at, levels = row % _RING, self._levels
         top: Floats = np.maximum(levels[7, at], levels[7, (row - (_YEAR - 128)) % _RING])
@@ -105,6 +122,68 @@ class FactorStream:
             self._fill_short(known, before, returns)
             self._fill_long(returns)
             self._fill_year(known[2], known[1])
+
+    def prime(self, history: Floats) -> None:
+        """Take the first sessions at once, shape (sessions, 5, names), at most 255; the same as feeding them.
+
+        What lies so far back that no sum reaches it any more is not added up. Raises :class:`UserError` when
+        something has been taken already, or for more sessions.
+        """
+        rows = history.shape[0]
+        if self._row >= 0 or rows >= _RING:
+            raise UserError(
+                f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", mend="feed them"
+            )
+        with np.errstate(all="ignore"):
+            known = moments.keep(history.copy(), history > 0)
+            self._prime_year(known[:, 2], known[:, 1])
+            first_short = max(0, rows - _REACH_SHORT)
+            for row in range(max(0, rows - _REACH_LONG), rows):
+                self._row = row
+                before = self._close[(row - 1) % _RING]
+                returns = known[row, 2] / before - 1.0
+                if row >= first_short:
+                    if row == first_short and row:
+                        self._volume = known[row - 1, 3]
+                    self._fill_short(known[row], before, returns)
+                self._fill_long(returns)
+        self._row = rows - 1
+
+    def _prime_year(self, close: Floats, high: Floats) -> None:
+        rows = close.shape[0]
+        at = np.arange(rows)[:, None]
+        last = np.maximum.accumulate(np.where(np.isnan(close), -1, at), axis=0)
+        some = last >= 0
+        self._close[:rows] = close
+        self._filled[:rows] = np.where(some, np.take_along_axis(close, np.maximum(last, 0), axis=0), np.nan)
+        self._filled_row[:rows] = np.where(some, last, -(10**9))
+        np.logical_not(np.isnan(close), out=self._present[:rows, 0])
+        np.logical_not(np.isnan(high), out=self._present[:rows, 1])
+        self._counts += self._present[max(0, rows - _YEAR) : rows].sum(axis=0)
+        self._tops.prime(np.where(np.isnan(high), -np.inf, high))
+
+    @property
+    def last_close(self) -> Floats:
+        """The closes of the last session taken; NaN where there was none."""
+        last: Floats = self._close[self._row % _RING]
+        return last
+
+    @property
+    def known_close(self) -> Floats:
+        """The last close of every name, however old; NaN where there was none yet."""
+        known: Floats = self._filled[self._row % _RING]
+        return known
+
+    def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
+        """Bring all that was taken of some names into another share unit, as a split does.
+
+        Prices are multiplied by ``ratio``, volumes divided. The values stay what they are, but for rounding.
+        """
+        self._close[:, columns] *= ratio
+        self._filled[:, columns] *= ratio
+        self._tops.rescale(columns, ratio)
+        self._volume = self._volume.copy()
+        self._volume[columns] /= ratio
 
     def values(self) -> Floats:
         """Return the factors at the close of the last session taken, in the order of ``FACTOR_NAMES``."""

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.factor_feed import FactorFeed
 from tradeassay.benchmarks.ktdfin.numbers import rounded
 from tradeassay.benchmarks.ktdfin.roster import Roster
 from tradeassay.benchmarks.ktdfin.words import Day, Stock
 from tradeassay.core.agent import Observation
 from tradeassay.core.view import FIELDS, Bools, Floats
-from tradeassay.factors import FACTOR_NAMES, last_row_of
+from tradeassay.factors import FACTOR_NAMES
 
 AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it, as at the exchange."""
-YEAR = 252
 HISTORY = 61
 """Closes kept at hand: enough for a return over sixty sessions."""
 
@@ -40,12 +40,18 @@ class Desk:
     """
 
     def __init__(
-        self, observation: Observation, roster: Roster, config: KtdfinConfig, scales: Scales = UNSCALED
+        self,
+        observation: Observation,
+        roster: Roster,
+        config: KtdfinConfig,
+        feed: FactorFeed,
+        scales: Scales = UNSCALED,
     ) -> None:
         self.observation = observation
         self.roster = roster
         self.config = config
         self.scales = scales
+        self._feed = feed
         self.view = observation.view
         self.account = observation.account
         self.rules = observation.rules
@@ -72,7 +78,7 @@ class Desk:
         """The completed sessions within reach of a lookback, oldest first."""
         return tuple(np.datetime_as_string(self.view.sessions(self.config.longest_lookback), unit="D").tolist())
 
-    @property
+    @cached_property
     def as_of(self) -> Day | None:
         """The last completed session; None before the first."""
         return Day(self.days[-1]) if self.days else None
@@ -85,17 +91,12 @@ class Desk:
     @cached_property
     def factors(self) -> Floats:
         """The nine factors, shape (9, columns)."""
-        return last_row_of(self.view, self._year)
+        return self._feed.values(self.view)
 
     @cached_property
     def closes(self) -> Floats:
         """The last closes, split-adjusted, shape (at most 61, columns)."""
-        return self._year[-HISTORY:]
-
-    @cached_property
-    def _year(self) -> Floats:
-        """A year of closes: read once, for the factors and for everything else."""
-        return self.view.bars("close", YEAR)
+        return self.view.bars("close", HISTORY)
 
     @cached_property
     def last_close(self) -> Floats:
@@ -133,12 +134,12 @@ class Desk:
     @cached_property
     def at_limit_up(self) -> Bools:
         """Which names closed at or beyond their buffered upper limit."""
-        return np.asarray(np.nan_to_num(self.last_change, nan=0.0) >= self.roster.limits - AT_LIMIT)
+        return np.asarray(self.last_change >= self.roster.limits - AT_LIMIT)
 
     @cached_property
     def at_limit_down(self) -> Bools:
         """Which names closed at or beyond their buffered lower limit."""
-        return np.asarray(np.nan_to_num(self.last_change, nan=0.0) <= AT_LIMIT - self.roster.limits)
+        return np.asarray(self.last_change <= AT_LIMIT - self.roster.limits)
 
     @cached_property
     def tradable(self) -> Bools:

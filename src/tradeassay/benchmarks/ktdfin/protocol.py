@@ -11,6 +11,7 @@ from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.day import day
 from tradeassay.benchmarks.ktdfin.desk import Desk, Scales
+from tradeassay.benchmarks.ktdfin.factor_feed import FactorFeed
 from tradeassay.benchmarks.ktdfin.roster import Roster, make_roster
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
@@ -55,11 +56,13 @@ class Ktdfin:
         self._roster: Roster | None = None
         self._index_start: float | None = None
         self._yesterday: float | None = None
+        self._feed = FactorFeed()
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode. The mask is drawn from ``rng`` when the first day is seen."""
         self._rng = rng
         self._mask = self._index_start = self._yesterday = None
+        self._feed = FactorFeed()
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""
@@ -71,6 +74,7 @@ class Ktdfin:
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._masked(observation)
+        self._feed.values(observation.view)
         self._yesterday = observation.account.nav
 
     def desk(self, observation: Observation) -> Desk:
@@ -80,9 +84,8 @@ class Ktdfin:
         if self._roster is None or self._roster.symbols is not view.symbols:
             self._roster = make_roster(view, observation.rules.venue)
         count = len(view.symbols)
-        return Desk(
-            observation, self._roster, self.config, Scales(scales.prices(view, count), scales.volumes(count))
-        )
+        shown = Scales(scales.prices(view, count), scales.volumes(count))
+        return Desk(observation, self._roster, self.config, self._feed, shown)
 
     def wire(self, observation: Observation) -> Wire:
         """Return the way in and out of a day, for tools and tests."""
