@@ -45,7 +45,8 @@ class TinyTalk:
     def dialogue(self, observation: Observation) -> Dialogue:
         shown = {
             "kind": "tiny.day", "day": observation.step, "symbols": list(observation.universe),
-            "past": self.past[-3:], "mask": self.config.mask, "alias": self.alias, "cash": round(observation.account.cash, 2),
+            "past": self.past[-3:], "mask": self.config.mask, "alias": self.alias,
+            "cash": round(observation.account.cash, 2),
         }  # fmt: skip
         opening = (
             Message(role="system", text=PROMPT.read_text()),

@@ -24,12 +24,13 @@ from tradeassay.llm import CassetteMismatch, Model, Place
 from tradeassay.market import Market
 from tradeassay.runs.atomic import remove_temporaries
 from tradeassay.runs.conversation import open_protocol
+from tradeassay.runs.converse import converse
 from tradeassay.runs.dialogue_log import DialogueLog, Scribe
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.journal import EVERY_LINE, Journal, encode_line
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import ModelPart, Outcome, one_line, write_outcome
-from tradeassay.runs.play import Tally, as_recorded
+from tradeassay.runs.play import Tally
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.tasks import Played, PlayTask
@@ -123,20 +124,15 @@ class _Player:
     async def _day(self, observation: Observation) -> Decision:
         """Carry one day's conversation between the protocol and the model."""
         scribe = self._scribe = Scribe(observation.step, observation.session)
-        dialogue = self._protocol.dialogue(observation)
-        try:
-            request = next(dialogue)
-            while True:
-                reply = await self._ask(request, observation, len(scribe.lines))
-                scribe.note(request, reply)
-                if reply.error_kind in NOBODY:
-                    raise NoAnswer(f"{reply.error_kind} on {observation.session}: {reply.error}")
-                request = dialogue.send(reply)
-        except StopIteration as done:
-            decision: Decision = done.value
-            return as_recorded(decision)
-        finally:
-            dialogue.close()
+
+        async def ask(request: AskModel, index: int) -> ModelReply:
+            reply = await self._ask(request, observation, index)
+            scribe.note(request, reply)
+            if reply.error_kind in NOBODY:
+                raise NoAnswer(f"{reply.error_kind} on {observation.session}: {reply.error}")
+            return reply
+
+        return await converse(self._protocol.dialogue(observation), ask)
 
     async def _ask(self, request: AskModel, observation: Observation, index: int) -> ModelReply:
         self._tell(

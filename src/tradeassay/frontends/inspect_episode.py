@@ -1,0 +1,183 @@
+"""An episode as an Inspect sample: played by the solver, scored from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from weakref import WeakSet
+
+import msgspec
+from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
+from tradeassay.core.time import WallClock
+from tradeassay.data import Snapshot
+from tradeassay.llm import ModelParams, Price, load_prices
+from tradeassay.llm.model import failed_reply
+from tradeassay.llm.via_inspect.faults import read_fault
+from tradeassay.llm.via_inspect.incoming import to_reply
+from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
+from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
+from tradeassay.market import Market
+from tradeassay.runs.conversation import open_protocol
+from tradeassay.runs.converse import converse
+from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.journal import encode_line
+from tradeassay.runs.manifest import played_as, windows_by_cell
+from tradeassay.runs.model_play import NOBODY, conversation_rng
+from tradeassay.runs.phases import prepare_tasks
+from tradeassay.runs.snapshots import describe, snapshot_for
+from tradeassay.runs.spec import ParamValue, RunSpec, model_agent
+from tradeassay.runs.spending import Spending
+
+EVENTS = "tradeassay:events"
+SPENDING = "tradeassay:spending"
+FAILURE = "tradeassay:failure"
+
+_WRAPPED: WeakSet[ModelAPI] = WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """What an episode is played on and how."""
+
+    episode: Episode
+    benchmark: Benchmark
+    snapshot: Snapshot
+
+
+def plots_for(
+    benchmark: str, settings: Mapping[str, ParamValue], *, window: str | None, dataset: str | None, seeds: int
+) -> list[Plot]:
+    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse."""
+    config = benchmarks.get(benchmark)
+    spec = RunSpec(
+        slug="inspect",
+        benchmarks=(benchmark,),
+        agents=(model_agent("inspect/model"),),
+        datasets={} if dataset is None else {benchmark: (dataset,)},
+        seeds=tuple(range(seeds)),
+        convention=config.convention,
+        protocol=dict(settings),
+        windows=() if window is None else (window,),
+    )
+    episodes = tuple(episode for episode in expand(spec) if episode.by_model)
+    first = episodes[0]
+    task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
+    entry = describe(first.dataset, None, task.markets, task.windows)
+    named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
+    snapshot = snapshot_for(first.dataset, None, entry.sha256)
+    return [Plot(episode, played_as(config, episode, None, named), snapshot) for episode in episodes]
+
+
+@solver
+def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
+    """Play a sample's episode with the model under evaluation."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        plot = plots[str(state.metadata["episode"])]
+        journal, spending, failure = await _play(plot, _Asker(get_model()), days)
+        state.store.set(EVENTS, [encode_line(record).decode() for record in journal])
+        state.store.set(SPENDING, msgspec.to_builtins(spending))
+        state.store.set(FAILURE, failure)
+        state.output.completion = failure or f"{len(journal)} sessions played; {spending.words()}"
+        return state
+
+    return solve
+
+
+@scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
+def outcome_scorer() -> Scorer:
+    """Score an episode by its return. One without a usable answer has none: it is left unscored, and says why."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        lines: list[str] = state.store.get(EVENTS, [])
+        records = [STEP_DECODER.decode(line) for line in lines]
+        failure = state.store.get(FAILURE)
+        if failure is None and all(record.decision.status == "failed" for record in records):
+            failure = f"no usable answer in any of {len(records)} sessions"
+        spending: dict[str, float] = state.store.get(SPENDING, {})
+        if failure is not None:
+            return Score.unscored(explanation=failure, metadata={"failed": True, "spending": spending})
+        failed = sum(record.decision.status == "failed" for record in records)
+        return Score(
+            value={"cumulative_return": _return(records), "failed_days": failed / len(records)},
+            explanation=f"{len(records)} sessions, {failed} without a usable answer",
+            metadata={"failed": False, "spending": spending},
+        )
+
+    return score
+
+
+async def _play(plot: Plot, asker: _Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
+    """Return the journal, what the answers took, and why the episode broke off, if it did."""
+    market = Market(plot.snapshot, plot.benchmark.market)
+    protocol = open_protocol(plot.benchmark)
+    info = EpisodeInfo(episode=plot.episode.key, seed=plot.episode.seed, rules=market.rules)
+    protocol.begin(info, conversation_rng(plot.episode, plot.snapshot.name))
+    seen: Observation | None = market.reset()
+    journal: list[StepRecord] = []
+    while seen is not None and (days is None or len(journal) < days):
+        try:
+            decision = await converse(protocol.dialogue(seen), asker.ask)
+        except _CutOff as broke:
+            return journal, asker.spending, f"{broke} on {seen.session}"
+        step = market.step(decision)
+        protocol.remember(seen, decision)
+        journal.append(step.record)
+        seen = step.observation
+    return journal, asker.spending, None
+
+
+class _CutOff(Exception):
+    """The model cannot be asked any more."""
+
+
+class _Asker:
+    """Asks the model of an evaluation. Inspect's own retries, limits and settings hold."""
+
+    def __init__(self, model: Model) -> None:
+        self.spending = Spending()
+        self._model = model
+        self._price: Price | None = load_prices().of(str(model))
+        self._memory = Memory()
+        if model.api not in _WRAPPED:
+            keep_raw_responses(model.api)
+            _WRAPPED.add(model.api)
+
+    async def ask(self, request: AskModel, index: int) -> ModelReply:
+        """Answer one request; raises when nobody can be asked any more, or at a limit of the evaluation."""
+        reply = await self._reply(request)
+        self.spending = self.spending.plus(reply.usage)
+        if reply.error_kind in NOBODY:
+            raise _CutOff(f"{reply.error_kind}: {reply.error}")
+        return reply
+
+    async def _reply(self, request: AskModel) -> ModelReply:
+        box: list[object] = []
+        RESPONSE.set(box)
+        schema = to_config(request, ModelParams(), can_schema=True).response_schema
+        try:
+            output = await self._model.generate(
+                input=to_messages(request.messages, self._memory),
+                tools=to_tools(request.tools, request.must_call),
+                tool_choice=to_choice(request, can_force=True),
+                config=GenerateConfig(response_schema=schema),
+            )
+        except Exception as error:
+            fault = read_fault(error, WallClock())
+            if fault is None:
+                raise
+            return failed_reply(fault.kind, fault.message, billed=fault.billed)
+        return to_reply(output, box[0] if box else None, request, self._price, self._memory)
+
+
+def _return(records: list[StepRecord]) -> float:
+    start = next(event.cash for event in records[0].opening if isinstance(event, Deposited))
+    end = [event.nav for event in records[-1].events if isinstance(event, Marked)][-1]
+    return end / start - 1.0

@@ -1,0 +1,94 @@
+"""The benchmarks through Inspect's own front door, with a mock model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("inspect_ai")
+
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.tool import ToolFunction
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import STEP_DECODER
+from tradeassay.frontends.inspect_episode import EVENTS, SPENDING
+from tradeassay.frontends.inspect_tasks import ktdfin, stockbench
+
+USAGE = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRADEASSAY_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("INSPECT_DISPLAY", "none")
+        yield
+
+
+def holds(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+    """Answer as a model that abstains, in whatever form it is asked for."""
+    if isinstance(tool_choice, ToolFunction):
+        arguments = {"orders": [], "reason": "nothing looks better than cash today"}
+        output = ModelOutput.for_tool_call("mockllm/model", tool_choice.name, arguments)
+    else:
+        output = ModelOutput.from_content("mockllm/model", "I have seen enough.")
+    output.usage = USAGE
+    return output
+
+
+def says_nothing(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+    output = ModelOutput.from_content("mockllm/model", "I would rather not.")
+    output.usage = USAGE
+    return output
+
+
+def play(task: Any, answers: Any, tmp_path: Path) -> EvalLog:
+    model = get_model("mockllm/model", custom_outputs=answers, memoize=False)
+    return inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")[0]
+
+
+def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
+    log = play(ktdfin(mask="blinded", days=3, seeds=2), holds, tmp_path)
+    assert log.status == "success", log.error
+    assert log.samples is not None and len(log.samples) == 2
+    for sample in log.samples:
+        records = [STEP_DECODER.decode(line) for line in sample.store[EVENTS]]
+        assert [record.decision.status for record in records] == ["ok"] * 3, records[0].decision.failures
+        assert sample.scores is not None
+        value = sample.scores["outcome_scorer"].value
+        assert value == {"cumulative_return": 0.0, "failed_days": 0.0}
+        assert sample.store[SPENDING]["calls"] >= 6
+        shown = json.dumps([message.model_dump() for message in sample.messages], default=str)
+        assert "IDXF" not in shown
+
+
+def test_a_model_without_a_usable_answer_is_not_scored(tmp_path: Path) -> None:
+    log = play(ktdfin(mode="memory-only", days=2), says_nothing, tmp_path)
+    assert log.status == "success", log.error
+    assert log.samples is not None
+    sample = log.samples[0]
+    assert sample.scores is not None
+    score = sample.scores["outcome_scorer"]
+    assert score.explanation == "no usable answer in any of 2 sessions"
+    assert score.metadata is not None and score.metadata["failed"] is True
+    assert not isinstance(score.value, dict)
+
+
+def test_stockbench_speaks_too(tmp_path: Path) -> None:
+    log = play(stockbench(days=2), says_nothing, tmp_path)
+    assert log.status == "success", log.error
+    assert log.samples is not None
+    assert len(log.samples[0].store[EVENTS]) == 2
+
+
+def test_what_a_run_would_refuse_a_task_refuses() -> None:
+    with pytest.raises(UserError, match="cannot take mask"):
+        ktdfin(mask="dark")
+    with pytest.raises(UserError, match="has no setting 'inputz'"):
+        stockbench(settings={"inputz": "all"})
+    with pytest.raises(UserError, match="count from 1"):
+        ktdfin(days=0)
