@@ -155,5 +155,13 @@ def test_a_real_model_talks_twice_and_is_replayed(tmp_path: Path) -> None:
         if reply.stop == "stop":  # type: ignore[attr-defined]
             assert set(json.loads(call.arguments)) >= {"orders", "overall_reason"}
     assert asyncio.run(talk(replay=True)) == live
-    by_path = f"local/{path}"
-    assert find_local_model(parse_name(by_path)) == path
+
+    async def by_path() -> str:
+        access = Access(home=tmp_path, local=LocalSettings(context=512))
+        async with open_model(f"local/{path}", ModelParams(max_tokens=4, timeout_s=600), access=access) as model:
+            greeting = AskModel(purpose="greeting", messages=(Message(role="user", text="Say hello."),))
+            long = AskModel(purpose="long", messages=(Message(role="user", text="hello " * 2000),))
+            assert (await model.ask(long, place(1))).error_kind == "context"
+            return (await model.ask(greeting, place(2))).text
+
+    assert asyncio.run(by_path())
