@@ -6,8 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from stockbench_game import answer, day_of, decide, do, payload_of, pick, protocol, small_market
 
+from tradeassay.benchmarks.stockbench.answers import Decided, Refused, read_decisions, read_picks
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.orders import Decision, Order
 
@@ -182,3 +185,31 @@ def test_history_tells_what_was_decided_and_what_was_traded(three: Any) -> None:
         rows["A"]["position"] == {"shares": 10.0, "value": 100.0, "holding_days": 4}
         and rows["B"]["position"] is None
     )
+
+
+def test_the_model_is_told_some_of_very_many_mistakes(three: Any) -> None:
+    many = decide(**{f"X{n}": do("hold") for n in range(500)})
+    decision, asked = one_day(three, pick(), many, decide())
+    assert len(payload_of(asked[2])["failures"]) == 20 and len(decision.failures[0].detail) <= 2000
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["decisions", "analyse", "A", "B", "action", "target_cash_amount", "reasons", "confidence"]),
+        inner, max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.text() | json_values.map(json.dumps))
+def test_whatever_is_written_is_read_or_refused(text: str) -> None:
+    for read in (lambda: read_picks(text, ("A", "B"), 1), lambda: read_decisions(text, ("A", "B"))):
+        try:
+            found = read()
+        except Refused as refused:
+            assert refused.kind == "schema" and str(refused)
+        else:
+            assert all(name in ("A", "B") for name in found)
+            assert not isinstance(found, dict) or all(isinstance(value, Decided) for value in found.values())

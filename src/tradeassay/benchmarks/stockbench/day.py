@@ -43,6 +43,8 @@ _FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
 BP = 10_000.0
 LONGEST_DETAIL = 2_000
+MOST_COMPLAINTS = 20
+"""An answer with more things wrong than this is told the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class _Day:
         """Count one failure per refused answer, and say what is wrong with it."""
         cut = " (the answer was cut off at the token limit)" if reply.stop == "length" else ""
         self._fail(refused.kind, f"{refused}{cut}")
-        complaints = refused.complaints
+        complaints = refused.complaints[:MOST_COMPLAINTS]
         if cut:
             complaints = (
                 *complaints,
