@@ -11,12 +11,17 @@ pytest.importorskip("inspect_ai")
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolFunction
 
+from tradeassay.api import make_spec
+from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import STEP_DECODER
 from tradeassay.frontends.inspect_episode import EVENTS, SPENDING
 from tradeassay.frontends.inspect_tasks import ktdfin, stockbench
+from tradeassay.llm.scripted.sensible import Sensible
+from tradeassay.runs import run
 
 USAGE = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
 
@@ -32,10 +37,35 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def holds(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
     """Answer as a model that abstains, in whatever form it is asked for."""
     if isinstance(tool_choice, ToolFunction):
-        arguments = {"orders": [], "reason": "nothing looks better than cash today"}
+        arguments = {"orders": [], "overall_reason": "nothing looks better than cash today"}
         output = ModelOutput.for_tool_call("mockllm/model", tool_choice.name, arguments)
     else:
         output = ModelOutput.from_content("mockllm/model", "I have seen enough.")
+    output.usage = USAGE
+    return output
+
+
+def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+    """Let the scripted model answer, through Inspect's forms."""
+    messages = tuple(
+        Message(
+            role=message.role,
+            text=message.text,
+            calls=tuple(
+                ToolCall(id=call.id, name=call.function, arguments=json.dumps(call.arguments))
+                for call in getattr(message, "tool_calls", None) or ()
+            ),
+            call_id=getattr(message, "tool_call_id", None),
+        )
+        for message in input
+    )
+    offered = tuple(ToolSpec(name=tool.name, description=tool.description, schema="{}") for tool in tools)
+    must = tool_choice.name if isinstance(tool_choice, ToolFunction) else None
+    reply = Sensible().answer(AskModel(purpose="any", messages=messages, tools=offered, must_call=must))
+    output = ModelOutput.from_content("mockllm/model", reply.text)
+    output.message.tool_calls = [
+        InspectCall(id=call.id, function=call.name, arguments=json.loads(call.arguments)) for call in reply.calls
+    ] or None
     output.usage = USAGE
     return output
 
@@ -64,6 +94,20 @@ def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
         assert sample.store[SPENDING]["calls"] >= 6
         shown = json.dumps([message.model_dump() for message in sample.messages], default=str)
         assert "IDXF" not in shown
+
+
+def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
+    log = play(ktdfin(mask="blinded", days=3), sensible, tmp_path / "logs")
+    assert log.samples is not None
+    settings = {"mask": "blinded", "mode": "open-research"}
+    spec = make_spec(
+        "ktdfin-v1", models=["scripted/sensible"], protocol=settings, first="2022-02-07", last="2022-02-11"
+    )
+    done = run(spec, tmp_path / "run", executor="inline")
+    key = next(episode.key for episode in done.episodes if episode.by_model)
+    ours = (done.folder / "episodes" / key / "events.jsonl").read_text().splitlines()[:3]
+    assert log.samples[0].store[EVENTS] == ours
+    assert '"orders":[{' in ours[0]
 
 
 def test_a_model_without_a_usable_answer_is_not_scored(tmp_path: Path) -> None:
