@@ -12,7 +12,7 @@ from tradeassay.llm.tables.lookup import find_model, read_table
 
 
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The last day that the training data may hold, who says so, and when that was read.
+    """The last day that the training data may hold, where to check it, and when it was last believed right.
 
     Where a provider names a month, the day is the month's last. Where it names a "reliable knowledge" date and the
     end of the training data, the later one counts: a contrast must not mistake seen data for unseen.

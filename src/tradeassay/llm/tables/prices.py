@@ -31,7 +31,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars per million tokens, where that was read, and when.
+    """US dollars per million tokens, where to check them, and the day they were last believed to be right.
 
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
     price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed.
