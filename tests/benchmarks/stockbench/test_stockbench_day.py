@@ -193,14 +193,12 @@ def test_the_model_is_told_some_of_very_many_mistakes(three: Any) -> None:
     assert len(payload_of(asked[2])["failures"]) == 20 and len(decision.failures[0].detail) <= 2000
 
 
+KEYS = ("decisions", "analyse", "A", "B", "action", "target_cash_amount", "reasons", "confidence")
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["decisions", "analyse", "A", "B", "action", "target_cash_amount", "reasons", "confidence"]),
-        inner, max_size=4,
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(st.text() | json_values.map(json.dumps))
