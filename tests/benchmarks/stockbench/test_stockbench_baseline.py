@@ -16,12 +16,16 @@ from tradeassay.benchmarks import Benchmark, day, drive
 from tradeassay.benchmarks.stockbench import (
     BASELINES,
     STOCKBENCH,
+    STOCKBENCH_DJIA_PAPER,
     STOCKBENCH_PAPER,
     STOCKBENCH_SIZES,
     frictionless_equal_weight,
+    measures_of,
+    published_baseline,
 )
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UserError
 from tradeassay.core.events import DividendPaid, Filled, Marked, StepRecord
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.execution import venues
@@ -148,3 +152,22 @@ def test_the_published_baseline_is_frictionless() -> None:
     opens = np.array([[10.0, 20.0, nan], [11.0, 20.0, 5.0], [nan, 30.0, 5.0]])
     # 500 in each: 550 + 500 on the second day; the first name keeps its last price on the third: 550 + 750.
     assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx([1000.0, 1000.0, 1050.0, 1300.0])
+
+
+def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_and_cash(world: Snapshot) -> None:
+    published = published_baseline(world, STOCKBENCH_PAPER.market)
+    played = navs(as_a_rule(world, STOCKBENCH_PAPER))
+    assert published.nav.shape == (84,) and published.nav[0] == published.nav[1] == pytest.approx(100_000.0)
+    assert np.max(np.abs(published.nav[1:] / played - 1.0)) < 0.01
+    assert not np.allclose(published.nav[1:], played, rtol=1e-5)
+
+
+@pytest.mark.network
+def test_on_the_real_prices_it_is_the_paper_s() -> None:
+    try:
+        snapshot = load_dataset(STOCKBENCH_DJIA_PAPER.dataset)
+    except UserError:
+        pytest.skip("needs the data set djia-2025, which the user fetches (see the StockBench page)")
+    measures = measures_of(published_baseline(snapshot, STOCKBENCH_DJIA_PAPER.market), "paper")
+    assert measures["cumulative_return"].value == pytest.approx(0.00408, abs=5e-5)
+    assert measures["max_drawdown"].value == pytest.approx(-0.15210, abs=5e-5)

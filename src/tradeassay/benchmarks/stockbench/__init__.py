@@ -12,6 +12,7 @@ from tradeassay.benchmarks.stockbench.panel import (
     composite,
     frictionless_equal_weight,
     measures_of,
+    published_baseline,
     size_study,
     standings,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "market_of",
     "measures_of",
     "published",
+    "published_baseline",
     "size_study",
     "standings",
     "windows",

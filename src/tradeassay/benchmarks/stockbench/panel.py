@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -11,16 +12,21 @@ import numpy as np
 from tradeassay.core.badges import Convention
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
+from tradeassay.market import Market, MarketConfig
 from tradeassay.metrics import (
     EpisodeSeries,
     SeedSummary,
     cumulative_return,
     max_drawdown,
+    series_from_nav,
     significant,
     sortino,
     sortino_stockbench,
     summarise,
 )
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")
 """The measures of the composite, all of them better when greater (a drawdown is negative)."""
@@ -148,6 +154,16 @@ def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
         prices[row] = np.where(np.isfinite(prices[row]), prices[row], prices[row - 1])
     growth = (prices / prices[0]).mean(axis=1)
     return np.concatenate([[cash], cash * growth])
+
+
+def published_baseline(snapshot: Snapshot, config: MarketConfig) -> EpisodeSeries:
+    """Return the published baseline on a market's data: its universe of the first session, its sessions' opens."""
+    market = Market(snapshot, config)
+    columns = market.reset().columns
+    opens = snapshot.at(market.rows[-1], "close").bars("open", len(market))
+    nav = frictionless_equal_weight(opens[:, columns], config.cash)
+    periods = market.rules.periods_per_year
+    return series_from_nav(nav, sessions=market.sessions, periods_per_year=periods)
 
 
 def _means(episodes: Sequence[EpisodeSeries], convention: Convention) -> tuple[Measure, Measure, Measure]:
