@@ -11,10 +11,10 @@ from report_sample import cell
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.report import numbers
-from tradeassay.report.adapter import order_words
 from tradeassay.report.calendar_returns import by_month
 from tradeassay.report.charts import dates, equity, holdings, trades, underwater
 from tradeassay.report.interval_bar import common_scale
+from tradeassay.report.order_words import order_words
 from tradeassay.report.page import script_json
 from tradeassay.report.palette import LIGHT, colours, styles
 from tradeassay.report.thin import kept, rounded

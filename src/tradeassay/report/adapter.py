@@ -17,8 +17,11 @@ from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.core.orders import Order
 from tradeassay.metrics import holdings_from_records
+from tradeassay.report.contrasts import setting_words, varying
 from tradeassay.report.data import AgentData, CellData, DecisionNote, HoldingsOverTime, ReportData, Trade
-from tradeassay.report.numbers import number
+from tradeassay.report.model_reading import model_details, model_summary, sessions_each
+from tradeassay.report.order_words import order_words
+from tradeassay.report.published_figures import figures
 
 if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, EpisodeScores, Run
@@ -39,15 +42,10 @@ def from_run(run: Run, *, details: bool = True) -> ReportData:
     cells = dict.fromkeys(row.cell for row in scores.agents)
     episodes = {episode.key: episode for episode in scores.episodes}
     grouped = [[row for row in scores.agents if row.cell == cell] for cell in cells]
-    titles = [run.manifest.benchmarks[rows[0].benchmark].config.title for rows in grouped]
+    reading = _Reading(run, episodes, details)
     return ReportData(
         title=run.spec.slug,
-        cells=tuple(
-            _cell(
-                run, rows, episodes, title if titles.count(title) == 1 else f"{title} ({rows[0].dataset})", details
-            )
-            for rows, title in zip(grouped, titles, strict=True)
-        ),
+        cells=_told_apart([reading.cell(rows) for rows in grouped]),
         level=run.spec.bootstrap.level,
         draws=run.spec.bootstrap.draws,
         hashes=_hashes(run),
@@ -56,57 +54,95 @@ def from_run(run: Run, *, details: bool = True) -> ReportData:
     )
 
 
-def _cell(
-    run: Run, rows: Sequence[AgentScores], episodes: dict[str, EpisodeScores], title: str, details: bool
-) -> CellData:
-    key = rows[0].episodes[0]
-    benchmark = run.manifest.benchmark(run.episode(key))
-    sound = [key for row in rows for key in row.episodes if episodes[key].status == "done"]
-    agents = tuple(_agent(run, row, episodes, details) for row in rows)
-    sessions = tuple(record.session for record in run.records(sound[0])) if sound else ()
-    traded = {trade.symbol for agent in agents for trade in agent.trades}
-    index, prices = _market(run, sound[0], sessions, traded) if details and sound else (None, {})
-    return CellData(
-        id=rows[0].cell,
-        title=title,
-        benchmark=rows[0].benchmark,
-        dataset=rows[0].dataset,
-        badges=run.badges(key),
-        sessions=sessions,
-        agents=agents,
-        baseline=next((row.agent for row in rows if row.baseline), ""),
-        baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
-        description=benchmark.description,
-        rules=benchmark.rules_text(),
-        periods_per_year=benchmark.periods_per_year,
-        index_name=benchmark.index,
-        index=index,
-        prices=prices,
-    )
+def _told_apart(cells: Sequence[CellData]) -> tuple[CellData, ...]:
+    """Return cells whose titles differ: by data set, setting or window, whatever makes the difference."""
+    titled = []
+    for cell in cells:
+        alike = [other for other in cells if other.title == cell.title]
+        title = cell.title
+        ways = [setting_words(key, cell.settings[key]) for key in varying(alike) if key in cell.settings]
+        ways += [cell.window] if cell.window and len({other.window for other in alike}) > 1 else []
+        if len({other.dataset for other in alike}) > 1 or (len(alike) > 1 and not ways):
+            title += f" ({cell.dataset})"
+        titled.append(msgspec.structs.replace(cell, title=", ".join([title, *ways])))
+    return tuple(titled)
 
 
-def _agent(run: Run, row: AgentScores, episodes: dict[str, EpisodeScores], details: bool) -> AgentData:
-    sound = [key for key in row.episodes if episodes[key].status == "done"]
-    failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
-    plain = AgentData(
-        name=row.agent,
-        measures=row.measures,
-        baseline=row.baseline,
-        added=row.added,
-        seeds=len(row.episodes),
-        versus_baseline=row.versus_baseline,
-        p_adjusted=row.p_adjusted,
-        failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
-        failed_episodes=failed,
-        rejections=_counts(episodes[key].rejections for key in row.episodes),
-        failures=_counts(episodes[key].failures for key in row.episodes),
-    )
-    leads = row.versus_baseline is not None and bool(row.versus_baseline.distinguishable)
-    if not details and not leads:
-        return plain
-    # Leaders are compared with each other path by path, so their paths are always needed.
-    plain = msgspec.structs.replace(plain, paths=tuple(_path(run.records(key)) for key in sound))
-    return _with_details(run, plain, sound or list(row.episodes), episodes) if details else plain
+class _Reading:
+    """Reads one run, as much of it as is wanted."""
+
+    def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
+        self._run, self._episodes, self._details = run, episodes, details
+        models = dict.fromkeys((one.cell, one.label) for one in run.episodes if one.by_model)
+        self._sessions = sessions_each(len(models))
+        # The same models under several settings are compared path by path.
+        self._varied = len(run.spec.variants) > 1
+
+    def cell(self, rows: Sequence[AgentScores]) -> CellData:
+        run, episodes = self._run, self._episodes
+        key = rows[0].episodes[0]
+        episode = run.episode(key)
+        benchmark = run.manifest.benchmark(episode)
+        sound = [key for row in rows for key in row.episodes if episodes[key].status == "done"]
+        agents = tuple(self.agent(row) for row in rows)
+        sessions = tuple(record.session for record in run.records(sound[0])) if sound else ()
+        traded = {trade.symbol for agent in agents for trade in agent.trades}
+        index, prices = _market(run, sound[0], sessions, traded) if self._details and sound else (None, {})
+        badges = run.cell_badges(rows[0].cell)
+        return CellData(
+            id=rows[0].cell,
+            title=benchmark.title,
+            benchmark=rows[0].benchmark,
+            dataset=rows[0].dataset,
+            badges=badges,
+            sessions=sessions,
+            agents=agents,
+            baseline=next((row.agent for row in rows if row.baseline), ""),
+            baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
+            description=benchmark.description,
+            rules=benchmark.rules_text(),
+            periods_per_year=benchmark.periods_per_year,
+            index_name=benchmark.index,
+            index=index,
+            prices=prices,
+            settings=dict(episode.protocol),
+            window=episode.window,
+            published=figures(run, key, badges, sessions, agents) if self._details else None,
+        )
+
+    def agent(self, row: AgentScores) -> AgentData:
+        episodes = self._episodes
+        sound = [key for key in row.episodes if episodes[key].status == "done"]
+        failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
+        model = model_summary(self._run, row)
+        plain = AgentData(
+            name=row.agent,
+            measures=row.measures,
+            baseline=row.baseline,
+            added=row.added,
+            seeds=len(row.episodes),
+            versus_baseline=row.versus_baseline,
+            p_adjusted=row.p_adjusted,
+            failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
+            failed_episodes=failed,
+            rejections=_counts(episodes[key].rejections for key in row.episodes),
+            failures=_counts(episodes[key].failures for key in row.episodes),
+            model=model,
+        )
+        leads = row.versus_baseline is not None and bool(row.versus_baseline.distinguishable)
+        compared = model is not None and self._varied
+        if not self._details and not leads and not compared:
+            return plain
+        # Leaders are compared with each other path by path, so their paths are always needed.
+        plain = msgspec.structs.replace(plain, paths=tuple(_path(self._run.records(key)) for key in sound))
+        if not self._details:
+            return plain
+        keys = sound or list(row.episodes)
+        detailed = _with_details(self._run, plain, keys, episodes)
+        if model is None:
+            return detailed
+        spoken = model_details(self._run, row, model, keys[detailed.shown], self._sessions)
+        return msgspec.structs.replace(detailed, model=spoken)
 
 
 def _with_details(
@@ -179,24 +215,6 @@ def _decisions(records: Sequence[StepRecord]) -> tuple[tuple[DecisionNote, ...],
 def _orders(orders: Sequence[Order]) -> tuple[str, ...]:
     shown = tuple(order_words(order) for order in orders[:MOST_ORDERS])
     return shown if len(orders) <= MOST_ORDERS else (*shown, f"and {len(orders) - MOST_ORDERS} more")
-
-
-def order_words(order: Order) -> str:
-    """Return an order as a person would say it: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
-    side = "" if order.side is None else f"{order.side.lower()} "
-    amount = f"{order.amount:,.10g}"
-    text = {
-        "shares": f"{side}{amount} {order.symbol}",
-        "dollars": f"{side}{order.symbol} for {amount}",
-        "target_weight": f"{side}{order.symbol} to {number(order.amount, unit='fraction')} of the account",
-        "target_value": f"{side}{order.symbol} to a value of {amount}",
-        "target_shares": f"{side}{order.symbol} to {amount} shares",
-    }[order.unit]
-    if order.kind == "limit" and order.limit_price is not None:
-        text += f", limit {order.limit_price:g}"
-    if order.kind == "stop" and order.stop_price is not None:
-        text += f", stop {order.stop_price:g}"
-    return text
 
 
 def _market(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradeassay.report import numbers
+from tradeassay.report.contrast_view import contrast_verdict
+from tradeassay.report.contrasts import Contrast, contrasts
 from tradeassay.report.data import AgentData, CellData, ReportData
+from tradeassay.report.model_view import kinds
 from tradeassay.report.view import badge_words
 from tradeassay.report.words import Verdict, answer, in_words, ranked, result, verdict
 
@@ -40,6 +43,8 @@ class TerminalReport:
             yield _head(cell)
             yield board(cell, self.data.level, options.max_width)
             yield _sentences(cell, self.data)
+        for contrast in contrasts(self.data.cells, self.data.level, self.data.draws):
+            yield _side_by_side(contrast, self.data.level)
 
 
 def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
@@ -48,11 +53,8 @@ def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    more = [
-        name
-        for name, least in (("sharpe", _MIDDLE), ("max_drawdown", _MIDDLE), ("turnover", _ROOMY))
-        if width >= least
-    ]
+    models = any(agent.model for agent in cell.agents) and width >= _MIDDLE
+    more = _columns(width, models)
     longest = max((len(agent.name) for agent in cell.agents), default=0)
     # Names and reasons are other people's words: Text never reads markup in them.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
@@ -62,6 +64,8 @@ def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
     table.add_column(Text(f"against {cell.baseline_phrase}, per year"), overflow="fold")
     for name in more:
         table.add_column(numbers.info(name).title.lower(), justify="right", no_wrap=True)
+    for title in ("tokens", "dollars") if models else ():
+        table.add_column(title, justify="right", no_wrap=True)
     for place, agent in enumerate(ranked(cell.agents)):
         told = verdict(agent, cell, level)
         if result(agent).value is None:
@@ -73,9 +77,27 @@ def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
             Text(agent.name, style="dim" if agent.baseline else "bold"),
             _value("cumulative_return", agent, bounds=True),
             _versus(agent, told),
-            *(_value(name, agent, bounds=name == "sharpe" and width >= _WIDE) for name in more),
+            *(_value(name, agent, bounds=name == "sharpe" and width >= _WIDE and not models) for name in more),
+            *(_cost(agent) if models else ()),
         )
     return table
+
+
+def _columns(width: int, models: bool) -> list[str]:
+    """Return the measures a table has room for; with models in it, their failures come before style."""
+    wanted = (("sharpe", _MIDDLE), ("max_drawdown", _MIDDLE), ("turnover", _ROOMY))
+    if models:
+        wanted = (("sharpe", _ROOMY), ("max_drawdown", _WIDE), ("failure_rate", _MIDDLE))
+    return [name for name, least in wanted if width >= least]
+
+
+def _cost(agent: AgentData) -> tuple[Text, Text]:
+    from rich.text import Text
+
+    cost = agent.model.cost if agent.model is not None else None
+    if cost is None:
+        return Text("-", style="dim"), Text("-", style="dim")
+    return Text(numbers.short(cost.tokens)), Text(numbers.dollars(cost.usd))
 
 
 def _head(cell: CellData) -> Text:
@@ -85,7 +107,7 @@ def _head(cell: CellData) -> Text:
     text.append(cell.title, style="bold underline")
     window = f"{cell.sessions[0]} to {cell.sessions[-1]}" if cell.sessions else "no sessions"
     text.append(f"  {cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions, {window}\n", style="dim")
-    text.append(" | ".join(words for _, words in badge_words(cell.badges)), style="italic")
+    text.append(" | ".join(words for _, words in badge_words(cell.badges, kinds(cell.agents))), style="italic")
     return text
 
 
@@ -97,6 +119,23 @@ def _sentences(cell: CellData, data: ReportData) -> Text:
     text.append(said.headline + "\n", style="bold")
     for sentence in in_words(ranked(cell.agents), cell, data.level):
         text.append(f"- {sentence}\n")
+    return text
+
+
+def _side_by_side(contrast: Contrast, level: float) -> Text:
+    from rich.text import Text
+
+    text = Text(f"\n{contrast.title}", style="bold underline")
+    text.append(f"  {contrast.where}\n", style="not bold not underline dim")
+    for row in contrast.rows:
+        said = []
+        for label, arm in zip(contrast.labels, row.arms, strict=True):
+            value = None if arm is None else arm.result.value
+            words = f"{label} {numbers.NONE if value is None else numbers.shown('cumulative_return', value)}"
+            if arm is not None and arm.versus is not None:
+                words += f" ({contrast_verdict(arm, contrast.labels[0], level).sentence})"
+            said.append(words)
+        text.append(f"- {row.agent}: {', '.join(said)}\n", style="not bold not underline")
     return text
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from tradeassay.core.badges import Badges
 from tradeassay.metrics import Comparison, SeedSummary
+from tradeassay.report.model_data import Figures, ModelData
 
 
 class Trade(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class AgentData(msgspec.Struct, frozen=True, kw_only=True):
 
     ``paths`` holds the value path (initial value first) of every repetition that has a result; ``shown`` is the
     place of the repetition whose holdings, trades and decisions are shown. ``failure`` says why there is no
-    result at all. ``failed_episodes`` pairs an episode's key with its reason.
+    result at all. ``failed_episodes`` pairs an episode's key with its reason. ``model`` is None for a rule.
     """
 
     name: str
@@ -62,13 +63,15 @@ class AgentData(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[str, int] = {}
     decisions: tuple[DecisionNote, ...] = ()
     decisions_left_out: int = 0
+    model: ModelData | None = None
 
 
 class CellData(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark on one data set: agents that may be compared with each other.
 
     ``baseline_phrase`` is what the baseline is called in a sentence ("buy and hold"). ``index`` has one level per
-    session and one before, or is None. ``prices`` are closing prices as traded, one per session.
+    session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
+    those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed.
     """
 
     id: str
@@ -86,6 +89,9 @@ class CellData(msgspec.Struct, frozen=True, kw_only=True):
     index_name: str | None = None
     index: tuple[float, ...] | None = None
     prices: dict[str, tuple[float | None, ...]] = {}
+    settings: dict[str, bool | int | float | str] = {}
+    window: str | None = None
+    published: Figures | None = None
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):

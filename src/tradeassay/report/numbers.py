@@ -69,6 +69,22 @@ def p_value(value: float) -> str:
     return "p < 0.01" if value < 0.01 else f"p = {value:.2f}"
 
 
+def dollars(value: float | None) -> str:
+    """Return an amount of dollars; one that nobody knows is said to be unknown, never 0."""
+    if value is None:
+        return "price unknown"
+    return f"${value:,.2f}" if value >= 0.01 or value == 0 else f"${value:.2g}"
+
+
+def short(value: int) -> str:
+    """Return a large count in three digits or so: ``940``, ``12.3k``, ``1.0M``."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size * 0.9995:
+            scaled = value / size
+            return f"{scaled:,.1f}{letter}" if scaled < 100 else f"{scaled:,.0f}{letter}"
+    return f"{value:,}"
+
+
 def count(value: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun: ``1 session``, ``2 sessions``."""
     return f"{value:,} {singular if value == 1 else plural or singular + 's'}"

@@ -14,8 +14,8 @@ import msgspec
 
 from tradeassay.core.errors import MissingExtra
 from tradeassay.report.data import ReportData
-from tradeassay.report.numbers import count, month_text
-from tradeassay.report.view import TABLE, TILES, cell_views, payload
+from tradeassay.report.numbers import count, dollars, month_text, number, short
+from tradeassay.report.view import TABLE, TILES, cell_views, compared, payload
 
 _TEMPLATES = "templates"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -38,10 +38,14 @@ def render_html(data: ReportData) -> str:
     context: dict[str, Any] = {
         "data": data,
         "cells": views,
+        "contrasts": compared(data, views),
         "table": TABLE,
         "tiles": TILES,
         "months": _MONTHS,
         "count": count,
+        "dollars": dollars,
+        "short": short,
+        "percent": lambda value: number(value, unit="fraction"),
         "month_text": month_text,
         "style": Markup(_asset("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},

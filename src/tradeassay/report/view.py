@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +12,12 @@ from tradeassay.core.measure import Measure
 from tradeassay.metrics import MEASURES
 from tradeassay.report import charts, numbers
 from tradeassay.report.calendar_returns import YearOfReturns, by_month
+from tradeassay.report.contrast_view import ContrastView, FiguresView, contrast_views, figures_view
+from tradeassay.report.contrasts import contrasts
 from tradeassay.report.data import AgentData, CellData, DecisionNote, ReportData
-from tradeassay.report.interval_bar import IntervalBar, Scale, common_scale
+from tradeassay.report.figure import Figure
+from tradeassay.report.interval_bar import Scale, common_scale
+from tradeassay.report.model_view import ANSWERS, ModelView, kinds, model_view
 from tradeassay.report.palette import LineStyle, colours, styles
 from tradeassay.report.words import Answer, Verdict, answer, in_words, ranked, result, verdict
 
@@ -29,20 +33,6 @@ TILES = (
     "turnover",
 )
 _BARRED = ("cumulative_return",)
-
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure, written out. ``sort`` orders a column (None last), ``note`` explains a missing number."""
-
-    id: str
-    title: str
-    defined: str
-    text: str
-    interval: str
-    sort: float | None
-    note: str
-    bar: IntervalBar | None = None
-    spread: str = ""
 
 
 class AgentView(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +51,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     decisions: tuple[DecisionNote, ...]
     has_holdings: bool
     symbols: tuple[str, ...]
+    model: ModelView | None = None
 
 
 class CellView(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,22 +66,29 @@ class CellView(msgspec.Struct, frozen=True, kw_only=True):
     hottest: float
     rules: tuple[tuple[str, tuple[str, ...]], ...]
     window: str
+    has_models: bool = False
+    published: FiguresView | None = None
 
 
-def badge_words(badges: Badges) -> tuple[tuple[str, str], ...]:
-    """Return (kind, text) per badge; every table and page carries them."""
-    model = {
-        "none": "rules only, no model",
-        "scripted": "scripted model",
-        "replayed": "replayed model",
-        "live": "live model",
-    }[badges.model]
-    first = [
+def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Return (kind, text) per badge; every table and page carries them.
+
+    ``answers`` says whose answers are in the table; where they differ each kind has a badge of its own.
+    """
+    models = answers or ([] if badges.model == "none" else [badges.model])
+    return (
         (badges.data, f"{badges.data} data"),
         ("convention", f"{badges.convention} convention"),
-        ("model", model),
-    ]
-    return (*first, *(("bias", f"known bias: {bias}") for bias in badges.biases))
+        *(("model", ANSWERS[kind]) for kind in models),
+        *((("model", "rules only, no model"),) if not models else ()),
+        *(("bias", f"known bias: {bias}") for bias in badges.biases),
+    )
+
+
+def compared(data: ReportData, views: Sequence[CellView]) -> tuple[ContrastView, ...]:
+    """Return the cells of a page that differ in one setting, side by side."""
+    tabs = {view.cell.id: view.id for view in views}
+    return contrast_views(contrasts(data.cells, data.level, data.draws), tabs, data.level)
 
 
 def cell_views(data: ReportData) -> list[CellView]:
@@ -118,13 +116,15 @@ def _cell(place: str, cell: CellData, data: ReportData) -> CellView:
     return CellView(
         id=place,
         cell=cell,
-        badges=badge_words(cell.badges),
+        badges=badge_words(cell.badges, kinds(cell.agents)),
         answer=answer(cell, data.level, data.draws),
         in_words=in_words(order, cell, data.level),
         agents=tuple(agents),
         hottest=max([0.01, *moved]),
         rules=_paragraphs(cell.rules),
         window=_window(cell),
+        has_models=any(agent.model for agent in cell.agents),
+        published=figures_view(cell.published),
     )
 
 
@@ -140,13 +140,14 @@ def _agent(
     versus = agent.versus_baseline
     most = max(agent.rejections.values(), default=1)
     traded = charts.trades(agent, cell)
+    figures = {info.id: _figure(info.id, agent, scales) for info in MEASURES}
     return AgentView(
         id=place,
         rank=rank,
         agent=agent,
         style=style,
         verdict=told,
-        figures={info.id: _figure(info.id, agent, scales) for info in MEASURES},
+        figures=figures,
         difference=None
         if versus is None
         else _difference(versus.difference, agent.p_adjusted, scales["difference"]),
@@ -159,6 +160,7 @@ def _agent(
         decisions=agent.decisions,
         has_holdings=agent.holdings is not None and bool(agent.holdings.symbols),
         symbols=() if traded is None else tuple(entry["symbol"] for entry in traded["symbols"]),
+        model=model_view(agent, figures),
     )
 
 
