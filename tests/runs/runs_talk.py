@@ -104,6 +104,14 @@ class Slow(_Base):
         return super().answer(request)
 
 
+@scripted_models.register("tiny-waits")
+class Waits(_Base):
+    """Lets others talk while it thinks."""
+
+    def seconds(self, request: AskModel) -> float:
+        return 0.0005
+
+
 @scripted_models.register("tiny-mute")
 class Mute(_Base):
     def decide(self, request: AskModel, payload: dict[str, object]) -> ModelReply:

@@ -254,6 +254,29 @@ def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home: Path, tmp_path: P
     assert gross is not None and paid is not None and paid < gross
 
 
+def test_a_file_of_prices_is_what_the_manifest_names(home: Path, tmp_path: Path) -> None:
+    asking = Asking(prices=prices(tmp_path / "prices.toml"))
+    done = run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, asking=asking)
+    record = done.manifest.models["tiny-good"]
+    assert (str(record.price_as_of), record.price_source) == ("2026-01-01", "a test")
+
+
+def test_as_many_talk_at_once_as_may(home: Path, tmp_path: Path) -> None:
+    talking: dict[str, int] = {}
+    most = 0
+
+    def watch(event: ProgressEvent) -> None:
+        nonlocal most
+        if isinstance(event, AskStarted | Answered):
+            talking[event.key] = isinstance(event, AskStarted)
+            most = max(most, sum(talking.values()))
+
+    spec = talk.talk_spec("tiny-waits", seeds=tuple(range(5)))
+    asking = Asking(concurrency=3)
+    run(spec, tmp_path / "r", executor="inline", home=home, asking=asking, progress=watch)
+    assert most == 3
+
+
 def test_unknown_prices_are_not_zero(home: Path, tmp_path: Path) -> None:
     spent = Spending().plus(Usage(input_tokens=10, output_tokens=5, usd=None))
     assert spent.known_usd is None

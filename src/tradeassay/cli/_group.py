@@ -11,7 +11,7 @@ from tradeassay.core.near import did_you_mean
 
 # name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
-    "demo": ("demo", "demo", "Rule-based agents on three markets; a leaderboard and a report, no key."),
+    "demo": ("demo", "demo", "Rules and scripted models on small markets; leaderboards and reports, no key."),
     "run": ("run", "run", "Run agents over benchmarks and score them."),
     "plan": ("plan", "plan", "Say what a run would cost before it is started."),
     "resume": ("resume", "resume", "Continue a stopped run; the result has the same bytes."),

@@ -120,9 +120,14 @@ def windows_by_cell(episodes: tuple[Episode, ...], datasets: Mapping[str, Datase
 
 
 def build_manifest(
-    spec: RunSpec, episodes: tuple[Episode, ...], datasets: Mapping[str, DatasetEntry], versions: Versions
+    spec: RunSpec,
+    episodes: tuple[Episode, ...],
+    datasets: Mapping[str, DatasetEntry],
+    versions: Versions,
+    *,
+    prices: Path | None = None,
 ) -> RunManifest:
-    """Describe a run as it would be started now."""
+    """Describe a run as it would be started now; ``prices`` is a file of prices of models, laid over ours."""
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
@@ -142,7 +147,7 @@ def build_manifest(
             if episode.by_model
         },
         windows=windows_by_cell(episodes, datasets),
-        models=describe_models(episodes),
+        models=describe_models(episodes, prices),
     )
 
 

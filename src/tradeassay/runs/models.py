@@ -49,12 +49,12 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     cutoff: date | None
 
 
-def describe_models(episodes: Sequence[Episode]) -> dict[str, ModelRecord]:
+def describe_models(episodes: Sequence[Episode], prices_file: Path | None = None) -> dict[str, ModelRecord]:
     """Return what the manifest keeps of every model of a run, by its label."""
     played = {episode.label: episode for episode in episodes if episode.by_model}
     if not played:
         return {}
-    prices, cutoffs = load_prices(), load_cutoffs()
+    prices, cutoffs = load_prices(prices_file), load_cutoffs()
     found: dict[str, ModelRecord] = {}
     for label, episode in played.items():
         name = model_config(episode).model

@@ -150,7 +150,7 @@ def _carry_out(
     with make_executor(name, entry=ENTRY, workers=options.workers, modules=names) as executor:
         ways = {episode.benchmark: _plainly(episode, spec) for episode in episodes}
         datasets = phases.prepare(executor, episodes, ways)
-        manifest = build_manifest(spec, episodes, datasets, present_versions())
+        manifest = build_manifest(spec, episodes, datasets, present_versions(), prices=options.asking.prices)
         if place.manifest.exists():
             known = read_manifest(place.manifest)
             refuse_changes(known, manifest, place.path)

@@ -1,0 +1,101 @@
+"""A run through Inspect and a real socket: live answers, then the same bytes without the server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import runs_talk as talk
+import runs_world as world
+
+pytest.importorskip("inspect_ai")
+pytest.importorskip("openai")
+
+from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, Window, resume, run, verify
+
+MODEL = "openai-api/standin/tiny"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Speaks OpenAI's chat format; what it says is what the scripted model would say."""
+
+    protocol_version = "HTTP/1.1"
+    heard: ClassVar[list[Any]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        Answers.heard.append(body)
+        payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
+        decide = len(body["messages"]) > 2
+        text = talk.Good().decide(None, payload).text if decide else "I looked."  # type: ignore[arg-type]
+        content = json.dumps(
+            {
+                "id": "x", "object": "chat.completion", "created": 0, "model": "tiny",
+                "choices": [
+                    {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+                ],
+                "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
+            }
+        ).encode()  # fmt: skip
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as standin:
+        thread = threading.Thread(target=standin.serve_forever, daemon=True)
+        thread.start()
+        monkeypatch.setenv("STANDIN_BASE_URL", f"http://127.0.0.1:{standin.server_port}/v1")
+        monkeypatch.setenv("STANDIN_API_KEY", "none")
+        Answers.heard.clear()
+        yield standin
+        standin.shutdown()
+        thread.join()
+
+
+def spec() -> RunSpec:
+    agent = AgentSpec(name="model", params={"model": MODEL, "temperature": 0.5}, label="standin")
+    return talk.talk_spec(agents=(agent,), window=Window(first="2024-01-15", last="2024-01-24"))
+
+
+def test_live_then_replayed(server: ThreadingHTTPServer, home: Path, tmp_path: Path) -> None:
+    live = run(spec(), tmp_path / "live", executor="inline", home=home)
+    assert not live.failed
+    assert len(Answers.heard) == 2 * 8 * 2
+    assert {(body["temperature"], body["max_tokens"]) for body in Answers.heard} == {(0.5, 100)}
+    key = "tiny-talk-v1__tiny-us__standin__s0"
+    assert live.badges(key).model == "live"
+    row = live.scores.agents[-1]
+    assert row.measures["return_net_of_inference"].median.value is None
+    assert "the price of 16 of 16 answers is unknown" in str(row.measures["return_net_of_inference"].median.reason)
+    assert (row.inference.input_tokens, row.inference.usd) == (32 * 70, None)  # type: ignore[union-attr]
+    server.shutdown()
+    asking = Asking(replay=True, cassettes=live.folder)
+    again = run(spec(), tmp_path / "again", executor="inline", home=home, asking=asking)
+    assert world.same_bytes(again.folder) == world.same_bytes(live.folder)
+    assert again.badges(key).model == again.cell_badges("tiny-talk-v1__tiny-us").model == "replayed"
+    assert len(Answers.heard) == 2 * 8 * 2
+    assert verify(again.folder, home=home, workers=1).ok
+
+
+def test_a_missing_key_fails_the_model_and_nobody_else(
+    server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STANDIN_API_KEY")
+    failed: Run = run(spec(), tmp_path / "r", executor="inline", home=home)
+    assert {key.rpartition("__")[0] for key in failed.failed} == {"tiny-talk-v1__tiny-us__standin"}
+    assert "STANDIN_API_KEY" in str(failed.scores.episode(failed.failed[0]).reason)
+    assert failed.scores.episode("tiny-talk-v1__tiny-us__equal-weight__s0").status == "done"
+    monkeypatch.setenv("STANDIN_API_KEY", "none")
+    mended = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
+    assert not mended.failed
