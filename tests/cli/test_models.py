@@ -97,6 +97,18 @@ def test_models_and_rules_run_replay_and_resume(place: Path, capsys: pytest.Capt
     assert main(["verify", "one"]) == 0
 
 
+def test_a_named_window_is_found_on_the_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = ["ktdfin-v1", "-m", "scripted/sensible", "--mode", "memory-only", "--window", "W4", "--slug", "named"]
+    assert main(["run", *named, "--workers", "1"]) == 0
+    manifest = json.loads((place / "runs" / "named" / "manifest.json").read_text())
+    ((cell, window),) = manifest["windows"].items()
+    assert cell.endswith("__mode=memory-only+W4")
+    assert (window["sessions"], window["structural"]) == (43, True)
+    scores = json.loads((place / "runs" / "named" / "scores.json").read_text())
+    assert {episode["steps"] for episode in scores["episodes"]} == {43}
+    assert main(["verify", "named"]) == 0
+
+
 def test_a_failed_model_is_shown_as_failed(capsys: pytest.CaptureFixture[str]) -> None:
     silent = ["ktdfin-v1", "-m", "scripted/never-submits", "--first", "2022-02-07", "--last", "2022-02-09"]
     assert main(["run", *silent, "--workers", "1"]) == 1
