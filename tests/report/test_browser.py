@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_sample import model_report
 from report_sample import report
 
 from tradeassay.report import write_html
@@ -58,6 +59,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "plain": write_html(report(), folder / "plain.html"),
         "attack": write_html(report(attack=True), folder / "attack.html"),
+        "models": write_html(model_report(), folder / "models.html"),
+        "models-attack": write_html(model_report(attack=True), folder / "models-attack.html"),
     }
 
 
@@ -147,7 +150,8 @@ def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[st
 
 @pytest.mark.parametrize(
     ("which", "width"),
-    [("plain", 360), ("attack", 360), ("plain", 768), ("plain", 1101), ("attack", 1201), ("plain", 1340)],
+    [("plain", 360), ("attack", 360), ("plain", 768), ("plain", 1101), ("attack", 1201), ("plain", 1340)]
+    + [(which, width) for which in ("models", "models-attack") for width in (360, 768, 1280)],
 )
 def test_nothing_sticks_out(driver: Any, pages: dict[str, Path], which: str, width: int) -> None:
     opened(driver, pages[which], width)
@@ -218,6 +222,45 @@ def test_words_of_others_do_not_run(driver: Any, pages: dict[str, Path]) -> None
         "const s = document.createElement('script'); s.textContent = 'window.hacked = 3'; document.body.append(s)"
     )
     assert driver.execute_script("return window.hacked") is None
+
+
+def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    opened(driver, pages["models"])
+    panel = driver.find_element(By.CSS_SELECTOR, ".panel:not([hidden])")
+    row = next(e for e in panel.find_elements(By.CSS_SELECTOR, "details.agent") if "live model" in e.text)
+    row.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    decision = row.find_element(By.CSS_SELECTOR, "details.decision")
+    body = decision.find_element(By.CSS_SELECTOR, ".body")
+    assert not body.is_displayed()
+    decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    assert body.is_displayed()
+    for words in ("bought 10 at 99.5", "refused: lot", "schema: no JSON", "timeout:", "price unknown"):
+        assert words in body.text
+    for kind, inside in (("user", "It is day 7."), ("call", '{"names":["S01"]}')):
+        part = body.find_element(By.CSS_SELECTOR, f"details.part.{kind}")
+        hidden = part.find_elements(By.CSS_SELECTOR, "pre")[-1]
+        assert not hidden.is_displayed()
+        part.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+        assert hidden.is_displayed()
+        assert inside in hidden.text
+    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_words_of_models_do_not_run(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["models-attack"])
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert driver.execute_script("return window.hacked") is None
+    assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
+
+
+def test_a_mask_leads_to_its_tab(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["models"])
+    driver.execute_script("[...document.querySelectorAll('.contrast thead a')][0].click()")
+    shown = "return document.querySelector('.panel:not([hidden]) h2').textContent"
+    assert driver.execute_script(shown) == "KTD-Fin, bright"
 
 
 def test_a_chart_out_of_sight_takes_the_theme_when_it_is_seen_again(driver: Any, pages: dict[str, Path]) -> None:

@@ -14,7 +14,7 @@ from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.report import ReportData, render_html, write_html
 from tradeassay.report.page import plotly_js
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 SHAPES = {"line", "circle"}
 
 

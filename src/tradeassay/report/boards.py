@@ -70,7 +70,8 @@ def board(cell: CellData, level: float, width: int = _WIDE) -> Table:
         told = verdict(agent, cell, level)
         if result(agent).value is None:
             reason = agent.failure or str(result(agent).reason)
-            table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason))
+            empty = (*("" for _ in more), *(_cost(agent) if models else ()))
+            table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty)
             continue
         table.add_row(
             str(place + 1),

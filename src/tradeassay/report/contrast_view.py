@@ -89,7 +89,7 @@ def _arm(arm: Arm, reference: str, scale: Scale, level: float) -> ArmView:
     measure = arm.versus.difference
     p = "" if arm.p_adjusted is None else numbers.p_value(arm.p_adjusted)
     bounds = measure.reason or ""
-    if measure.low is not None and measure.high is not None:
+    if measure.low is not None and measure.high is not None and measure.low < measure.high:
         bounds = f"{numbers.difference(measure.low)} to {numbers.difference(measure.high)} · {p}"
     return msgspec.structs.replace(
         plain,

@@ -153,12 +153,12 @@ def _holding(held: HoldingsOverTime) -> tuple[Tile, ...]:
     return (
         Tile(
             title="Names held",
-            text=numbers.number(float(count.mean())),
+            text=f"{float(count.mean()):,.1f}",
             small=f"{int(count.min())} to {int(count.max())} at the end of a session",
         ),
         Tile(
             title="Sessions a name is held",
-            text=numbers.number(float(there.sum()) / starts) if starts else numbers.NONE,
+            text=f"{float(there.sum()) / starts:,.1f}" if starts else numbers.NONE,
             small=f"mean of {numbers.count(starts, 'holding')}, those at the end cut there",
         ),
     )
@@ -209,7 +209,7 @@ def _dots(note: ConfidenceNote) -> tuple[Dot, ...]:
             x=round(_LEFT + (one.confidence or 0.0) * (_WIDTH - _LEFT - 16.0), 1),
             y=round((_HEIGHT - _BOTTOM) - (one.accuracy or 0.0) * (_HEIGHT - _BOTTOM - 14.0), 1),
             r=round(3.5 + (_LARGEST - 3.5) * (one.n / most) ** 0.5, 1),
-            label=f"{numbers.number(one.low, unit='fraction')} to {numbers.number(one.high, unit='fraction')}",
+            label=f"{one.low:.0%} to {one.high:.0%}",
             stated=numbers.number(one.confidence or 0.0, unit="fraction"),
             true=numbers.number(one.accuracy or 0.0, unit="fraction"),
             n=f"{one.n:,}",

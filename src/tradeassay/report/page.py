@@ -8,7 +8,7 @@ import importlib.util
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from tradeassay.core.errors import MissingExtra
 from tradeassay.report.data import ReportData
 from tradeassay.report.numbers import count, dollars, month_text, number, short
 from tradeassay.report.view import TABLE, TILES, cell_views, compared, payload
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _TEMPLATES = "templates"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -33,6 +36,7 @@ def render_html(data: ReportData) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     views = cell_views(data)
     scripts = {"theme": _asset("theme.js"), "plotly": plotly_js(), "page": _asset("page.js")}
     context: dict[str, Any] = {
@@ -85,6 +89,13 @@ def plotly_js() -> str:
     raise MissingExtra(
         "plotly.js, which draws the charts, was not found", mend="pip install --force-reinstall plotly"
     )
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text, escaped, whose lines may break after a comma: compact JSON has no spaces to break at."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(text)).replace(",", ",<wbr>"))
 
 
 @cache

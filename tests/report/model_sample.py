@@ -1,0 +1,130 @@
+"""A made-up report on models under two masks; with ``attack`` every text of others tries to run a script."""
+
+import msgspec
+import numpy as np
+from report_sample import ATTACK, agent, weekdays
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import Bin, rate_measure
+from tradeassay.report.data import AgentData, CellData, ReportData
+from tradeassay.report.model_data import (
+    Answers,
+    CallNote,
+    ConfidenceNote,
+    CostNote,
+    ErrorRow,
+    FigureRow,
+    Figures,
+    ModelData,
+    ModelDecision,
+    OrderNote,
+    Turn,
+)
+
+PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"positions":[]}\n```'
+
+
+def decision(session: str, word: str = "") -> ModelDecision:
+    return ModelDecision(
+        session=session,
+        reason=word or "two names look cheap",
+        failed=False,
+        orders=(
+            OrderNote(text=f"buy {word or 'S01'} to 10.0%", tone="filled", fate="bought 10 at 99.5"),
+            OrderNote(
+                text="sell 5 S02", tone="refused", fate=f"refused: lot ({word})", confidence=0.7, reason=word
+            ),
+        ),
+        problems=(f"schema: {word or 'no JSON'}",),
+        turns=(
+            Turn(
+                purpose="research",
+                attempt=1,
+                asked=(("system", word or "You manage a portfolio."), ("user", word or PROMPT)),
+                said="",
+                calls=(
+                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'),
+                ),
+            ),
+            Turn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
+            Turn(purpose="submit", attempt=3, asked=(), said="", error=f"timeout: {word}"),
+        ),
+        attempts=2,
+        tokens=12_345,
+        usd=None,
+    )
+
+
+def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, word: str = "") -> ModelData:
+    bins = (
+        Bin(low=0.5, high=0.6, n=10, confidence=0.55, accuracy=0.5),
+        Bin(low=0.7, high=0.8, n=90, confidence=0.74, accuracy=0.52),
+        Bin(low=0.9, high=1.0, n=0, confidence=None, accuracy=None),
+    )
+    return ModelData(
+        model=word or f"{answers}/some-model",
+        answers=answers,
+        mask=word or None,
+        cost=CostNote(calls=500, decisions=100, input_tokens=2_400_000, output_tokens=90_000, usd=usd),
+        net_return=Measure(value=None, reason="the price is unknown") if usd is None else Measure(value=0.05),
+        sessions=100,
+        errors=(
+            ErrorRow(kind=word or "schema", answers=40, sessions=25, rate=rate_measure(25, 100, nothing="")),
+            ErrorRow(kind="give_up", answers=3, sessions=3, rate=rate_measure(3, 100, nothing="")),
+        ),
+        rates=(("Valid tool calls", "Calls that were answered.", rate_measure(90, 100, nothing="")),),
+        confidence=ConfidenceNote(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
+        decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
+        decisions_left_out=len(sessions) - 3,
+    )
+
+
+def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) -> CellData:
+    sessions = weekdays(n)
+    market = np.random.default_rng(1).normal(0.0004, 0.009, n)
+    word = ATTACK if attack else ""
+
+    def trader(name: str, edge: float, seed: int, answers: Answers, usd: float | None) -> AgentData:
+        path = market + edge + np.random.default_rng(seed).normal(0, 0.002, n)
+        plain = agent(name, [path], sessions, market, symbols=("S01", "S02"))
+        return msgspec.structs.replace(plain, model=model(sessions, answers, usd=usd, word=word))
+
+    lost = -0.003 if mask == "blinded" else 0.0
+    return CellData(
+        id=f"cell-{mask}",
+        title=f"KTD-Fin, {mask}",
+        benchmark="ktdfin-v1",
+        dataset="synthetic/ashare:7",
+        badges=Badges(data="synthetic", convention="sound", model="live"),
+        sessions=sessions,
+        agents=(
+            agent("equal-weight", [market], sessions, market, baseline=True, symbols=("S01",)),
+            trader("rememberer", 0.001 + lost, 2, "live", None),
+            trader(word or "honest", 0.0003, 3 + place, "scripted", 1.5),
+        ),
+        baseline="equal-weight",
+        settings={"mask": mask},
+        published=Figures(
+            source=word or "A paper",
+            second_hand=True,
+            rows=(
+                FigureRow(
+                    who=word or "best model", measure="cumulative_return", printed=0.85, where="Table 4",
+                    ours=0.05, ours_by="honest", reasons=("our data is synthetic", word or "another window"),
+                ),
+                FigureRow(
+                    who="SFM", measure="max_drawdown", printed=-0.1, where="Table 4", ours=None, ours_by="",
+                    reasons=("our data is synthetic",),
+                ),
+            ),
+        ),
+    )  # fmt: skip
+
+
+def model_report(*, attack: bool = False) -> ReportData:
+    return ReportData(
+        title="masks",
+        cells=(masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack)),
+        draws=200,
+    )

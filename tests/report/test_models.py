@@ -1,0 +1,289 @@
+"""Models in a report: what is shown of them is what was recorded, and no text of theirs is more than text."""
+
+import io
+
+import msgspec
+import numpy as np
+import pytest
+from model_sample import masked_cell, model_report
+from report_sample import ATTACK, report
+from rich.console import Console
+from test_page import Page
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
+from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
+from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.report import ReportData, render_html, terminal
+from tradeassay.report.contrast_view import contrast_verdict, figures_view
+from tradeassay.report.contrasts import contrasts, setting_words
+from tradeassay.report.conversations import clipped, model_decisions, turns
+from tradeassay.report.model_reading import error_rows, sessions_each
+from tradeassay.report.numbers import dollars, short
+from tradeassay.report.order_fates import Fates
+from tradeassay.report.page import plotly_js
+from tradeassay.report.view import badge_words
+from tradeassay.runs import DialogueLine
+
+MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
+
+
+def filled(order: str, quantity: float, price: float = 10.0) -> Filled:
+    return Filled(
+        order_id=order, symbol="A", quantity=quantity, price=price, reference=price, fee=1.0, tax=0.5, cash=0.0
+    )
+
+
+def record(step: int, decision: Decision | None = None, *events: object) -> StepRecord:
+    return StepRecord(
+        step=step,
+        session=f"2024-01-{step + 1:02d}",
+        decided_at=0,
+        opening=(),
+        decision=decision or Decision(),
+        events=(*events, MARK),  # type: ignore[arg-type]
+    )
+
+
+def line(step: int, index: int, reply: ModelReply, *messages: Message, attempt: int = 1) -> DialogueLine:
+    return DialogueLine(
+        step=step, session="2024-01-01", index=index, purpose="research", attempt=attempt, kept=0,
+        messages=messages, reply=reply,
+    )  # fmt: skip
+
+
+def test_fates_of_orders() -> None:
+    records = [
+        record(
+            0,
+            None,
+            filled("0.0", 100),
+            filled("0.0", 100, 20.0),
+            Rejected(order_id="0.1", symbol="B", reason="limit_up", detail="no seller"),
+            filled("0.2", -50),
+            Trimmed(order_id="0.2", symbol="C", asked=80, filled=50, reason="no_volume"),
+            Rested(order_id="0.3", symbol="D", quantity=5),
+            Rested(order_id="0.4", symbol="E", quantity=5),
+            Rested(order_id="0.5", symbol="F", quantity=5),
+        ),
+        record(1, None, Expired(order_id="0.4", symbol="E"), filled("0.5", 5)),
+    ]
+    fates = Fates(records)
+    assert fates.of(0, 0) == ("filled", "bought 200 at 15, costs 3.00")
+    assert fates.of(0, 1) == ("refused", "refused: limit up (no seller)")
+    assert fates.of(0, 2) == ("partly", "sold 50 at 10, costs 1.50; of 80 asked for (no volume)")
+    assert fates.of(0, 3) == ("waiting", "waiting at the end")
+    assert fates.of(0, 4) == ("waiting", "ran out before its price was reached")
+    assert fates.of(0, 5)[0] == "filled"
+    assert fates.of(0, 6) == ("nothing", "no trade")
+
+
+def test_results_stand_with_their_calls_even_when_ids_come_again() -> None:
+    ask = ToolCall(id="c", name="look", arguments="{}")
+    lines = [
+        line(
+            0, 0, ModelReply(calls=(ask,)),
+            Message(role="system", text="rules"), Message(role="user", text="go"),
+        ),
+        line(
+            0, 1, ModelReply(text="hm", calls=(ask,)),
+            Message(role="assistant", text="", calls=(ask,)), Message(role="tool", text="first", call_id="c"),
+        ),
+        line(
+            0, 2, ModelReply(error="gone", error_kind="timeout"),
+            Message(role="assistant", text="hm", calls=(ask,)), Message(role="tool", text="second", call_id="c"),
+            Message(role="user", text="again"),
+        ),
+    ]  # fmt: skip
+    made = turns(lines)
+    assert made[0].asked == (("system", "rules"), ("user", "go"))
+    assert [turn.calls[0].result for turn in made[:2]] == ["first", "second"]
+    assert made[2].asked == (("user", "again"),)
+    assert made[2].error == "timeout: gone"
+
+
+def test_the_latest_sessions_with_their_cost() -> None:
+    order = Order(symbol="A", amount=5, side="BUY", confidence=0.6, reason="why not")
+    records = [record(step, Decision(orders=(order,), reason="r"), filled(f"{step}.0", 5)) for step in range(5)]
+    known, unknown = Usage(input_tokens=10, output_tokens=5, usd=0.25), Usage(input_tokens=1)
+    dialogue = [
+        line(3, 0, ModelReply(usage=known)),
+        line(3, 1, ModelReply(usage=known), attempt=2),
+        line(4, 0, ModelReply(usage=known)),
+        line(4, 1, ModelReply(usage=unknown)),
+    ]
+    shown, left_out = model_decisions(records, dialogue, 2)
+    assert left_out == 3
+    assert [one.session for one in shown] == ["2024-01-05", "2024-01-04"]
+    assert shown[0].usd is None
+    assert (shown[1].usd, shown[1].tokens, shown[1].attempts) == (0.5, 30, 2)
+    assert shown[1].orders[0].confidence == 0.6
+    assert shown[1].orders[0].tone == "filled"
+    assert model_decisions((), (), 2) == ((), 0)
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert clipped("x" * 20, 10) == "x" * 10 + " … [10 characters more]"
+    assert clipped("x" * 10, 10) == "x" * 10
+
+
+def test_mistakes_by_kind() -> None:
+    twice = Decision(failures=(Failure(kind="schema", detail="a"), Failure(kind="schema", detail="b")))
+    noted = Decision(failures=(Failure(kind="context_cut", detail="c"),) * 9)
+    rows = error_rows([record(0, twice), record(1), record(2, noted), record(3, twice)], 0.95)
+    assert [(row.kind, row.answers, row.sessions, row.rate.value) for row in rows] == [
+        ("schema", 4, 2, 0.5),
+        ("context_cut", 9, 1, 0.25),
+    ]
+
+
+def test_many_models_show_fewer_sessions_each() -> None:
+    assert [sessions_each(models) for models in (1, 16, 20, 1000)] == [12, 12, 10, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "price unknown"), (0.0, "$0.00"), (0.00123, "$0.0012"), (1234.5, "$1,234.50")]
+)
+def test_dollars(value: float | None, text: str) -> None:
+    assert dollars(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(940, "940"), (12_345, "12.3k"), (999_999, "1.0M"), (345_678, "346k")][:4]
+)
+def test_short_counts(value: int, text: str) -> None:
+    assert short(value) == text
+
+
+def test_badges_name_every_kind_of_answer() -> None:
+    plain = Badges(data="synthetic", convention="sound")
+    assert ("model", "rules only, no model") in badge_words(plain)
+    said = [text for kind, text in badge_words(plain, ("live", "scripted")) if kind == "model"]
+    assert said == ["live model", "scripted model"]
+    assert ("model", "replayed model") in badge_words(msgspec.structs.replace(plain, model="replayed"))
+
+
+def test_bright_comes_first_and_is_what_others_are_compared_with() -> None:
+    (found,) = contrasts(model_report().cells, 0.95, 200)
+    assert found.labels == ("bright", "blinded")
+    assert [row.agent for row in found.rows] == ["rememberer", "honest"]
+    lost, kept = (row.arms[1] for row in found.rows)
+    assert lost is not None
+    assert kept is not None
+    assert contrast_verdict(lost, "bright", 0.95).label == "worse"
+    assert contrast_verdict(kept, "bright", 0.95).label == "cannot be told apart"
+    assert lost.p_adjusted is not None
+    assert lost.versus is not None
+    assert lost.versus.p_value is not None
+    assert lost.p_adjusted == pytest.approx(2 * lost.versus.p_value)
+
+
+def test_what_cannot_be_compared_says_why() -> None:
+    cells = (masked_cell(0, "bright"), masked_cell(1, "blinded", n=90))
+    (found,) = contrasts(cells, 0.95, 100)
+    arm = found.rows[0].arms[1]
+    assert arm is not None
+    assert "the sessions differ" in contrast_verdict(arm, "bright", 0.95).sentence
+    alone = msgspec.structs.replace(cells[1], settings={"mask": "bright"}, dataset="other")
+    assert contrasts((cells[0], alone), 0.95, 100) == ()
+
+
+def test_a_grid_is_compared_one_setting_at_a_time() -> None:
+    cells = [
+        msgspec.structs.replace(
+            masked_cell(0, mask, n=60), id=f"{mask}-{mode}", settings={"mask": mask, "mode": mode}
+        )
+        for mask in ("blinded", "bright")
+        for mode in ("memory-only", "open-research")
+    ]
+    found = contrasts(cells, 0.95, 100)
+    assert [one.key for one in found] == ["mask", "mask", "mode", "mode"]
+    assert found[0].where == "ktdfin-v1 on synthetic/ashare:7, mode: memory-only"
+    assert setting_words("control", True) == "control: yes"
+
+
+def test_the_same_path_under_both_masks_is_the_same() -> None:
+    bright = masked_cell(0, "bright")
+    blinded = msgspec.structs.replace(bright, id="other", settings={"mask": "blinded"})
+    (found,) = contrasts((bright, blinded), 0.95, 100)
+    arm = found.rows[0].arms[1]
+    assert arm is not None
+    assert contrast_verdict(arm, "bright", 0.95).label == "same"
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render_html(model_report()))
+
+
+def test_the_page_of_models(page: Page) -> None:
+    assert page.wrong == []
+    words = " ".join(" ".join(page.text).split())
+    for wanted in (
+        "live model", "scripted model", "rule", "price unknown", "$1.50", "Mask by mask", "Decision by decision",
+        "117 earlier ones are left out", "bought 10 at 99.5", "What went wrong", "25.0%", "Valid tool calls",
+        "not comparable", "our data is synthetic", "1 benchmark in 2 settings", "You manage a portfolio.",
+    ):  # fmt: skip
+        assert wanted in words, wanted
+    assert "rules only" not in words
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("table") == tags.count("caption")
+    ids = [attrs["id"] for _, attrs in page.elements if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_words_of_models_stay_words(page: Page) -> None:
+    attacked = Page(render_html(model_report(attack=True)))
+    assert attacked.wrong == []
+    assert len(attacked.scripts) == len(page.scripts)
+    assert "img" not in {tag for tag, _ in attacked.elements}
+    assert sum(ATTACK in text for text in attacked.text) > 20
+
+
+def test_a_page_of_rules_has_nothing_of_models() -> None:
+    text = render_html(report())
+    body = text[text.index("<main") : text.index('id="payload"')]
+    for word in (
+        "Decision by decision",
+        "Mask by mask",
+        "price unknown",
+        'class="kind"',
+        "What the paper printed",
+    ):
+        assert word not in body
+    assert len(text) - len(plotly_js()) < 2_500_000
+
+
+@pytest.mark.parametrize("width", [60, 100, 120, 160])
+def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
+    console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
+    console.print(terminal(model_report()))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(len(one) for one in text.splitlines()) <= width
+    assert "live model | scripted model" in " ".join(text.split())
+    assert "Mask by mask" in text
+    assert ("price unknown" in text) == (width > 108)
+    assert "+" in text
+    rules = ReportData(title="r", cells=(report().cells[2],), draws=100)
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    console.print(terminal(rules))
+    assert "tokens" not in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_printed_figures_say_once_what_holds_for_all() -> None:
+    view = figures_view(model_report().cells[0].published)
+    assert view is not None
+    assert view.shared == ("our data is synthetic",)
+    assert view.rows[0].reasons == ("another window",)
+    assert view.rows[0].difference == "−80.0 points"
+    assert view.rows[1].ours == "n/a"
+    assert figures_view(None) is None
+
+
+def test_numbers_of_names_held() -> None:
+    cell = masked_cell(0, "bright")
+    held = cell.agents[1].holdings
+    assert held is not None
+    weights = np.asarray(held.weights)
+    text = render_html(ReportData(title="x", cells=(cell,), draws=100))
+    assert f"{(np.abs(weights) > 0).sum(axis=0).mean():.1f}" in text
