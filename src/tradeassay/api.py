@@ -66,6 +66,9 @@ __all__ = [
     "verify",
 ]
 
+MOST_SEEDS = 10_000
+"""More seeds than this in one run is a slip of the keyboard, not a plan."""
+
 AgentLike = str | AgentSpec | Mapping[str, Any]
 """An agent's name, its spec, or the fields of one."""
 
@@ -286,4 +289,8 @@ def _plain(agent: AgentLike) -> Any:
 
 
 def _seeds(given: int | Iterable[int]) -> list[int]:
-    return list(range(given)) if isinstance(given, int) else list(given)
+    if isinstance(given, int):
+        if not 1 <= given <= MOST_SEEDS:
+            raise UserError(f"{given} seeds cannot be run", mend=f"ask for 1 to {MOST_SEEDS:,}")
+        return list(range(given))
+    return list(given)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tradeassay.core.errors import UserError
@@ -33,11 +35,8 @@ def test_an_unknown_name_gets_near_ones(fruits: Registry[int]) -> None:
 
 
 def test_entry_points_of_other_packages_are_found(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch, fruits: Registry[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fruits: Registry[int]
 ) -> None:
-    from pathlib import Path
-
-    assert isinstance(tmp_path, Path)
     (tmp_path / "orchard.py").write_text("QUINCE = 4\n")
     info = tmp_path / "orchard-1.0.dist-info"
     info.mkdir()
@@ -46,3 +45,17 @@ def test_entry_points_of_other_packages_are_found(
     monkeypatch.syspath_prepend(str(tmp_path))
     assert fruits.get("quince") == 4
     assert "quince" in fruits.names()
+
+
+def test_one_broken_package_does_not_take_the_others_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fruits: Registry[int]
+) -> None:
+    info = tmp_path / "rotten-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rotten\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tradeassay.fruits]\nmedlar = no_such_module_at_all:X\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert fruits.names() == ("apple", "pear")
+    assert "no_such_module_at_all" in fruits.broken()["medlar"]
+    with pytest.raises(UserError, match="cannot be loaded: ModuleNotFoundError"):
+        fruits.get("medlar")

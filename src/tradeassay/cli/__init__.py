@@ -20,7 +20,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         status = root.main(args=argv, prog_name="tradeassay", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as stop:
-        click.echo(str(stop) or "stopped", err=True)
+        # A stopped run has already said how to go on; only a silent stop is announced here.
+        if not str(stop.__cause__ or stop):
+            click.echo("stopped", err=True)
         return 130
     except click.ClickException as error:
         error.show()
@@ -31,4 +33,10 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        # A folder that cannot be written, a full disk: the user's to mend. Without a path it is our bug.
+        if error.filename is None:
+            raise
+        click.echo(f"error: {error.filename}: {error.strerror} (choose another folder, or make room)", err=True)
+        return 2
     return status if isinstance(status, int) else 0

@@ -110,6 +110,17 @@ def _extras() -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
 
 
+def _plugins() -> Iterator[Finding]:
+    from tradeassay.agents import agents
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.data import sources
+    from tradeassay.execution import venues
+
+    for registry in (agents, benchmarks, sources, venues):
+        for name, error in registry.broken().items():
+            yield Finding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
+
+
 def _tools() -> Iterator[Finding]:
     if find_spec("pip") is None:
         yield Finding("pip", "absent", "'data get' needs it: python -m ensurepip")

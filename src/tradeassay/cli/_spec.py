@@ -113,7 +113,7 @@ def build_spec(
         return load_spec(Path(what[0]), slug=slug)
     settings = parse_settings(options["masks"], options["modes"], options["settings"])
     return make_spec(
-        benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=range(options["seeds"]),
+        benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=options["seeds"],
         dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
         models=options["models"], windows=split_list(options["windows"]),
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},

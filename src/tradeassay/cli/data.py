@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._output import json_option, print_json, print_table, say
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataRefused, UserError
 
 if TYPE_CHECKING:
     from tradeassay.data import FilesConfig, Manifest
@@ -185,9 +185,13 @@ def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> F
 
 
 def _stored_import(config: FilesConfig, *, replace: bool, allow: bool) -> None:
-    from tradeassay.data import import_files
+    from tradeassay.data import import_files, preview_files
 
-    result = import_files(config, allow_faults=allow, replace_existing=replace)
+    try:
+        result = import_files(config, allow_faults=allow, replace_existing=replace)
+    except DataRefused:
+        say(str(preview_files(config)))  # a wrong guess is the usual cause, so show what was guessed
+        raise
     say(str(result.report))
     _stored(result.manifest)
 

@@ -24,6 +24,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._items: dict[str, T] = {}
         self._plugins_loaded = False
+        self._broken: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that files its object under ``name``; raises :class:`UserError` on a duplicate."""
@@ -48,6 +49,11 @@ class Registry(Generic[T]):
             return self._items[name]
         except KeyError:
             pass
+        if name in self._broken:
+            raise UserError(
+                f"{self.kind} '{name}' of an installed package cannot be loaded: {self._broken[name]}",
+                mend="mend or remove that package",
+            )
         known = self.names()
         hint = did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")
         raise UserError(f"no {self.kind} '{name}'", mend=hint) from None
@@ -62,6 +68,11 @@ class Registry(Generic[T]):
         for name in self.names():
             yield name, self._items[name]
 
+    def broken(self) -> dict[str, str]:
+        """Return the names of installed packages' things that could not be loaded, and why."""
+        self._load_plugins()
+        return dict(self._broken)
+
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
         return name in self._items
@@ -71,4 +82,8 @@ class Registry(Generic[T]):
             return
         self._plugins_loaded = True
         for point in entry_points(group=f"tradeassay.{self.kind}s"):
-            self.add(point.name, point.load())
+            # One broken package must not take the others down; whoever asks for its name is told.
+            try:
+                self.add(point.name, point.load())
+            except Exception as error:
+                self._broken[point.name] = f"{type(error).__name__}: {error}"

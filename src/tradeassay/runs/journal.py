@@ -77,7 +77,10 @@ def read_records(path: Path) -> Iterator[StepRecord]:
         raise RunError(f"there is no journal {path}", mend="resume the run")
     lines, length = read_lines(path)
     if length != path.stat().st_size:
-        raise RunError(f"{path} ends in a torn line", mend="resume the run: the line is cut and played again")
+        # An episode that ended has a whole journal; torn afterwards, only playing it anew can mend it.
+        over = path.with_name("outcome.json").exists()
+        mend = f"delete {path.parent} and resume" if over else "resume the run: the line is cut and played again"
+        raise RunError(f"{path} ends in a torn line", mend=mend)
     for line in lines:
         yield line.record
 

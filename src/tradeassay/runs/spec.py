@@ -76,7 +76,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
             raise UserError(
                 f"slug '{self.slug}' cannot name a folder",
-                mend=f"use up to {_NAME_LENGTH} letters, digits, dots, dashes and single underscores",
+                mend=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
             )
         _some_and_once("benchmarks", self.benchmarks)
         _some_and_once("agents", (agent.title for agent in self.agents), mend="give the agents different labels")
@@ -85,7 +85,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             if not _LABEL.fullmatch(agent.title) or len(agent.title) > _NAME_LENGTH:
                 raise UserError(
                     f"agent label '{agent.title}' cannot name a folder",
-                    mend=f"use up to {_NAME_LENGTH} letters, digits, dots, dashes and single underscores",
+                    mend=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
                 )
         if min(self.seeds) < 0:
             raise UserError(f"seed {min(self.seeds)} is negative", mend="use 0, 1, 2 ...")
