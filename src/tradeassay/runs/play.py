@@ -61,12 +61,15 @@ class Tally:
     def __init__(self) -> None:
         self.steps = 0
         self._unusable = 0
+        self._reason = ""
         self._digest = hashlib.sha256()
 
     def add(self, record: StepRecord, raw: bytes) -> None:
         """Take one step."""
         self.steps += 1
-        self._unusable += record.decision.status == "failed"
+        if record.decision.status == "failed":
+            self._unusable += 1
+            self._reason = self._reason or record.decision.reason
         self._digest.update(raw + b"\n")
 
     def ended(self) -> Outcome:
@@ -75,7 +78,8 @@ class Tally:
         An agent that never gave a usable answer has failed: its flat account is not a return of zero.
         """
         if self.steps == self._unusable:
-            return self.failed(f"no usable answer in any of {self.steps} sessions", None)
+            why = f" ({self._reason})" if self._reason else ""
+            return self.failed(f"no usable answer in any of {self.steps} sessions{why}", None)
         return Outcome(status="done", steps=self.steps, events_sha256=self._digest.hexdigest())
 
     def failed(self, error: str, trace: str | None) -> Outcome:

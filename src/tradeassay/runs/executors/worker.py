@@ -99,7 +99,9 @@ class _Worker:
             while (work := self._todo.get()) is not None:
                 self._perform(work)
         except BaseException as error:
-            status = 0 if isinstance(error, OSError) and self._parent_gone.is_set() else 70
+            # A closed connection is the parent's end as well, also before the listening thread could notice it.
+            gone = self._parent_gone.is_set() or isinstance(error, BrokenPipeError | ConnectionResetError)
+            status = 0 if isinstance(error, OSError) and gone else 70
             if status:
                 sys.excepthook(type(error), error, error.__traceback__)
         finally:
