@@ -22,7 +22,7 @@ from tradeassay.report.model_reading import error_rows, sessions_each
 from tradeassay.report.numbers import dollars, short
 from tradeassay.report.order_fates import Fates
 from tradeassay.report.page import plotly_js
-from tradeassay.report.view import badge_words
+from tradeassay.report.view import badge_words, cell_views
 from tradeassay.runs import DialogueLine
 
 MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
@@ -200,6 +200,10 @@ def test_a_grid_is_compared_one_setting_at_a_time() -> None:
     assert [one.key for one in found] == ["mask", "mask", "mode", "mode"]
     assert found[0].where == "ktdfin-v1 on synthetic/ashare:7, mode: memory-only"
     assert setting_words("control", True) == "control: yes"
+    page = Page(render_html(ReportData(title="grid", cells=tuple(cells), draws=100)))
+    assert page.wrong == []
+    folded = [attrs for tag, attrs in page.elements if tag == "details" and "contrast" in str(attrs.get("class"))]
+    assert ["open" in attrs for attrs in folded] == [True, False, False, False]
 
 
 def test_the_same_path_under_both_masks_is_the_same() -> None:
@@ -268,6 +272,11 @@ def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
     console.print(terminal(rules))
     assert "tokens" not in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_tabs_of_one_benchmark_say_what_differs() -> None:
+    assert [view.tab for view in cell_views(model_report())] == ["blinded", "bright"]
+    assert [view.tab for view in cell_views(report())] == [cell.title for cell in report().cells]
 
 
 def test_printed_figures_say_once_what_holds_for_all() -> None:

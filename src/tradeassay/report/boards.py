@@ -127,14 +127,15 @@ def _side_by_side(contrast: Contrast, level: float) -> Text:
     from rich.text import Text
 
     text = Text(f"\n{contrast.title}", style="bold underline")
-    text.append(f"  {contrast.where}\n", style="not bold not underline dim")
+    against = f"  {contrast.where}; against {contrast.labels[0]}\n"
+    text.append(against, style="not bold not underline dim")
     for row in contrast.rows:
         said = []
         for label, arm in zip(contrast.labels, row.arms, strict=True):
             value = None if arm is None else arm.result.value
             words = f"{label} {numbers.NONE if value is None else numbers.shown('cumulative_return', value)}"
             if arm is not None and arm.versus is not None:
-                words += f" ({contrast_verdict(arm, contrast.labels[0], level).sentence})"
+                words += f" ({contrast_verdict(arm, contrast.labels[0], level).label})"
             said.append(words)
         text.append(f"- {row.agent}: {', '.join(said)}\n", style="not bold not underline")
     return text

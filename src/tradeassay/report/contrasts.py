@@ -71,21 +71,27 @@ def varying(cells: Sequence[CellData]) -> list[str]:
     return [key for key in keys if len({str(cell.settings.get(key)) for cell in cells}) > 1]
 
 
+def _label(key: str, value: Value) -> str:
+    """Return a value in a table that is about one setting: a word needs no name before it."""
+    return value if isinstance(value, str) else setting_words(key, value)
+
+
 def _contrast(key: str, group: list[CellData], cells: Sequence[CellData], config: BootstrapConfig) -> Contrast:
     # Whoever reads a mask or an ablation asks what was lost against the plain case, so that one comes first.
     plain = ("bright", False, "all")
     ordered = sorted(group, key=lambda cell: cell.settings[key] not in plain)
     first = ordered[0]
     names = dict.fromkeys(agent.name for cell in ordered for agent in cell.agents if agent.model is not None)
-    rows = _adjusted([_row(name, ordered, setting_words(key, first.settings[key]), config) for name in names])
+    labels = tuple(_label(key, cell.settings[key]) for cell in ordered)
+    rows = _adjusted([_row(name, ordered, labels[0], config) for name in names])
     others = [setting_words(name, first.settings[name]) for name in varying(cells) if name in first.settings]
     where = [first.benchmark, f"on {first.dataset}", *([first.window] if first.window else [])]
     where += [words for words in others if words != setting_words(key, first.settings[key])]
     return Contrast(
         key=key,
-        title="Mask by mask" if key == "mask" else f"With another {key.replace('_', ' ')}",
+        title="Mask by mask" if key == "mask" else f"By {key.replace('_', ' ')}",
         where=", ".join([" ".join(where[:2]), *where[2:]]),
-        labels=tuple(setting_words(key, cell.settings[key]) for cell in ordered),
+        labels=labels,
         cells=tuple(cell.id for cell in ordered),
         rows=tuple(rows),
     )

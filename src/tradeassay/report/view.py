@@ -58,6 +58,7 @@ class CellView(msgspec.Struct, frozen=True, kw_only=True):
     """One tab of the page."""
 
     id: str
+    tab: str
     cell: CellData
     badges: tuple[tuple[str, str], ...]
     answer: Answer
@@ -93,7 +94,19 @@ def compared(data: ReportData, views: Sequence[CellView]) -> tuple[ContrastView,
 
 def cell_views(data: ReportData) -> list[CellView]:
     """Return the tabs of a page."""
-    return [_cell(f"c{place}", cell, data) for place, cell in enumerate(data.cells)]
+    tabs = _tabs(data.cells)
+    return [_cell(f"c{place}", tabs[place], cell, data) for place, cell in enumerate(data.cells)]
+
+
+def _tabs(cells: Sequence[CellData]) -> list[str]:
+    """Return names for tabs: titles, without what all have in common when they are settings of one benchmark."""
+    titles = [cell.title for cell in cells]
+    if len(cells) < 2 or len({cell.benchmark for cell in cells}) > 1 or not all(cell.settings for cell in cells):
+        return titles
+    parts = [title.split(", ") for title in titles]
+    while min(map(len, parts)) > 1 and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    return [", ".join(part) for part in parts]
 
 
 def payload(views: list[CellView]) -> dict[str, Any]:
@@ -101,7 +114,7 @@ def payload(views: list[CellView]) -> dict[str, Any]:
     return {view.id: _drawings(view) for view in views}
 
 
-def _cell(place: str, cell: CellData, data: ReportData) -> CellView:
+def _cell(place: str, tab: str, cell: CellData, data: ReportData) -> CellView:
     looks = styles([agent.name for agent in cell.agents], cell.baseline)
     order = ranked(cell.agents)
     scale = common_scale([result(agent) for agent in order])
@@ -115,6 +128,7 @@ def _cell(place: str, cell: CellData, data: ReportData) -> CellView:
     moved = [abs(month) for view in agents for year in view.months for month in year.months if month is not None]
     return CellView(
         id=place,
+        tab=tab,
         cell=cell,
         badges=badge_words(cell.badges, kinds(cell.agents)),
         answer=answer(cell, data.level, data.draws),
