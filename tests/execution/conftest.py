@@ -109,6 +109,7 @@ class Tape:
     cash: float
     fill: str = "open"
     mark: str = "close"
+    decide: str = "pre_open"
     universe: frozenset[str] | None = None
     records: list[StepRecord] = field(default_factory=list)
 
@@ -137,11 +138,14 @@ class Tape:
         o, h, low, c, v = table.T
         previous = np.array([self.last[symbol] for symbol in self.symbols])
         session = SessionBars(
-            day, len(self.records), self.symbols, self.instruments, o, h, low, c, v, v * c, previous, ~np.isnan(o)
+            day, len(self.records), self.symbols, self.instruments, o, h, low, c, v, v * c, previous, ~np.isnan(c)
         )
         placed = [parse_order(order) for order in orders]
         opening = self.exchange.open_session(session, actions, self.account, delisted=gone)
-        events = self.exchange.execute(placed, session, self.account, fill=self.fill, universe=self.universe)
+        events = []
+        if self.decide != "pre_open":
+            events += self.exchange.work_waiting(session, self.account, until=self.decide)
+        events += self.exchange.execute(placed, session, self.account, fill=self.fill, universe=self.universe)
         events += self.exchange.close_session(session, self.account, mark=self.mark)
         for symbol, close in zip(self.symbols, c, strict=True):
             self.last[symbol] = self.last[symbol] if np.isnan(close) else close

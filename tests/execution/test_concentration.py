@@ -59,3 +59,11 @@ def test_limits_are_told_to_agents(plain):
     assert (rules.max_weight, rules.max_positions, rules.benchmark_index) == (0.1, 20, "IDX")
     assert plain().limited() == plain()
     assert msgspec.json.decode(msgspec.json.encode(plain()), type=type(plain())) == plain()
+
+
+def test_a_venues_own_limits_stay_and_the_stricter_wins(plain):
+    own = plain(concentration=Concentration(max_weight=0.05, max_positions=8, on_excess="trim"))
+    assert own.limited() == own
+    assert own.limited(max_weight=0.10, max_positions=20) == own
+    stricter = own.limited(max_weight=0.02, max_positions=5).concentration
+    assert stricter == Concentration(max_weight=0.02, max_positions=5, on_excess="trim")

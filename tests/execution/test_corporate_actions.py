@@ -1,5 +1,7 @@
 """Dividends, splits and delistings: the money is where it should be, and NAV does not jump."""
 
+import pytest
+
 from tradeassay.execution import Margin, Shorting
 
 
@@ -115,3 +117,48 @@ def test_shorts_pay_dividends_and_are_bought_back_at_a_delisting(play, plain):
 
 def test_actions_of_names_that_are_not_held_do_nothing(play, plain):
     play(plain(), "2024-01-02 | split A 2; dividend A 1; A 10 10 10 10 1000 | | nav 10000.00")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shares", "left", "cash"),
+    [
+        ("0.3333333", 3, 0, 30.00),
+        ("0.3333333", 4, 1, 10.00),
+        ("0.3333334", 3, 1, 0.00),
+        ("1.333333", 3, 3, 7.50),
+        ("0.1428571", 7, 0, 70.00),
+        ("0.29", 100, 29, 0.00),
+        ("0.3333333", 3000, 999, 30.00),
+    ],
+)
+def test_a_rounded_ratio_is_paid_for_and_never_debited(play, plain, ratio, shares, left, cash):
+    # All the money is in the shares, so that a debit of a millionth would break the account.
+    price = 10.0 / float(ratio)
+    tape = play(
+        plain(),
+        f"""
+        2024-01-02 | A 10 10 10 10 1000000 | a BUY {shares} A
+            fill a A +{shares} @10 fee 0.00 cash -{shares * 10:.2f}
+        2024-01-03 | split A {ratio}; A {price} {price} {price} {price} 1000000
+            split A to +{left} cash +{cash:.2f}
+            nav {shares * 10:.2f}
+        """,
+        cash=shares * 10.0,
+    )
+    assert tape.account.cash >= 0.0
+
+
+def test_a_short_seller_pays_for_the_rest(play, plain):
+    venue = plain(
+        margin=Margin(initial=0.1, maintenance_long=0.1, maintenance_short=0.1), shorting=Shorting(allowed=True)
+    )
+    play(
+        venue,
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a SELL 4 A
+            fill a A -4 @10 fee 0.00 cash +40.00
+        2024-01-03 | split A 0.3333333; A 30 30 30 30 1000
+            split A to -1 cash -10.00
+            nav 10000.00
+        """,
+    )

@@ -1,5 +1,6 @@
 """Futures: multiplier, daily settlement, margin, expiry and roll."""
 
+import msgspec
 import pytest
 
 from tradeassay.core.instruments import Instrument
@@ -193,4 +194,44 @@ def test_a_contract_that_vanishes_is_paid_out_without_money(play, venue):
             nav 10010.00
         """,
         instruments=(NEAR,),
+    )
+
+
+def test_a_roll_waits_until_the_next_contract_has_a_price(play, plain):
+    play(
+        plain(margin=MARGIN, shorting=Shorting(allowed=True)),
+        """
+        2024-01-02 | F1 100 100 100 100 1000; F2 101 101 101 101 1000 | a BUY 2 F1
+            fill a F1 +2 @100 fee 0.00 cash +0.00
+        2024-01-08 | F1 100 100 100 100 1000; F2 101 101 101 0 1000
+            nav 10000.00
+        2024-01-09 | F1 100 100 100 100 1000; F2 101 101 101 101 1000
+            fill roll:2024-01-09:F1 F1 -2 @100 fee 0.00 cash +0.00 forced
+            fill roll:2024-01-09:F1 F2 +2 @101 fee 0.00 cash +0.00 forced
+            roll F1 into F2 +2
+            nav 10000.00
+        """,
+        instruments=(NEAR, FAR),
+    )
+
+
+def test_a_roll_keeps_the_number_of_contracts_between_multipliers(play, plain):
+    # One percent of slippage on each leg: 2 x 10 x 1.00 out of F1 and 2 x 5 x 1.00 into F2.
+    half = msgspec.structs.replace(FAR, multiplier=5.0)
+    play(
+        plain(margin=MARGIN, shorting=Shorting(allowed=True), slippage=Slippage(bps=100)),
+        """
+        2024-01-08 | F1 100 100 100 100 1000; F2 100 100 100 100 1000 | a BUY 2 F1 limit 100
+            fill a F1 +2 @100 fee 0.00 cash +0.00
+            settle F1 +2 @99 cash -20.00
+            fill roll:2024-01-08:F1 F1 -2 @99 fee 0.00 cash +0.00 forced
+            fill roll:2024-01-08:F1 F2 +2 @101 fee 0.00 cash +0.00 forced
+            roll F1 into F2 +2
+            settle F2 +2 @100 cash -10.00
+            nav 9970.00
+        2024-01-09 | F1 100 100 100 100 1000; F2 103 103 103 103 1000
+            settle F2 +2 @103 cash +30.00
+            nav 10000.00
+        """,
+        instruments=(NEAR, half),
     )

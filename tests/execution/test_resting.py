@@ -159,3 +159,83 @@ def test_an_id_cannot_be_used_twice(play, plain):
     tape = play(plain(), "2024-01-02 | A 10 10 10 10 1000 | a BUY 10 A limit 9 gtc | rest a A +10")
     with pytest.raises(ExchangeError, match="taken by a waiting order"):
         tape.session("2024-01-03", ["A 10 10 10 10 1000"], ["b BUY 1 A limit 9 gtc", "b BUY 1 A limit 8 gtc"])
+
+
+def test_who_decides_at_the_close_cannot_take_back_what_the_bar_has_filled(play, plain):
+    play(
+        plain(),
+        """
+        2024-01-02 | A 100 101 99 100 1000 | a BUY 10 A limit 95 gtc; b BUY 10 A limit 70 gtc
+            rest a A +10
+            rest b A +10
+        2024-01-03 | A 99 99 80 81 1000 | c BUY 1 A limit 0.01
+            fill a A +10 @95 fee 0.00 cash -950.00
+            expire b A
+            expire c A
+            nav 9860.00
+        """,
+        fill="close",
+        decide="close",
+    )
+
+
+@pytest.mark.parametrize("fill", ["open", "close"])
+def test_who_decides_at_the_open_cannot_take_back_what_the_auction_has_filled(play, plain, pair, fill):
+    # The open reaches a, so that it trades; b would be reached during the session, which nobody knows yet.
+    play(
+        plain(),
+        """
+        2024-01-02 | A 9 9 9 9 9; B 9 9 9 9 9 | a BUY 9 A limit 8 gtc; b BUY 5 A limit 6 gtc; c BUY 9 B limit 8 gtc
+            rest a A +9
+            rest b A +5
+            rest c B +9
+        2024-01-03 | A 7 7 5 7 99; B 9 9 7 9 99 | d BUY 1 A
+            fill a A +9 @7 fee 0.00 cash -63.00
+            expire b A
+            fill %s
+            fill %s
+        """
+        % (
+            ("d A +1 @7 fee 0.00 cash -7.00", "c B +9 @8 fee 0.00 cash -72.00")
+            if fill == "open"
+            else ("c B +9 @8 fee 0.00 cash -72.00", "d A +1 @7 fee 0.00 cash -7.00")
+        ),
+        instruments=pair,
+        fill=fill,
+        decide="open",
+    )
+
+
+def test_the_auction_and_the_session_give_an_order_one_try(play, plain):
+    play(
+        plain(participation=Participation(max_share=0.1)),
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 150 A stop 11 gtc
+            rest a A +150
+        2024-01-03 | A 11 12 9 10 1000
+            fill a A +100 @11 fee 0.00 cash -1100.00
+            rest a A +50
+        2024-01-04 | A 9 9 9 9 1000
+            fill a A +50 @9 fee 0.00 cash -450.00
+        """,
+        decide="open",
+    )
+
+
+@pytest.mark.parametrize("decide", ["pre_open", "open", "close"])
+def test_without_an_open_a_market_order_goes_on_waiting(play, plain, decide):
+    play(
+        plain(participation=Participation(max_share=0.1)),
+        """
+        2024-01-02 | A 100 101 99 100 100 | a BUY 20 A gtc; b BUY 10 A limit 98 gtc
+            rest b A +10
+            fill a A +10 @100 fee 0.00 cash -1000.00
+            rest a A +10
+        2024-01-03 | A nan 101 97 100 1000
+            fill b A +10 @98 fee 0.00 cash -980.00
+        2024-01-04 | A 90 90 90 90 1000
+            fill a A +10 @90 fee 0.00 cash -900.00
+        """,
+        fill="close",
+        decide=decide,
+    )

@@ -1,8 +1,10 @@
 """Weights, values and shares become quantities at the price at which the order trades."""
 
 import numpy as np
+import pytest
 
 from tradeassay.core.orders import Order
+from tradeassay.execution import Fees
 
 
 def test_all_units(play, plain):
@@ -123,4 +125,20 @@ def test_short_targets_need_a_venue_with_short_sales(play, plain):
             reject a A no_shorting
             reject b A no_shorting
         """,
+    )
+
+
+@pytest.mark.parametrize("side", ["", "BUY "])
+def test_weights_are_shares_of_the_nav_before_the_first_fill(play, plain, pair, side):
+    # 9,000 in A are sold first and cost 900; half of the account is still half of 10,000.
+    play(
+        plain(fees=Fees(sell_bps=1000)),
+        f"""
+        2024-01-02 | A 100 100 100 100 1000; B 1 1 1 1 100000 | a BUY 90 A
+            fill a A +90 @100 fee 0.00 cash -9000.00
+        2024-01-03 | A 100 100 100 100 1000; B 1 1 1 1 100000 | b SELL 90 A; c {side}B to 50%
+            fill b A -90 @100 fee 900.00 cash +8100.00
+            fill c B +5000 @1 fee 0.00 cash -5000.00
+        """,
+        instruments=pair,
     )

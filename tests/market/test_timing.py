@@ -8,6 +8,7 @@ import pytest
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Marked
 from tradeassay.core.orders import Decision, Order
+from tradeassay.ledger import Ledger
 from tradeassay.market import Market, MarketConfig
 
 OPENS = [[10.0], [20.0], [40.0]]
@@ -107,3 +108,26 @@ def test_observations_cannot_be_written_to(panel: Any, store: Any) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     assert isinstance(seen.columns, np.ndarray) and seen.columns.dtype == np.int64
+
+
+@pytest.mark.parametrize(("decide", "fill"), [("at_open", "open"), ("at_open", "close"), ("close", "close")])
+def test_nobody_takes_an_order_back_after_seeing_that_it_was_reached(
+    panel: Any, store: Any, decide: str, fill: str
+) -> None:
+    opens, closes = [[100.0], [100.0], [94.0], [60.0]], [[100.0], [100.0], [80.0], [60.0]]
+    market = Market(
+        store(panel(opens, closes)), config(venue="us-v1", decide=decide, fill=fill, last="2024-01-04", cash=1e5)
+    )
+    market.reset()
+    patient = Order(symbol="S0", amount=10.0, side="BUY", kind="limit", limit_price=95.0, tif="gtc")
+    first, seen = market.step(Decision(orders=(patient,)))
+    # The fill is part of what the agent is told before it decides, and told once.
+    assert seen is not None and seen.account.positions["S0"].quantity == 10.0
+    (early,) = [event for event in seen.since_last if isinstance(event, Filled)]
+    assert (early.order_id, early.reference) == ("0.0", 94.0)
+    withdraw = Order(symbol="S0", amount=1.0, side="BUY", kind="limit", limit_price=0.01)
+    record, seen = market.step(Decision(orders=(withdraw,)))
+    assert record.events[0] == early and record.opening == ()
+    assert isinstance(record.events[-1], Marked) and record.events[-1].marks == {"S0": 80.0}
+    assert seen is not None and seen.since_last == record.events[1:]
+    assert Ledger.replay([first, record]).state() == market.ledger.state()

@@ -191,7 +191,8 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``events.jsonl``: what was decided in a session and what became of it.
 
     ``opening`` holds what happened before the decision (splits, dividends, delistings), ``events``
-    what followed it, the last being :class:`Marked`.
+    what the market made of it, the last being :class:`Marked`. Where a decision is made after the open, the
+    fills of orders that had waited since an earlier session stand first among ``events`` and came before it.
     """
 
     step: int

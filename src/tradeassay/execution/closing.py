@@ -47,7 +47,8 @@ def end_contracts(venue: Venue, session: Session, events: list[Event]) -> None:
                 trade_at_mark(venue, order_id, column, -quantity, session, events)
                 trade_at_mark(venue, order_id, into, quantity, session, events)
                 emit(Rolled(symbol, bars.symbols[into], quantity), account, events)
-                settle(bars.symbols[into], session.reference[into], instrument.multiplier, account, events)
+                multiplier = bars.instruments[into].multiplier
+                settle(bars.symbols[into], session.reference[into], multiplier, account, events)
                 continue
         if is_over(instrument, bars.session):
             emit(Delisted(symbol, quantity, account.mark(symbol), 0.0), account, events)

@@ -7,15 +7,17 @@ a dividend moves money from the mark to cash, a split changes the unit, a delist
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import floor
 
 from tradeassay.core.events import Delisted, DividendPaid, Event, SplitApplied
 from tradeassay.core.instruments import CorporateAction
 from tradeassay.execution.emitting import emit
-from tradeassay.execution.lots import Lots, floor_to
+from tradeassay.execution.lots import Lots
 from tradeassay.execution.session import Session
 
-NO_FRACTION = 1e-6
-"""A fraction below this part of a step is rounding of the ratio, not a fraction of a share."""
+ROUNDING = 1e-12
+"""A relative difference below this comes from float arithmetic. It lies far below the ledger's tolerance; the
+rounding of a vendor's ratio (0.3333333 for a third) lies above it and is paid for."""
 
 
 def apply_actions(
@@ -43,17 +45,28 @@ def apply_actions(
 
 
 def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
-    """Return the split of a holding; what is smaller than a step is paid out at the price after the split."""
+    """Return the split of a holding: the whole steps, and the value of the rest in cash.
+
+    Rounded down always, so that a holder of shares is paid and never debited (a short seller pays).
+    """
     symbol, ratio = action.symbol, action.value
     account = session.account
     step = lots.step_of(session.bars.instruments[session.columns[symbol]])
-    exact = account.quantity(symbol) * ratio
-    whole = floor_to(abs(exact), step)
-    if exact < 0.0:
+    held, mark = account.quantity(symbol), account.mark(symbol)
+    whole = _whole_steps(abs(held) * ratio, step)
+    if held < 0.0:
         whole = -whole
-    fraction = exact - whole
-    cash = 0.0 if abs(fraction) <= NO_FRACTION * step else fraction * account.mark(symbol) / ratio
-    return SplitApplied(symbol, ratio, whole, cash)
+    if abs(held * ratio - whole) <= 2.0 * ROUNDING * abs(held * ratio):
+        return SplitApplied(symbol, ratio, whole, 0.0)
+    # Value before less value after, as the ledger adds it up.
+    return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)
+
+
+def _whole_steps(quantity: float, step: float) -> float:
+    per = round(1.0 / step) if step < 1.0 else 0
+    count = quantity * per if per else quantity / step
+    steps = floor(count * (1.0 + ROUNDING))
+    return steps / per if per else steps * step
 
 
 def _payout(symbol: str, session: Session) -> Delisted:

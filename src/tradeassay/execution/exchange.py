@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tradeassay.core.account import Account
 from tradeassay.core.errors import ExchangeError
@@ -15,6 +15,7 @@ from tradeassay.execution.admission import malformed, untradable
 from tradeassay.execution.closing import close_positions
 from tradeassay.execution.corporate_actions import apply_actions
 from tradeassay.execution.emitting import emit, settle
+from tradeassay.execution.gates import gates_of
 from tradeassay.execution.order_kinds import AT_CLOSE, AT_OPEN, DURING, satisfied, touched, trigger_price
 from tradeassay.execution.refusal import WAITS, Refusal
 from tradeassay.execution.resting import Book, Waiting
@@ -22,29 +23,27 @@ from tradeassay.execution.session import Moment, Session
 from tradeassay.execution.ticket import Ticket
 from tradeassay.execution.venue import Venue
 
-Gate = Callable[[Ticket, Session], Refusal | None]
-"""A policy's question to one order. It may trim the ticket; a refusal ends the order."""
-
 
 class Exchange:
     """Carries out orders at one venue, session by session.
 
-    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. Between
-    sessions it remembers nothing but the book of waiting orders.
+    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. Where orders are
+    decided on after the market opened, :meth:`work_waiting` comes before the decision. Between sessions it
+    remembers nothing but the book of waiting orders.
     """
 
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
         self.book = Book()
-        self._buy_gates = _gates(venue, buying=True)
-        self._sell_gates = _gates(venue, buying=False)
+        self._buy_gates = gates_of(venue, buying=True)
+        self._sell_gates = gates_of(venue, buying=False)
         self._lot = venue.lots.lot
         self._slip = venue.slippage.price
         self._margin = venue.margin is not None
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
         self._session: Session | None = None
-        self._worked_book = False
+        self._start_book()
 
     def open_session(
         self,
@@ -59,7 +58,7 @@ class Exchange:
         ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
         """
         self._session = None
-        self._worked_book = False
+        self._start_book()
         session = self._session_of(bars, account)
         session.delisted = delisted
         events: list[Event] = []
@@ -69,6 +68,23 @@ class Exchange:
             # A split changes what the waiting order's price and quantity mean; a new order must say so.
             gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
             self._drop_waiting(gone, account, events)
+        return events
+
+    def work_waiting(self, bars: SessionBars, account: Account, *, until: Moment) -> list[Event]:
+        """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar.
+
+        To be called before anybody is shown those prices, so that no order can be taken back by one who knows
+        that it was reached. What still rests can be superseded in :meth:`execute` as ever.
+        """
+        events: list[Event] = []
+        if not self.book.orders:
+            return events
+        session = self._session_of(bars, account)
+        session.turn_to(until)
+        tickets: list[Ticket] = []
+        self._line_up_waiting(session, events, tickets, auction=until == "open")
+        self._bar_worked = until == "close"
+        self._trade(tickets, session, events)
         return events
 
     def execute(
@@ -89,8 +105,7 @@ class Exchange:
         session.turn_to(fill)
         session.universe = universe
         events: list[Event] = []
-        for ticket in self._line_up(orders, session, events):
-            self._carry_out(ticket, session, events)
+        self._trade(self._line_up(orders, session, events), session, events)
         return events
 
     def close_session(self, bars: SessionBars, account: Account, *, mark: Moment = "close") -> list[Event]:
@@ -126,8 +141,14 @@ class Exchange:
             # Another object for the same session: what was used up stays used up.
             session.delisted, session.used = last.delisted, last.used
         else:
-            self._worked_book = False
+            self._start_book()
         return session
+
+    def _start_book(self) -> None:
+        """Begin a session's work on the book: nothing superseded, no bar worked, no order tried in the auction."""
+        self._met_batch = False
+        self._bar_worked = False
+        self._tried: set[str] = set()
 
     def _column_map(self, bars: SessionBars) -> dict[str, int]:
         # Views hand out the same tuple while no name is added, so that identity settles most sessions.
@@ -138,20 +159,37 @@ class Exchange:
         return self._columns
 
     def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
-        """Turn waiting and new orders into tickets with a reference price, in the order they trade."""
+        """Turn waiting and new orders into tickets with a reference price."""
         tickets: list[Ticket] = []
         waiting = self.book.orders
-        if waiting and not self._worked_book:
+        if waiting and not self._met_batch:
             self._supersede(orders, session, events)
-            for left in self.book:
-                self._admit_waiting(left, session, events, tickets)
-        self._worked_book = True
+            if not self._bar_worked:
+                self._line_up_waiting(session, events, tickets)
+        self._met_batch = True
         for order_id, order in orders:
             if order_id in waiting:
                 raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", mend="use a new id")
             self._admit(order_id, order, session, events, tickets)
-        tickets.sort(key=_stage_then_sells if self.venue.priority == "sells_first" else _stage)
         return tickets
+
+    def _line_up_waiting(
+        self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
+    ) -> None:
+        """Line up what waits; an order that the opening auction has tried does not get a second try that day."""
+        for left in self.book:
+            if left.id not in self._tried:
+                self._admit_waiting(left, session, events, tickets, auction=auction)
+        if auction:
+            self._tried.update(ticket.id for ticket in tickets)
+
+    def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
+        """Carry tickets out in the order they trade; NAV is taken once, before the first of them."""
+        if tickets:
+            tickets.sort(key=_stage_then_sells if self.venue.priority == "sells_first" else _stage)
+            session.take_nav()
+            for ticket in tickets:
+                self._carry_out(ticket, session, events)
 
     def _drop_waiting(self, symbols: Collection[str], account: Account, events: list[Event]) -> None:
         for waiting in self.book:
@@ -201,9 +239,12 @@ class Exchange:
             self._not_reached(ticket, session, events)
 
     def _admit_waiting(
-        self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket]
+        self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
     ) -> None:
-        """Look whether an order of an earlier session trades in this one; it sees the whole bar."""
+        """Look whether an order of an earlier session trades in this one.
+
+        It sees the whole bar, or in the opening ``auction`` the open alone.
+        """
         order = waiting.order
         column = session.columns[order.symbol]
         refusal = untradable(order.symbol, column, session, margin=self._margin)
@@ -215,11 +256,12 @@ class Exchange:
             self._refuse(ticket, refusal, session, events)
             return
         ticket.reference = session.open[column]
-        if (
-            waiting.triggered
-            or satisfied(order, ticket.buying, ticket.reference)
-            or self._touched_later(ticket, session)
-        ):
+        at_market = waiting.triggered or order.kind == "market"
+        # Without an open a market order has no price to trade at, and waits for one; a limit or stop order may
+        # still be reached during the session.
+        if ticket.reference > 0.0 and (at_market or satisfied(order, ticket.buying, ticket.reference)):
+            tickets.append(ticket)
+        elif not (at_market or auction) and self._touched_later(ticket, session):
             tickets.append(ticket)
 
     @staticmethod
@@ -319,24 +361,6 @@ class Exchange:
         signed = ticket.signed(quantity)
         self.book.rest(Waiting(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
-
-
-def _gates(venue: Venue, *, buying: bool) -> tuple[Gate, ...]:
-    """Return the questions of a venue in the order they are asked, without those that never bind."""
-    gates: list[Gate] = []
-    if venue.price_limits is not None:
-        gates.append(venue.price_limits.gate)
-    gates.append(venue.lots.gate)
-    if not buying:
-        if venue.settlement.t_plus:
-            gates.append(venue.settlement.gate)
-        gates.append(venue.shorting.gate)
-    if venue.participation.max_share is not None:
-        gates.append(venue.participation.gate)
-    if venue.concentration.binds:
-        gates.append(venue.concentration.gate)
-    gates.append(venue.cash.gate if venue.margin is None else venue.margin.gate)
-    return tuple(gates)
 
 
 def _buys(ticket: Ticket, session: Session) -> bool:

@@ -16,9 +16,10 @@ class Futures(msgspec.Struct, frozen=True, kw_only=True):
     """Contract life.
 
     ``roll="next"``: at the close of the first session that is at most ``roll_days`` calendar days before
-    expiry, a position is moved into the next contract of its chain, both legs traded at the close with
-    costs. Without a next contract, and with ``roll="none"``, it is settled for the last time at the
-    close of the expiry day and ends.
+    expiry, and in which the chain's next contract has a price, a position is moved into that contract, both
+    legs traded at the close with costs. The number of contracts stays, also where the next one has another
+    multiplier: exposure then changes with it. Without a next contract, and with ``roll="none"``, a position
+    is settled for the last time at the close of the expiry day and ends.
     """
 
     roll: Literal["none", "next"] = "next"
@@ -31,12 +32,14 @@ class Futures(msgspec.Struct, frozen=True, kw_only=True):
         return parse_day(session) >= parse_day(instrument.expiry) - timedelta(days=self.roll_days)
 
     def next_contract(self, instrument: Instrument, session: Session) -> int | None:
-        """Return the column of the chain's next contract that trades in this session, or None."""
+        """Return the column of the chain's next contract that has a price in this session, or None."""
         best: tuple[str, int] | None = None
         for column, other in enumerate(session.bars.instruments):
             if other.root != instrument.root or other.root is None or other.expiry is None:
                 continue
-            if instrument.expiry is None or other.expiry <= instrument.expiry or not session.trading[column]:
+            if instrument.expiry is None or other.expiry <= instrument.expiry:
+                continue
+            if not session.has_price(column):
                 continue
             if best is None or (other.expiry, column) < best:
                 best = (other.expiry, column)

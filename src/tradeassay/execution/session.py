@@ -80,9 +80,13 @@ class Session:
             equity += value
         return equity, gross
 
+    def take_nav(self) -> None:
+        """Fix :attr:`nav`; to be called before the batch's first fill."""
+        self._nav = self.nav
+
     @property
     def nav(self) -> float:
-        """The account's value at reference prices before the batch's first fill that depends on it.
+        """The account's value at reference prices before the batch's first fill.
 
         All weights of one batch are shares of this one sum.
         """

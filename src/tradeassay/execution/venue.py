@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -68,9 +68,12 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def limited(self, *, max_weight: float | None = None, max_positions: int | None = None) -> Venue:
-        """Return this venue with other concentration limits."""
+        """Return this venue with concentration limits added. None adds none; its own stay, the stricter wins."""
+        own = self.concentration
         concentration = msgspec.structs.replace(
-            self.concentration, max_weight=max_weight, max_positions=max_positions
+            own,
+            max_weight=_stricter(own.max_weight, max_weight),
+            max_positions=_stricter(own.max_positions, max_positions),
         )
         return msgspec.structs.replace(self, concentration=concentration)
 
@@ -90,6 +93,13 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
             benchmark_index=benchmark_index,
             periods_per_year=self.periods_per_year,
         )
+
+
+_N = TypeVar("_N", int, float)
+
+
+def _stricter(own: _N | None, added: _N | None) -> _N | None:
+    return added if own is None else own if added is None else min(own, added)
 
 
 venues: Registry[Venue] = Registry("venue")

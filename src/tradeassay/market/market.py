@@ -3,9 +3,11 @@
 A session goes like this, and never otherwise:
 
 1. before the open, splits, dividends and delistings of the day reach the account (``opening``);
-2. the agent is shown what can be known at the configured moment, and decides;
-3. the exchange works off waiting orders and the decision's orders at the configured price;
-4. fees of the day are charged and the account is marked; the last event is the mark.
+2. where the agent decides at the open or at the close, waiting orders meet the auction or the bar that it is
+   about to see, so that none is taken back with hindsight;
+3. the agent is shown what can be known at the configured moment, and decides;
+4. the exchange works off waiting orders and the decision's orders at the configured price;
+5. fees of the day are charged and the account is marked; the last event is the mark.
 """
 
 from __future__ import annotations
@@ -106,16 +108,16 @@ class Market:
             universe=self._choice.buyable,
         )
         events += self._exchange.close_session(bars, ledger, mark=config.mark)
+        self._since = tuple(events)
         record = StepRecord(
             step=step,
             session=bars.session,
             decided_at=self._decided_at,
             opening=self._opening,
             decision=decision,
-            events=tuple(events),
+            events=self._early + self._since,
         )
         self._step = step + 1
-        self._since = record.events
         return Step(record, self._open() if self._step < len(self.rows) else None)
 
     def restore(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
@@ -154,6 +156,9 @@ class Market:
         )
         self._opening: tuple[Event, ...] = (ledger.deposit, *opening) if deposit else tuple(opening)
         phase = self._phase
+        self._early: tuple[Event, ...] = ()
+        if phase != "pre_open":
+            self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
         view = before if phase == "pre_open" else whole if phase == "close" else at(row, phase)
         self._choice: Choice = self._universe.at(view)
         self._decided_at = view.clock
@@ -166,7 +171,7 @@ class Market:
             view,
             ledger.state(),
             self.rules,
-            self._since + self._opening if self._opening else self._since,
+            self._since + self._opening + self._early,
             len(self.rows) - self._step,
         )
 
