@@ -50,8 +50,9 @@ class MemoryView:
         return days if lookback is None else days[-lookback:] if lookback else days[:0]
 
     def bars(self, name: str, lookback: int | None = None, *, adjust: str = "split") -> np.ndarray:
-        assert name == "close"
-        rows = self.closes if lookback is None else self.closes[max(0, len(self.closes) - lookback) :]
+        assert name in ("close", "amount")  # a hundred shares of every name trade each session
+        whole = self.closes if name == "close" else self.closes * 100.0
+        rows = whole if lookback is None else whole[max(0, len(whole) - lookback) :]
         rows = rows.view()
         rows.flags.writeable = False
         return rows

@@ -38,6 +38,12 @@ def test_equal_weight_buys_once_and_holds(observe: Any) -> None:
     assert ask("equal-weight", observe([[10.0, 20.0]], held={"S0": (1, 10.0)})).orders == ()
 
 
+def test_equal_weight_takes_the_most_traded_where_positions_are_few(observe: Any) -> None:
+    seen = observe([[10.0, 40.0, 20.0, 30.0]], max_positions=2)
+    decision = ask("equal-weight", seen, buffer=0.0)
+    assert weights(decision) == {"S1": 0.5, "S3": 0.5}, "the whole account is invested, in two names"
+
+
 def test_equal_weight_waits_for_a_price(observe: Any) -> None:
     assert "no name" in ask("equal-weight", observe(np.empty((0, 2)))).reason
     assert "one lot" in ask("equal-weight", observe([[10.0]], cash=1.0)).reason
