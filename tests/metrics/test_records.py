@@ -3,12 +3,33 @@
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from week_journal import buy, silent, step, traded_week
 
 from tradeassay.core.errors import LedgerError, UserError
-from tradeassay.core.events import BorrowCharged, Deposited, Filled, Marked
+from tradeassay.core.events import (
+    BorrowCharged,
+    Deposited,
+    Event,
+    Filled,
+    Marked,
+    Rejected,
+    Rested,
+    StepRecord,
+    Trimmed,
+)
+from tradeassay.core.orders import Decision, Order
 from tradeassay.core.terms import AccountTerms
-from tradeassay.metrics import EpisodeSeries, holdings_from_records, score, series_from_nav, series_from_records
+from tradeassay.metrics import (
+    BootstrapConfig,
+    EpisodeSeries,
+    across_seeds,
+    holdings_from_records,
+    score,
+    series_from_nav,
+    series_from_records,
+)
 
 
 def test_a_week_by_hand() -> None:
@@ -28,6 +49,63 @@ def test_a_week_by_hand() -> None:
     assert series.failures == {"schema": 1}
     assert series.failure is None
     assert series.ruined is None
+
+
+def placing(number: int, orders: int, *events: Event) -> StepRecord:
+    """A session that places orders and trades nothing."""
+    decision = Decision(orders=tuple(Order(symbol="A", amount=1, side="BUY") for _ in range(orders)))
+    opening = (Deposited(100.0),) if number == 0 else ()
+    return step(number, *events, cash=100.0, decision=decision, opening=opening)
+
+
+def test_an_order_refused_in_part_is_refused_once() -> None:
+    cut = Trimmed("0.0", "A", 9.0, 5.0, "insufficient_cash")
+    again = Trimmed("0.0", "A", 5.0, 2.0, "no_volume")
+    rest = Rejected("0.0", "A", "no_volume", "nothing left")
+    series = series_from_records([placing(0, 2, cut, again, rest)])
+    assert series.orders.tolist() == [2]
+    assert series.rejected.tolist() == [1]
+    assert series.rejections == {"insufficient_cash": 1, "no_volume": 1}
+    assert score(series)["rejection_rate"].value == 0.5
+
+
+def test_a_refusal_belongs_to_the_session_that_placed_the_order() -> None:
+    late = Rejected("0.1", "A", "insufficient_cash", "spent meanwhile")
+    records = [placing(0, 2, Rested("0.1", "A", 1.0)), placing(1, 0), placing(2, 1, late)]
+    series = series_from_records(records)
+    assert series.orders.tolist() == [2, 0, 1]
+    assert series.rejected.tolist() == [1, 0, 0]
+
+
+def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count() -> None:
+    stranger = Rejected("7.0", "A", "limit_up", "at the limit")
+    failed = msgspec.structs.replace(
+        placing(1, 3), decision=Decision(status="failed", orders=(Order(symbol="A", amount=1, side="BUY"),))
+    )
+    series = series_from_records([placing(0, 1, stranger), failed])
+    assert series.orders.tolist() == [1, 0]
+    assert series.rejected.tolist() == [0, 0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=20, max_size=26),
+    st.lists(st.tuples(st.integers(0, 25), st.integers(0, 3), st.integers(0, 6)), max_size=40),
+)
+def test_resampled_rates_stay_within_bounds(orders: list[int], late: list[tuple[int, int, int]]) -> None:
+    """Refusals arrive up to six sessions after their order, some twice, most in sessions without an order."""
+    events: list[list[Event]] = [[] for _ in orders]
+    for number, place, wait in late:
+        if number < len(orders) and place < orders[number] and number + wait < len(orders):
+            events[number + wait].append(Rejected(f"{number}.{place}", "A", "no_volume", ""))
+    series = series_from_records(placing(n, count, *events[n]) for n, count in enumerate(orders))
+    assert (series.rejected <= series.orders).all()
+    quick = BootstrapConfig(draws=60)
+    scores = score(series, bootstrap=quick)
+    both = across_seeds([series, series], [scores, scores], bootstrap=quick)
+    for name in ("rejection_rate", "abstention_rate", "failure_rate"):
+        for measure in (scores[name], both[name].median):
+            assert all(0.0 <= x <= 1.0 for x in (measure.value, measure.low, measure.high) if x is not None)
 
 
 def test_the_week_scored() -> None:
@@ -97,5 +175,10 @@ def test_series_of_other_lengths_are_refused() -> None:
     with pytest.raises(UserError, match="index levels"):
         series_from_nav(np.ones(4), index=np.ones(3))
     good = series_from_nav(np.ones(4))
+    with pytest.raises(UserError, match="more orders were refused than placed"):
+        EpisodeSeries(
+            **{name: getattr(good, name) for name in good.__slots__ if name != "rejected"},
+            rejected=np.ones(3, int),
+        )
     with pytest.raises(UserError, match="cash"):
         EpisodeSeries(**{name: getattr(good, name) for name in good.__slots__ if name != "cash"}, cash=np.zeros(2))

@@ -105,6 +105,24 @@ def test_a_benchmark_replaces_the_index() -> None:
     )
 
 
+def test_what_must_be_known_about_the_index_goes_with_both_measures() -> None:
+    series = dataclasses.replace(series_from_nav(path(), index=path(seed=1)), index_note="without dividends")
+    scores = score(series, bootstrap=QUICK)
+    assert {name for name, measure in scores.items() if "without dividends" in str(measure.note)} == {
+        "excess_return",
+        "information_ratio",
+    }
+    few = score(
+        dataclasses.replace(series_from_nav(path(12), index=path(12, seed=1)), index_note="without dividends"),
+        bootstrap=QUICK,
+    )
+    assert few["information_ratio"].note == "no interval: 12 sessions, at least 20 are needed; without dividends"
+    both = across_seeds([series, series], [scores, scores], bootstrap=QUICK)
+    assert str(both["information_ratio"].median.note) == "over 2 repetitions; without dividends"
+    replaced = score(series, benchmark_nav=path(seed=2), bootstrap=QUICK)
+    assert "without dividends" not in str(replaced["information_ratio"].note)
+
+
 def test_an_index_with_a_gap_is_none() -> None:
     holed = path(seed=1)
     holed[50] = np.nan

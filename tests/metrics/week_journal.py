@@ -33,8 +33,8 @@ def step(
 def traded_week() -> list[StepRecord]:
     """Buy 5 A at 10 and 2 B at 25 with 100; a refused order; a failed day; a rise of A to 12."""
     orders = (Order(symbol="A", amount=5, side="BUY"), Order(symbol="B", amount=2, side="BUY"))
-    refused = Rejected("x", "C", "limit_up", "at the limit")
-    idle = Rejected("y", "A", "no_change", "already there")
+    refused = Rejected("1.0", "C", "limit_up", "at the limit")
+    idle = Rejected("1.1", "A", "no_change", "already there")
     one = (Order(symbol="C", amount=1, side="BUY"), Order(symbol="A", amount=5, unit="target_shares"))
     broken = Decision(status="failed", failures=(Failure(kind="schema", detail="no JSON"),))
     return [

@@ -47,6 +47,10 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True):
     expiry: str | None = None
     root: str | None = None
 
+    def tracks(self, index: str) -> bool:
+        """Return whether this is a fund of that index: it has its name, its name with an F, or it as a root."""
+        return self.kind == "index" and (self.symbol in (index, f"{index}F") or self.root == index)
+
 
 class NewsItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A dated text. ``published_at`` is the instant from which it may be read."""

@@ -54,7 +54,7 @@ MEASURES: tuple[MeasureInfo, ...] = (
         group="result",
         unit="fraction",
         better="higher",
-        defined="Return minus the index's return over the same sessions.",
+        defined="Return minus the index's return over the same sessions, with dividends where the data has them.",
     ),
     MeasureInfo(
         id="volatility",
@@ -112,7 +112,8 @@ MEASURES: tuple[MeasureInfo, ...] = (
         group="result",
         unit="number",
         better="higher",
-        defined="Mean of (return - index return) / its standard deviation (n - 1) x sqrt(periods per year).",
+        defined="Mean of (return - index return) / its standard deviation (n - 1) x sqrt(periods per year); the "
+        "index with dividends where the data has them.",
     ),
     MeasureInfo(
         id="turnover",
@@ -172,7 +173,8 @@ MEASURES: tuple[MeasureInfo, ...] = (
         group="conduct",
         unit="fraction",
         better="lower",
-        defined="Orders refused by the venue / orders given; orders that changed nothing are not refusals.",
+        defined="Orders refused by the venue, wholly or in part / orders given; orders that changed nothing are "
+        "not refusals.",
     ),
 )
 

@@ -33,10 +33,11 @@ def failure_rate(failed: Counts) -> Floats:
 
 
 def rejection_rate(rejected: Counts, orders: Counts) -> Floats:
-    """Return refused orders / orders given, both counted per session, shape (..., n).
+    """Return refused orders / orders given, both counted in the session that placed them, shape (..., n).
 
-    An order partly filled and partly refused counts as refused once. An order that asked for what
-    already was (``no_change``) is not counted as refused.
+    An order partly filled and partly refused counts as refused once, and so does one that waited and was refused
+    in a later session: no session then has more refusals than orders, and the rate of any resample stays within
+    0..1. An order that asked for what already was (``no_change``) is not counted as refused.
     """
     given = np.asarray(orders, dtype=np.float64).sum(axis=-1)
     refused = np.asarray(rejected, dtype=np.float64).sum(axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
@@ -60,7 +61,18 @@ def score(
     sessions = Sessions.of(series, benchmark_nav)
     values = {name: float(value) for name, value in evaluate(sessions).items()}
     drawn = _draw(series, sessions, bootstrap)
-    return {info.id: _one(info.id, series, values, drawn, bootstrap) for info in MEASURES}
+    note = series.index_note if benchmark_nav is None else None
+    return {
+        info.id: with_index_note(info.id, _one(info.id, series, values, drawn, bootstrap), note)
+        for info in MEASURES
+    }
+
+
+def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
+    """Return a measure against the index with what must be known about that index; any other as it is."""
+    if note is None or name not in _VS_INDEX or measure.value is None:
+        return measure
+    return msgspec.structs.replace(measure, note=note if measure.note is None else f"{measure.note}; {note}")
 
 
 def _draw(series: EpisodeSeries, sessions: Sessions, config: BootstrapConfig) -> dict[str, Floats] | None:

@@ -13,7 +13,7 @@ from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
 from tradeassay.metrics.evaluate import Sessions, evaluate_resamples
 from tradeassay.metrics.intervals import measure_from, significant
-from tradeassay.metrics.score import DEFAULT
+from tradeassay.metrics.score import DEFAULT, with_index_note
 from tradeassay.metrics.series import EpisodeSeries
 
 
@@ -80,10 +80,13 @@ def across_seeds(
     """
     single = len(episodes) == 1
     drawn = None if single else _draw(episodes, benchmark_nav, bootstrap)
+    notes = () if single or benchmark_nav is not None else [one.index_note for one in episodes if one.index_note]
     summaries = {}
     for info in MEASURES:
         measures = [score[info.id] for score in scores]
         median = measures[0] if single else _median(info.id, measures, drawn, bootstrap)
+        if median is not None and notes:
+            median = with_index_note(info.id, median, notes[0])
         summaries[info.id] = summarise(measures, median=median if median and median.value is not None else None)
     return summaries
 

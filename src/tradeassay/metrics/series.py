@@ -18,10 +18,12 @@ class EpisodeSeries:
 
     ``nav`` has shape (n + 1,) and starts with the initial value; everything else has shape (n,):
     ``cash`` at the end of a session, ``traded`` the value of its fills, ``costs`` its fees, taxes, borrowing
-    and interest, ``hhi`` the concentration of the holdings (NaN when there are none), ``orders`` and
-    ``rejected`` counts, ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of
-    shape (n + 1,), the first from the session before, or None. ``rejections`` and ``failures`` count reasons.
-    ``failure`` says why the whole episode has no result, None when it has one.
+    and interest, ``hhi`` the concentration of the holdings (NaN when there are none), ``orders`` how many were
+    placed in a session and ``rejected`` how many of those were refused, then or later, wholly or in part,
+    ``abstained`` and ``failed`` what the decision was. ``index`` holds index levels of shape (n + 1,), the first
+    from the session before, or None; ``index_note`` goes with every measure against it. ``rejections`` and
+    ``failures`` count reasons. ``failure`` says why the whole episode has no result, None when it has one.
+    Raises :class:`UserError` for arrays of other lengths and for more orders refused than placed.
     """
 
     sessions: tuple[str, ...]
@@ -36,6 +38,7 @@ class EpisodeSeries:
     failed: Bools
     periods_per_year: int = 252
     index: Floats | None = None
+    index_note: str | None = None
     rejections: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     failure: str | None = None
@@ -54,6 +57,11 @@ class EpisodeSeries:
         for name in ("cash", "traded", "costs", "hhi", "orders", "rejected", "abstained", "failed"):
             if getattr(self, name).shape != (n,):
                 raise UserError(f"'{name}' does not have one number per session ({n})")
+        if (self.rejected > self.orders).any():
+            raise UserError(
+                "more orders were refused than placed in a session",
+                mend="count a refusal in the session in which the order was placed, once per order",
+            )
 
     @property
     def returns(self) -> Floats:

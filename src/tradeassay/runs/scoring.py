@@ -30,8 +30,9 @@ from tradeassay.runs.journal import read_records
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
-from tradeassay.runs.snapshots import index_levels, snapshot_for
+from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.tasks import Scored, ScoreTask
+from tradeassay.runs.yardstick import yardstick
 
 
 def score_agent(task: ScoreTask) -> Scored:
@@ -103,10 +104,12 @@ def series_of(
 ) -> EpisodeSeries:
     """Replay an episode's journal into its series."""
     records = tuple(read_records(folder.events(episode.key)))
+    index = yardstick(snapshot, benchmark.index, tuple(record.session for record in records))
     return series_from_records(
         records,
         periods_per_year=benchmark.periods_per_year,
-        index=index_levels(snapshot, benchmark.index, tuple(record.session for record in records)),
+        index=index.levels,
+        index_note=index.note,
         failure=outcome.error if outcome.status == "failed" else None,
     )
 

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from tradeassay.benchmarks import find_window
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.hashing import sha256_file
-from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.market import Market, MarketConfig
 from tradeassay.runs.manifest import DatasetEntry, window_key
@@ -59,21 +56,3 @@ def describe(
             for one in windows
         },
     )
-
-
-def index_levels(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) -> Floats | None:
-    """Return an index's levels at the close before the first of ``sessions`` and at each of them.
-
-    None without an index, without sessions, when the data does not have that index, or when it does not begin
-    before the first session: measures against an index then say that there is none.
-    """
-    if index is None or not sessions:
-        return None
-    rows = snapshot.rows(sessions[0], sessions[-1])
-    if rows.start == 0 or len(rows) != len(sessions):
-        return None
-    try:
-        levels = snapshot.at(rows.stop - 1, "close").index_levels(index, len(rows) + 1)
-    except DataError:
-        return None
-    return np.array(levels, dtype=np.float64)
