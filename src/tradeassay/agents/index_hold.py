@@ -59,7 +59,7 @@ class IndexHold(Rule[IndexHoldConfig]):
         index = observation.rules.benchmark_index
         if index is not None:
             for fund in self._funds:
-                if fund == index or fund == f"{index}F" or view.instrument(fund).root == index:
+                if view.instrument(fund).tracks(index):
                     return fund
         return self._funds[0] if self._funds else None
 
