@@ -31,7 +31,10 @@ def snapshot_of(name: str, home: Path) -> Snapshot:
 
 def test_the_four_are_registered_under_their_own_ids() -> None:
     assert set(ALL) <= set(benchmarks.names())
+    # Other tests register benchmarks of their own under names that begin with tiny-.
     for name, benchmark in benchmarks.items():
+        if name.startswith("tiny-"):
+            continue
         assert benchmark.id == name and name[-3:-1] == "-v" and name[-1].isdigit()
         assert benchmark.baseline in agents.names()
         assert benchmark.market.venue in venues.names()

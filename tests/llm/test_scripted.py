@@ -111,7 +111,8 @@ RANKED = [f"asset_{at:04d}" for at in range(16)]
 
 
 def test_every_name_of_the_contract_is_there_and_says_what_it_does() -> None:
-    assert scripted_models.names() == NAMES
+    # Other tests register models of their own under names that begin with tiny-.
+    assert tuple(name for name in scripted_models.names() if not name.startswith("tiny-")) == NAMES
     assert all(len(scripted_models.get(name).summary) > 20 for name in NAMES)
 
 

@@ -121,8 +121,7 @@ def check_model(name: str, access: Access | None = None) -> None:
         case "scripted":
             ScriptedProvider(name, parsed.rest, ModelParams(), None)
         case "local":
-            require("xllamacpp", "local")
-            require("inspect_ai", "models")
+            _require_local(parsed)
             from tradeassay.llm.local.files import find_local_model
 
             find_local_model(parsed, access.home)
@@ -140,8 +139,7 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
         case "scripted":
             return ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
         case "local":
-            require("inspect_ai", "models")
-            require("xllamacpp", "local")
+            _require_local(name)
             from tradeassay.llm.local.provider import open_local
 
             return await open_local(name, params, price, home=access.home, settings=access.local)
@@ -150,3 +148,13 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
             from tradeassay.llm.via_inspect.provider import open_provider
 
             return open_provider(name.full, params, price, base_url=access.base_url)
+
+
+def _require_local(name: ModelName) -> None:
+    """Refuse an unknown name before an extra is asked for: installing it would not help."""
+    from tradeassay.llm.local.catalogue import local_models
+
+    if name.gguf is None:
+        local_models.get(name.rest)
+    require("xllamacpp", "local")
+    require("inspect_ai", "models")

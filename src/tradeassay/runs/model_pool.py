@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tradeassay.core.errors import RunError, UserError
@@ -43,7 +44,7 @@ async def _play_all(
     async with AsyncExitStack() as stack:
         # Answers that cost money or time survive a power cut; a scripted model gives the same ones again.
         paid = any(parse_name(model_config(task.episode).model).route != "scripted" for task in tasks)
-        models = _Models(place, asking, stack, durable=paid)
+        models = _Models(place, asking, stack, home=tasks[0].home, durable=paid)
 
         async def one(task: PlayTask) -> None:
             async with slots:
@@ -69,13 +70,17 @@ async def _all_or_first_error(running: list[asyncio.Future[None]]) -> None:
 class _Models:
     """The open models of a run, each opened once per set of parameters."""
 
-    def __init__(self, place: RunFolder, asking: Asking, stack: AsyncExitStack, *, durable: bool) -> None:
+    def __init__(
+        self, place: RunFolder, asking: Asking, stack: AsyncExitStack, *, home: str | None, durable: bool
+    ) -> None:
         self._asking = asking
         self._stack = stack
         self._store = CassetteStore(place.models, durable=durable)
         stack.callback(self._store.close)
         self._budget = Budget(asking.max_usd, spent_usd=self._store.spent_usd())
-        self._access = Access(base_url=asking.base_url, prices=load_prices(asking.prices))
+        self._access = Access(
+            base_url=asking.base_url, prices=load_prices(asking.prices), home=None if home is None else Path(home)
+        )
         self._open: dict[tuple[str, ModelParams], Model] = {}
         self._opening = asyncio.Lock()
 

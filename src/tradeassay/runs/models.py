@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, make_agent, model_params
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError, require
-from tradeassay.llm import ModelParams, check_model, load_cutoffs, load_prices, parse_name
+from tradeassay.llm import Access, ModelParams, check_model, load_cutoffs, load_prices, parse_name
 from tradeassay.runs.conversation import protocol_config
 from tradeassay.runs.episode import Episode
 
@@ -81,7 +81,7 @@ def params_for(episode: Episode, benchmark: Benchmark) -> ModelParams:
     return model_params(model_config(episode), protocol_config(benchmark))
 
 
-def refuse_bad_models(episodes: Sequence[Episode], asking: Asking) -> None:
+def refuse_bad_models(episodes: Sequence[Episode], asking: Asking, home: str | None = None) -> None:
     """Raise before anything is written what is certain to fail for every day of an episode.
 
     That is a scripted or local model that does not exist, an extra that is not installed, or a cap on a model
@@ -96,11 +96,11 @@ def refuse_bad_models(episodes: Sequence[Episode], asking: Asking) -> None:
                 mend="give its price in a file of prices, or run without a cap",
             )
         if not asking.replay:
-            _check(name)
+            _check(name, home)
 
 
-def _check(name: str) -> None:
+def _check(name: str, home: str | None) -> None:
     if parse_name(name).route == "inspect":
         require("inspect_ai", "models")
         return
-    check_model(name)
+    check_model(name, Access(home=None if home is None else Path(home)))

@@ -99,7 +99,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
     episodes = expand(spec)
     for episode in episodes:
         make_agent(episode.agent.name, episode.agent.params)
-    refuse_bad_models(episodes, options.asking)
+    refuse_bad_models(episodes, options.asking, options.home)
     _refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)

@@ -140,7 +140,7 @@ def _encode_head(head: Head) -> bytes:
 
 
 def _encode_column(name: str, values: Any) -> tuple[ColumnHead, list[bytes]]:
-    array = np.atleast_1d(np.asarray(values))
+    array = _as_array(values)
     kind = _KIND_OF.get(array.dtype.kind)
     if kind is None or array.ndim != 1:
         raise TypeError(
@@ -154,6 +154,15 @@ def _encode_column(name: str, values: Any) -> tuple[ColumnHead, list[bytes]]:
     if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
         raise TypeError(f"column '{name}' holds integers beyond 64 bits with sign")
     return ColumnHead(name, kind, len(array)), [np.ascontiguousarray(array, DTYPES[kind]).tobytes()]
+
+
+def _as_array(values: Any) -> Array:
+    """Return values as an array; words in a list stay objects, because numpy's own strings lose trailing NULs."""
+    if isinstance(values, list | tuple) and any(isinstance(value, str) for value in values):
+        words = np.empty(len(values), dtype=object)
+        words[:] = values
+        return words
+    return np.atleast_1d(np.asarray(values))
 
 
 def _encode_words(name: str, array: Array) -> tuple[ColumnHead, list[bytes]]:
