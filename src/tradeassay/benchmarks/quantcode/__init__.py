@@ -1,0 +1,7 @@
+"""QuantCode: can a language model turn a strategy in words into a Backtrader strategy that does it?"""
+
+from __future__ import annotations
+
+from tradeassay.benchmarks.quantcode.loading import check_ids, load_task, load_tasks, read_task, read_tasks
+
+__all__ = ["check_ids", "load_task", "load_tasks", "read_task", "read_tasks"]
