@@ -1,0 +1,66 @@
+"""The paper's own figures as cited data, and whether a result of ours may stand beside them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.badges import Convention
+
+Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
+
+
+class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One figure: a fraction, or a ratio for SR. ``model`` is "not stated" where our source does not name it."""
+
+    architecture: Architecture
+    model: str
+    asset: str
+    measure: Literal["CR", "AR", "AV", "SR", "MDD"]
+    value: float
+    where: str
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All figures, where they come from and which days they cover. ``second_hand``: not from the paper itself."""
+
+    source: str
+    second_hand: bool
+    first: str
+    last: str
+    figure: tuple[PublishedFigure, ...]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result of ours was made with."""
+
+    data: Literal["real", "synthetic"]
+    convention: Convention
+    first: str
+    last: str
+    architecture: str
+    model: str
+    asset: str
+
+
+@cache
+def published() -> Published:
+    """Return the figures of the paper."""
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+
+
+def compare_with(figure: PublishedFigure, ours: Setting) -> tuple[str, ...]:
+    """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
+    shown = published()
+    checks = (
+        (ours.data == "real", "our data is synthetic"),
+        (ours.convention == "paper", "our convention is 'sound': known errors of the paper are removed"),
+        ((ours.first, ours.last) == (shown.first, shown.last), f"the figure is for {shown.first} to {shown.last}"),
+        (ours.architecture == figure.architecture, f"the figure is for the architecture '{figure.architecture}'"),
+        (ours.asset == figure.asset, f"the figure is for {figure.asset}"),
+        (figure.model.lower() in ours.model.lower(), f"the figure's model is {figure.model}"),
+    )
+    return tuple(why for holds, why in checks if not holds)

@@ -1,0 +1,102 @@
+"""Actions, positions, returns and the five measures, against numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, daily_returns, positions, published
+from tradeassay.benchmarks.ama.published import Setting
+from tradeassay.benchmarks.ama.rules import fee_factor, next_position, rules_for
+from tradeassay.benchmarks.ama.scoring import published_drawdown
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import BootstrapConfig
+
+ACTIONS = ("BUY", "HOLD", "SELL", "HOLD")
+
+
+def test_hold_keeps_in_words_and_is_flat_in_the_formula() -> None:
+    assert positions(ACTIONS, "keep").tolist() == [1, 1, -1, -1]
+    assert positions(ACTIONS, "flat").tolist() == [1, 0, -1, 0]
+    assert rules_for("paper").hold == "flat"
+    assert rules_for("sound").hold == "keep"
+
+
+def test_a_position_earns_the_return_that_follows_it() -> None:
+    prices = np.array([100.0, 110.0, 99.0, 108.9, 108.9])
+    held = positions(ACTIONS, "flat")
+    assert daily_returns(held, prices, 0.0) == pytest.approx([0.10, 0.0, -0.10, 0.0])
+
+
+def test_fees_are_paid_on_what_changes_and_twice_for_a_reversal() -> None:
+    prices = np.array([100.0, 100.0, 100.0])
+    earned = daily_returns(positions(("BUY", "SELL"), "keep"), prices, 5.0)
+    assert earned == pytest.approx([-0.0005, -0.0010])
+    assert fee_factor(1, -1, 5.0) == 1 - 0.0010
+    assert fee_factor(1, 1, 5.0) == 1.0
+
+
+def test_the_panel_by_hand() -> None:
+    returns = np.array([0.10, -0.10, 0.05])
+    panel = ama_panel(returns, "crypto", SOUND)
+    total = 1.1 * 0.9 * 1.05 - 1
+    assert panel["CR"].value == pytest.approx(total)
+    assert panel["AR"].value == pytest.approx((1 + total) ** (365 / 3) - 1)
+    assert panel["AV"].value == pytest.approx(math.sqrt(365) * np.std(returns, ddof=1))
+    assert panel["SR"].value == pytest.approx(math.sqrt(365) * returns.mean() / np.std(returns, ddof=1))
+    assert panel["MDD"].value == pytest.approx(-0.10)
+    paper = ama_panel(returns, "crypto", PAPER)
+    assert paper["AR"].value == pytest.approx((1 + total) ** (252 / 3) - 1)
+    # R runs 0.10, -0.01, 0.0395: the printed formula divides by the peak of R, so the fall exceeds everything.
+    assert paper["MDD"].value == pytest.approx(-(0.10 + 0.01) / 0.10)
+
+
+def test_what_is_undefined_is_not_scored() -> None:
+    assert ama_panel(np.array([]), "stock", SOUND)["CR"].reason == "no settled session"
+    flat = ama_panel(np.zeros(30), "stock", SOUND, BootstrapConfig(draws=50))
+    assert flat["SR"].value is None
+    assert flat["CR"].value == 0.0
+    assert math.isnan(float(published_drawdown(np.array([-0.1, -0.2]))))
+    assert ama_panel(np.array([-0.1, -0.2]), "stock", PAPER)["MDD"].value is None
+
+
+def test_intervals_hold_the_value() -> None:
+    returns = np.random.default_rng(0).normal(0.001, 0.02, 120)
+    panel = ama_panel(returns, "stock", SOUND, BootstrapConfig(draws=300))
+    for name in ("CR", "SR", "AV"):
+        measure = panel[name]
+        assert measure.low is not None and measure.high is not None and measure.value is not None
+        assert measure.low < measure.value < measure.high
+
+
+def test_bad_series_are_refused() -> None:
+    with pytest.raises(UserError, match="3 prices"):
+        daily_returns(np.array([1, 0]), np.array([1.0, 2.0]), 0.0)
+    with pytest.raises(UserError, match="not positive"):
+        daily_returns(np.array([1]), np.array([1.0, 0.0]), 0.0)
+
+
+@given(
+    st.lists(st.sampled_from(["BUY", "SELL", "HOLD"]), min_size=1, max_size=40), st.sampled_from(["keep", "flat"])
+)
+def test_positions_are_a_fold_of_next_position(actions: list[str], hold: str) -> None:
+    now, path = 0, []
+    for action in actions:
+        now = next_position(action, now, hold)  # type: ignore[arg-type]  # literals drawn by hypothesis
+        path.append(now)
+    assert positions(actions, hold).tolist() == path  # type: ignore[arg-type]  # as above
+
+
+def test_published_figures_are_cited_and_seldom_comparable() -> None:
+    shown = published()
+    assert shown.second_hand and len(shown.figure) >= 14
+    figure = shown.figure[0]
+    ours = Setting(
+        data="synthetic", convention="sound", first="2026-01-01", last="2026-02-01",
+        architecture="trade", model="scripted/sensible", asset="BTC",
+    )  # fmt: skip
+    assert len(compare_with(figure, ours)) == 6
