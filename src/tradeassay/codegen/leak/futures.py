@@ -1,0 +1,109 @@
+"""Another future: the same past, the same clock, and prices that might have followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from tradeassay.codegen.leak.feeds import TIME, Feeds, Rows
+from tradeassay.codegen.leak.trace import Array
+
+PRICES: Final = ("open", "high", "low", "close")
+_SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
+
+
+def other_future(
+    feeds: Feeds, known: int, length: int, rng: np.random.Generator, *, mirror: bool
+) -> dict[str, Array]:
+    """Return ``length`` rows of which the first ``known`` are true and the rest are another plausible path.
+
+    Times stay as they are. Prices go on from the last true close by moves of bars drawn from the whole series in
+    short blocks, the same bars for every feed, so that high and low enclose open and close as they did. With
+    ``mirror`` the moves are the true ones with their sign turned. Other columns take the values of the drawn bars.
+    """
+    groups: dict[str, dict[str, Array]] = {}
+    drawn = _drawn_bars(len(feeds), length - known, rng)
+    for feed, group in feeds.groups.items():
+        start, stop = feeds.count(feed, known), feeds.count(feed, length)
+        size = feeds.length(feed)
+        if mirror:
+            bars = np.arange(start, stop)
+        elif feeds.aligned:
+            bars = drawn
+        else:
+            bars = _drawn_bars(size, stop - start, rng)
+        groups[feed] = _continue(group, start, stop, bars, mirror=mirror)
+    return feeds.join(groups)
+
+
+def spliced_future(feeds: Feeds, known: int, bars: Rows) -> dict[str, Array]:
+    """Return ``known`` true rows followed by the values of ``bars``, on the true clock as far as it goes."""
+    count = min(len(bars), len(feeds) - known)
+    rows = np.concatenate([np.arange(known), bars[:count]])
+    groups = {
+        feed: {name: values[: known + count] if name == TIME else values[rows] for name, values in group.items()}
+        for feed, group in feeds.groups.items()
+    }
+    return feeds.join(groups)
+
+
+def _drawn_bars(size: int, count: int, rng: np.random.Generator, block: int = 10) -> Rows:
+    if size < 2 or count < 1:
+        return np.zeros(max(count, 0), dtype=np.int64)
+    starts = rng.integers(1, size, -(-count // block))
+    bars = (starts[:, None] + np.arange(block)).ravel()[:count]
+    return np.asarray(1 + (bars - 1) % (size - 1), dtype=np.int64)
+
+
+def _continue(group: Mapping[str, Array], start: int, stop: int, bars: Rows, *, mirror: bool) -> dict[str, Array]:
+    grown = {name: values[:stop].copy() for name, values in group.items()}
+    anchor = "close" if "close" in group else next((name for name in PRICES if name in group), None)
+    for name, values in group.items():
+        if name != TIME and name not in PRICES:
+            grown[name][start:stop] = values[bars[::-1] if mirror else bars]
+    if anchor is None or start == 0:
+        return grown
+    close = _filled(np.asarray(group[anchor], dtype=np.float64))
+    multiply = bool((close[np.isfinite(close)] > 0).all())
+    last = np.concatenate([close[:1], close[:-1]])[bars]
+    step = _move(close[bars], last, multiply, mirror)
+    step[~np.isfinite(step)] = 1.0 if multiply else 0.0
+    path = close[start - 1] * np.cumprod(step) if multiply else close[start - 1] + np.cumsum(step)
+    before = np.concatenate([close[start - 1 : start], path[:-1]])
+    for name in PRICES:
+        if name in group:
+            taken = group[_SWAP[name] if mirror and _SWAP[name] in group else name]
+            move = _move(np.asarray(taken, dtype=np.float64)[bars], last, multiply, mirror)
+            grown[name] = grown[name].astype(np.float64)
+            grown[name][start:stop] = before * move if multiply else before + move
+    _enclose(grown, start, stop)
+    return grown
+
+
+def _enclose(grown: dict[str, Array], start: int, stop: int) -> None:
+    """Undo the last digit of rounding: no open or close outside the bar's range."""
+    inside = [grown[name][start:stop] for name in ("open", "close", "high", "low") if name in grown]
+    if "high" in grown:
+        grown["high"][start:stop] = np.maximum.reduce(inside)
+    if "low" in grown:
+        grown["low"][start:stop] = np.minimum.reduce(inside)
+
+
+def _move(value: Array, last: Array, multiply: bool, mirror: bool) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        move: Array = value / last if multiply else value - last
+        if mirror:
+            move = 1.0 / move if multiply else -move
+    return move
+
+
+def _filled(close: Array) -> Array:
+    """Return prices with gaps filled by the last known one (the first known at the start)."""
+    known = np.flatnonzero(np.isfinite(close))
+    if not known.size:
+        return np.ones_like(close)
+    place = np.searchsorted(known, np.arange(len(close)), side="right") - 1
+    filled: Array = close[known[np.maximum(place, 0)]]
+    return filled

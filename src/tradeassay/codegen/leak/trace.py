@@ -1,0 +1,119 @@
+"""What a strategy decided, and on which bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.errors import UserError
+
+Array = NDArray[Any]
+Columns = Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Actions in the order in which they were decided.
+
+    ``rows`` is the bar on whose close (or during which) each action was decided, non-decreasing; several actions
+    may share a bar. ``fields`` says what was decided (side, quantity, kind, price, ...), one value per action.
+    ``cpu_s`` is what the run used, when known; it is no part of what is compared.
+
+    Raises UserError for rows that go backwards, negative rows, or fields of another length.
+    """
+
+    rows: NDArray[np.int64]
+    fields: Mapping[str, Array] = field(default_factory=dict)
+    cpu_s: float | None = None
+
+    def __post_init__(self) -> None:
+        rows = np.asarray(self.rows, dtype=np.int64)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "fields", {name: np.asarray(values) for name, values in self.fields.items()})
+        if rows.ndim != 1 or (rows.size and (rows[0] < 0 or (np.diff(rows) < 0).any())):
+            raise UserError("a trace's rows are bar numbers that never go back", mend="sort the actions by bar")
+        for name, values in self.fields.items():
+            if values.shape != rows.shape:
+                raise UserError(f"trace field '{name}' has {values.shape} values for {rows.shape} actions")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def before(self, row: int) -> Trace:
+        """Return the actions on bars strictly before ``row``."""
+        return self.part(0, int(np.searchsorted(self.rows, row, side="left")))
+
+    def part(self, start: int, stop: int) -> Trace:
+        """Return actions number ``start`` to ``stop`` (not included)."""
+        chosen = {name: values[start:stop] for name, values in self.fields.items()}
+        return Trace(rows=self.rows[start:stop], fields=chosen)
+
+    def between(self, first: int, last: int) -> Trace:
+        """Return the actions on bars ``first`` to ``last``, both included."""
+        start, stop = np.searchsorted(self.rows, (first, last + 1), side="left")
+        return self.part(int(start), int(stop))
+
+    def words(self, position: int) -> str:
+        """Return one action in words, e.g. ``side=1, quantity=100``."""
+        return (
+            ", ".join(f"{name}={_word(values[position])}" for name, values in self.fields.items()) or "an action"
+        )
+
+    @classmethod
+    def of_rows(cls, columns: Columns, *, cpu_s: float | None = None) -> Trace:
+        """Return the trace of decisions given row by row, such as a column of target positions.
+
+        An action is a row on which any column differs from the row before; before the first row everything is
+        zero (or empty, or missing). Two tables are equal before a row exactly when their traces are. Raises
+        UserError for columns of different lengths or none at all.
+        """
+        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        lengths = {len(values) for values in arrays.values()}
+        if len(lengths) != 1:
+            raise UserError(f"decisions given by row need columns of one length, these have {sorted(lengths)}")
+        changed = np.zeros(lengths.pop(), dtype=bool)
+        for values in arrays.values():
+            changed |= _changes(values)
+        rows = np.flatnonzero(changed).astype(np.int64)
+        return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()}, cpu_s=cpu_s)
+
+
+def same(left: Array, right: Array, rtol: float = 0.0) -> NDArray[np.bool_]:
+    """Return where two columns of one length agree: exactly, or for floats within ``rtol``. Two missing values
+    agree.
+    """
+    if left.dtype.kind == "f" or right.dtype.kind == "f":
+        try:
+            a, b = left.astype(np.float64), right.astype(np.float64)
+        except (TypeError, ValueError):
+            return np.zeros(len(left), dtype=bool)
+        with np.errstate(invalid="ignore"):
+            near = (a == b) | (np.abs(a - b) <= rtol * np.maximum(np.abs(a), np.abs(b)))
+        equal: NDArray[np.bool_] = near | (np.isnan(a) & np.isnan(b))
+        return equal
+    if left.dtype.kind == "M" and right.dtype.kind == "M":
+        moments: NDArray[np.bool_] = (left == right) | (np.isnat(left) & np.isnat(right))
+        return moments
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    return np.fromiter((a == b for a, b in pairs), dtype=bool, count=len(left))
+
+
+def _changes(values: Array) -> NDArray[np.bool_]:
+    if not len(values):
+        return np.zeros(0, dtype=bool)
+    changed = np.empty(len(values), dtype=bool)
+    changed[1:] = ~same(values[1:], values[:-1])
+    first = values[0]
+    empty = first is None or first == "" or first != first or (values.dtype.kind in "fiub" and first == 0)
+    changed[0] = not empty
+    return changed
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{float(value):.10g}"
+    return str(value)
