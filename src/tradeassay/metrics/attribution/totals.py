@@ -1,0 +1,102 @@
+"""Parts of a whole window: linked so that they add up, each with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics.attribution.decompose import DailyParts
+from tradeassay.metrics.attribution.linking import RUINED, compounded, slope
+from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.intervals import measure_from
+
+MAIN = ("common", "style", "selection", "trading")
+"""The parts that add up to the total. Styles by factor are parts of ``style``, ``uncovered`` of ``selection``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A window's parts by name. ``linked`` sum to the total return; None, with the reason, where that is undefined.
+
+    ``intervals`` are the linked parts as measures, ``per_year`` the mean daily part times the sessions of a year.
+    """
+
+    linked: dict[str, float] | None
+    reason: str | None
+    intervals: dict[str, Measure]
+    per_year: dict[str, Measure]
+
+
+def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
+    """Return the daily parts by name: total, the four, styles by factor, uncovered, and ``extra``."""
+    rows = {
+        "total": daily.total,
+        "common": daily.common,
+        "style": daily.style.sum(axis=1),
+        "selection": daily.selection,
+        "trading": daily.trading,
+        "uncovered": daily.uncovered,
+    }
+    rows |= {f"style.{name}": daily.style[:, k] for k, name in enumerate(daily.factors)}
+    return rows | dict(extra or {})
+
+
+def total_parts(
+    rows: Mapping[str, Floats],
+    *,
+    periods_per_year: int = 252,
+    bootstrap: BootstrapConfig | None = None,
+) -> Totals:
+    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval.
+
+    Sessions are resampled in blocks, all parts together, as for every measure of a value path. Without sessions, or
+    with one that returned -100 % or less, there are no totals, and the reason is given.
+    """
+    bootstrap = bootstrap or BootstrapConfig()
+    total = rows["total"]
+    if total.size == 0 or not (total > -1.0).all():
+        reason = RUINED if total.size else "there are no sessions"
+        none = dict.fromkeys(rows, not_scored(reason))
+        return Totals(linked=None, reason=reason, intervals=none, per_year=dict(none))
+    parts = np.stack(list(rows.values()))
+    scaled = parts * slope(total)
+    sums, whole = scaled.sum(axis=1), slope(compounded(total))
+    linked = {name: float(value) for name, value in zip(rows, sums / whole, strict=True)}
+    means = parts.mean(axis=1) * periods_per_year
+    drawn = _resampled(parts, scaled, total, bootstrap)
+    note = None if drawn else f"no interval: {total.size} sessions, at least {bootstrap.least} are needed"
+    intervals, per_year = {}, {}
+    for k, name in enumerate(rows):
+        seen = (None, None) if drawn is None else (drawn[0][k], drawn[1][k] * periods_per_year)
+        given = {"level": bootstrap.level, "n": total.size, "note": note}
+        intervals[name] = _measure(linked[name], seen[0], **given)
+        per_year[name] = _measure(float(means[k]), seen[1], **given)
+    return Totals(linked=linked, reason=None, intervals=intervals, per_year=per_year)
+
+
+def _measure(value: float, drawn: Floats | None, *, level: float, n: int, note: str | None) -> Measure:
+    return measure_from(value, drawn, level=level, n=n, note=note)
+
+
+def _resampled(
+    parts: Floats, scaled: Floats, total: Floats, config: BootstrapConfig
+) -> tuple[Floats, Floats] | None:
+    """Return linked parts and mean parts of every resample, shape (parts, draws) each; None for too few sessions."""
+    n = total.size
+    if n < config.least:
+        return None
+    block, seed = choose_block(total, config), content_seed(config, total)
+    logs = np.log1p(total)
+    linked, means = [], []
+    for chunk in resamples(n, config.draws, block, seed):
+        # A resample is a count per session, and every sum over it a product with these counts.
+        flat = chunk + n * np.arange(chunk.shape[0])[:, None]
+        counts = np.bincount(flat.ravel(), minlength=chunk.size).reshape(chunk.shape).astype(np.float64)
+        whole = slope(np.expm1(counts @ logs))
+        linked.append(scaled @ counts.T / whole)
+        means.append(parts @ counts.T / n)
+    return np.concatenate(linked, axis=1), np.concatenate(means, axis=1)
