@@ -1,0 +1,42 @@
+"""The prompts of QuantCode, in our own words: to the one who writes and to the one who judges."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from tradeassay.benchmarks.dialogue_tools import PromptFolder
+from tradeassay.codegen.judges.prompts import JudgePrompts
+from tradeassay.core.hashing import sha256_bytes
+
+VERSION = "v1"
+PROMPTS = PromptFolder(
+    __name__,
+    VERSION,
+    (
+        "system.backtrader", "system.frame", "task", "feedback", "no_code",
+        "judge.system.backtrader", "judge.system.frame", "judge.question", "judge.again",
+    ),
+)  # fmt: skip
+
+
+@cache
+def judge_prompts(framework: str = "backtrader") -> JudgePrompts:
+    """Return what the language judge is asked with."""
+
+    def read(name: str) -> str:
+        return (files(__name__) / f"{name}.{VERSION}.txt").read_text(encoding="utf-8")
+
+    return JudgePrompts(
+        system=read(f"judge.system.{framework}"),
+        question=read("judge.question"),
+        again=read("judge.again"),
+        version=VERSION,
+    )
+
+
+@cache
+def prompt_hashes() -> dict[str, str]:
+    """Return the SHA-256 of every prompt file, by file name: what a run writes down."""
+    names = [f"{name}.{VERSION}.txt" for name in PROMPTS.names]
+    return {name: sha256_bytes((files(__name__) / name).read_bytes()) for name in names}
