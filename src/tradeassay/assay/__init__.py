@@ -1,0 +1,62 @@
+"""The assay: what a recorded result is made of. Joins runs with attribution and statistics; asks no model by itself.
+
+``attribute`` takes a return apart into market, style, selection and trading. The names are imported on first use,
+because some of them are heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradeassay.assay.attribute import (
+        AgentAttribution,
+        RunAttribution,
+        attribute,
+        attribute_run,
+        attribute_tables,
+        check_identity,
+    )
+    from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, DailyAttribution
+    from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+
+_HOMES = {
+    "AgentAttribution": "attribute",
+    "Attribution": "attribution_record",
+    "BrinsonTotals": "attribution_record",
+    "DailyAttribution": "attribution_record",
+    "MarketInputs": "inputs",
+    "MarketQuery": "inputs",
+    "RunAttribution": "attribute",
+    "attribute": "attribute",
+    "attribute_run": "attribute",
+    "attribute_tables": "attribute",
+    "check_identity": "attribute",
+    "market_inputs": "inputs",
+}
+"""Where each public name lives: a module of this package."""
+
+__all__ = [
+    "AgentAttribution",
+    "Attribution",
+    "BrinsonTotals",
+    "DailyAttribution",
+    "MarketInputs",
+    "MarketQuery",
+    "RunAttribution",
+    "attribute",
+    "attribute_run",
+    "attribute_tables",
+    "check_identity",
+    "market_inputs",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from the module that holds it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
