@@ -35,7 +35,7 @@ PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "15m": 1560, "5m": 
 """Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
 
 _LACKS = ("a conversational wording", "a reference program", "decoys")
-_NAMES = {"daily": "1d", "d": "1d", "1day": "1d", "60m": "1h", "1hour": "1h", "hourly": "1h", "m1": "1m", "m5": "5m"}
+_NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m15": "15m", "m5": "5m"}
 _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
 
 
@@ -108,8 +108,8 @@ def _id(value: object, number: int, lacks: list[str]) -> str:
 def _title(text: str) -> str:
     """The first line that says something, without Markdown, at most 80 characters."""
     lines = (re.sub(r"[*#`_]+", "", line).strip(" :-") for line in text.splitlines())
-    telling = [line for line in lines if line]
-    first = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0] if telling else text)
+    telling = [line for line in lines if line] or [text.strip()]
+    first = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0])
     return first if len(first) <= 80 else first[:79].rstrip() + "…"
 
 

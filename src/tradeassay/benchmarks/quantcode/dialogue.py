@@ -1,0 +1,192 @@
+"""One task with one model, from the first question to the last verdict. No I/O here.
+
+:func:`play` yields :class:`~tradeassay.core.dialogue.AskModel` (and is sent a ``ModelReply``) or
+:class:`~tradeassay.codegen.evaluation.EvaluateRequest` (and is sent an ``Evaluation``), and returns a frozen
+:class:`TaskOutcome` that keeps every turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, Literal
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode.feedback import Feedback, feedback_on, feedback_on_no_code
+from tradeassay.benchmarks.quantcode.prompts import PROMPTS
+from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings, Setting
+from tradeassay.codegen.bars import LABELS
+from tradeassay.codegen.evaluation import EvaluateRequest, Evaluation
+from tradeassay.codegen.extraction import Extraction, extract
+from tradeassay.codegen.judges.language import add_usage
+from tradeassay.codegen.stages.compiling import Framework
+from tradeassay.codegen.task import CodeTask, Wording
+from tradeassay.codegen.taxonomy import FailureClass
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
+
+TASK_KIND: Final = "quantcode.task"
+"""The ``kind`` of the payload by which a scripted model knows the question."""
+
+_NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
+"""Errors of an answer that say nothing about the model. The others (refused, context, unreadable) are its own."""
+
+TurnStage = Literal[
+    "solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "no_code", "not_scored", "no_answer"
+]
+Request = AskModel | EvaluateRequest
+Answer = ModelReply | Evaluation
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One answer and what came of it. ``stage`` is where it ended; ``feedback`` what the model was told, if anything.
+
+    ``code`` is None when there was none (``form`` ``none``); ``raw`` is kept then, so that a reader can see what came
+    instead.
+    """
+
+    number: int
+    stage: TurnStage
+    form: str = "none"
+    code: str | None = None
+    code_sha256: str = ""
+    raw: str = ""
+    evaluation: Evaluation | None = None
+    feedback: str = ""
+    reason: str = ""
+    usage: Usage = Usage()
+
+
+class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of one task. ``solved`` is None when nobody could tell, and ``reason`` says why.
+
+    ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it. ``tricks``
+    names those of every turn. ``usage`` adds up the writer's tokens, not the judge's (those are in the evaluations).
+    """
+
+    task: str
+    setting: Setting
+    wording: Wording
+    framework: Framework
+    turns: tuple[Turn, ...]
+    solved: bool | None
+    stage: TurnStage
+    solved_at: int | None = None
+    failure_class: FailureClass | None = None
+    tricks: tuple[str, ...] = ()
+    reason: str = ""
+    usage: Usage = Usage()
+
+
+def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answer, TaskOutcome]:
+    """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
+
+    Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is found (which
+    scores zero whatever would follow) or nobody can tell any more.
+    """
+    opening = _opening(task, settings)
+    messages = opening
+    turns: list[Turn] = []
+    for number in range(1, settings.allowed_turns + 1):
+        reply = yield AskModel(purpose="write", messages=tuple(messages), attempt=number)
+        assert isinstance(reply, ModelReply)
+        if reply.error is not None and reply.error_kind in _NOT_ITS_FAULT:
+            reason = f"the model gave no answer ({reply.error_kind}): {reply.error}"
+            turns.append(Turn(number=number, stage="no_answer", reason=reason, usage=reply.usage))
+            break
+        found = extract(reply.text, cut_off=reply.stop == "length")
+        if found.code is None:
+            feedback: Feedback | None = feedback_on_no_code(found, settings, number)
+            turn = _no_code(number, reply, found)
+        else:
+            evaluation = yield EvaluateRequest(
+                task=task.id, source=found.code, framework=settings.framework, turn=number
+            )
+            assert isinstance(evaluation, Evaluation)
+            turn = _evaluated(number, reply, found, evaluation)
+            ends = turn.stage in ("solved", "trick", "not_scored")
+            feedback = None if ends else feedback_on(evaluation, settings, number)
+        if feedback is None or number == settings.allowed_turns:
+            turns.append(turn)
+            break
+        turns.append(msgspec.structs.replace(turn, feedback=feedback.text))
+        said = [Message(role="assistant", text=reply.text), Message(role="user", text=feedback.text)]
+        messages = [*(messages if settings.history == "full" else opening), *said]
+    return _outcome(task, settings, turns)
+
+
+def opaque_id(task: CodeTask) -> str:
+    """Return the name under which a model is given a task: its own id would say what the strategy is."""
+    return sha256_bytes(task.id.encode())[:12]
+
+
+def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
+    description = task.text(settings.wording, settings.framework)
+    if description is None:
+        raise UserError(
+            f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
+            mend=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
+        )
+    payload = {
+        "kind": TASK_KIND,
+        "task": opaque_id(task),
+        "framework": settings.framework,
+        "timeframe": task.timeframe,
+        "bars": task.bars,
+        "assets": list(LABELS[: task.assets]),
+        "cash": task.cash,
+        "commission": task.commission,
+        "sizing": task.sizing,
+        "turns": settings.allowed_turns,
+    }
+    words = PROMPTS.fill("task", description=description.strip(), payload=msgspec.json.encode(payload).decode())
+    return [
+        Message(role="system", text=PROMPTS.fill(f"system.{settings.framework}")),
+        Message(role="user", text=words),
+    ]
+
+
+def _no_code(number: int, reply: ModelReply, found: Extraction) -> Turn:
+    reason = reply.error or f"no code: {found.missing}"
+    return Turn(number=number, stage="no_code", raw=reply.text, reason=reason, usage=reply.usage)
+
+
+def _evaluated(number: int, reply: ModelReply, found: Extraction, evaluation: Evaluation) -> Turn:
+    assert found.code is not None
+    return Turn(
+        number=number,
+        stage=evaluation.outcome,
+        form=found.form,
+        code=found.code,
+        code_sha256=sha256_bytes(found.code.encode("utf-8", "surrogatepass")),
+        evaluation=evaluation,
+        reason=evaluation.reason,
+        usage=reply.usage,
+    )
+
+
+def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> TaskOutcome:
+    last = turns[-1]
+    usage = Usage(usd=0.0)
+    for turn in turns:
+        usage = add_usage(usage, turn.usage)
+    solved = None if last.stage in ("not_scored", "no_answer") else last.stage == "solved"
+    failure: FailureClass | None = "no-code" if last.stage == "no_code" else None
+    if last.evaluation is not None:
+        failure = last.evaluation.failure_class
+    tricks = {trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
+    return TaskOutcome(
+        task=task.id,
+        setting=settings.setting,
+        wording=settings.wording,
+        framework=settings.framework,
+        turns=tuple(turns),
+        solved=solved,
+        stage=last.stage,
+        solved_at=last.number if solved else None,
+        failure_class=failure,
+        tricks=tuple(sorted(tricks)),
+        reason="" if solved else last.reason,
+        usage=usage,
+    )

@@ -1,0 +1,132 @@
+"""The paper's Tables 1 to 8 as cited data, and why a number of ours may not stand beside them as an equal."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode.settings import Setting
+from tradeassay.codegen.taxonomy import FailureClass
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of a table. Shares are per cent, as printed."""
+
+
+class StageRates(_Row, frozen=True, kw_only=True):
+    """One model of Table 3: the share of tasks that passed each stage."""
+
+    model: str
+    compile: float
+    backtest: float
+    trade: float
+    judge: float
+
+
+class AgenticRates(_Row, frozen=True, kw_only=True):
+    """One model of Table 4: final stage rates, the mean number of turns, and cumulative success by turn."""
+
+    model: str
+    compile: float
+    backtest: float
+    trade: float
+    judge: float
+    mean_turns: float
+    t1: float
+    t3: float
+    t5: float
+    t10: float
+
+
+class SourceCount(_Row, frozen=True, kw_only=True):
+    """One row of Table 2: tasks by source and difficulty."""
+
+    source: str
+    easy: int
+    medium: int
+    hard: int
+
+    @property
+    def total(self) -> int:
+        """All tasks of the source (Table 1)."""
+        return self.easy + self.medium + self.hard
+
+
+class StageShare(_Row, frozen=True, kw_only=True):
+    """One row of Table 5 or 7: the share of answers that ended there, over all models. ``stage`` is our name."""
+
+    name: str
+    stage: str
+    share: float
+
+
+class FailureShare(_Row, frozen=True, kw_only=True, rename={"failure_class": "class"}):
+    """One row of Table 6. ``failure_class`` is our name."""
+
+    name: str
+    failure_class: FailureClass
+    share: float
+
+
+class FailureTurns(_Row, frozen=True, kw_only=True, rename={"failure_class": "class"}):
+    """One row of Table 8: single-turn shares of all answers, and shares of the failed trajectories' last turns."""
+
+    name: str
+    failure_class: FailureClass
+    turn_1: float
+    last_turn: float
+
+
+class Published(_Row, frozen=True, kw_only=True):
+    """All tables and where they come from. ``notes`` say what the paper leaves open or contradicts itself in."""
+
+    source: str
+    licence: str
+    tasks: int
+    notes: tuple[str, ...]
+    single_turn: tuple[StageRates, ...]
+    agentic: tuple[AgenticRates, ...]
+    sources: tuple[SourceCount, ...]
+    single_turn_stages: tuple[StageShare, ...]
+    agentic_stages: tuple[StageShare, ...]
+    failures: tuple[FailureShare, ...]
+    failure_turns: tuple[FailureTurns, ...]
+
+
+class OurRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result of ours was made with."""
+
+    public_tasks: bool
+    real_data: bool
+    tasks: int
+    setting: Setting
+    turns: int = 10
+    decided_by: str = "behaviour"
+    wording: str = "formal"
+
+
+@cache
+def published() -> Published:
+    """Return the tables of the paper."""
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+
+
+def why_not_comparable(ours: OurRun) -> tuple[str, ...]:
+    """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
+
+    It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our look-ahead
+    check.
+    """
+    checks = (
+        (ours.public_tasks, "our tasks are not the paper's"),
+        (ours.real_data, "our data is synthetic; the paper's is downloaded history"),
+        (not ours.public_tasks or ours.tasks == published().tasks, f"we ran {ours.tasks} tasks, the paper 400"),
+        (ours.setting != "agentic" or ours.turns == 10, f"we allow {ours.turns} turns, the paper 10"),
+        (ours.decided_by == "language", "our judge stage is not decided by a language model alone"),
+        (ours.wording == "formal", "our wording is the conversational one"),
+        (False, "the paper does not name its judge"),
+        (False, "programs that look ahead or trick score zero here and are not looked for in the paper"),
+    )
+    return tuple(why for holds, why in checks if not holds)
