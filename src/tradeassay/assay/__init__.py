@@ -1,6 +1,6 @@
 """The assay: what a recorded result is made of. Joins runs with attribution and statistics; asks no model by itself.
 
-``attribute`` takes a return apart into market, style, selection and trading. The names are imported on first use,
+``attribute_run`` takes returns apart into market, style, selection and trading. The names are imported on first use,
 because some of them are heavy.
 """
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tradeassay.assay.attribute import (
         AgentAttribution,
         RunAttribution,
-        attribute,
+        attribute_episode,
         attribute_run,
-        attribute_tables,
         check_identity,
     )
     from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, DailyAttribution
     from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+    from tradeassay.assay.own_attribution import attribute_tables
 
 _HOMES = {
     "AgentAttribution": "attribute",
@@ -29,9 +29,9 @@ _HOMES = {
     "MarketInputs": "inputs",
     "MarketQuery": "inputs",
     "RunAttribution": "attribute",
-    "attribute": "attribute",
+    "attribute_episode": "attribute",
     "attribute_run": "attribute",
-    "attribute_tables": "attribute",
+    "attribute_tables": "own_attribution",
     "check_identity": "attribute",
     "market_inputs": "inputs",
 }
@@ -45,7 +45,7 @@ __all__ = [
     "MarketInputs",
     "MarketQuery",
     "RunAttribution",
-    "attribute",
+    "attribute_episode",
     "attribute_run",
     "attribute_tables",
     "check_identity",

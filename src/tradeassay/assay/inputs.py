@@ -7,7 +7,7 @@ weights was known strictly before that day.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import msgspec
@@ -61,7 +61,7 @@ class MarketInputs:
 
     ``size`` (T, N) is each name's size before the session, ``sized_by`` says what that is: a field of the
     fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``investable`` (T, N) are the names of the universe
-    that have a price, ``names`` (N,) the columns that are stocks or coins, ``futures`` (N,) those that are contracts.
+    that have a price, ``futures`` (N,) the columns that are contracts.
     """
 
     query: MarketQuery
@@ -79,6 +79,21 @@ class MarketInputs:
     def symbols(self) -> tuple[str, ...]:
         """The columns' symbols."""
         return tuple(one.symbol for one in self.instruments)
+
+    def until(self, count: int) -> MarketInputs:
+        """Return the first ``count`` sessions."""
+        cut = {
+            field.name: getattr(self.model, field.name)[:count]
+            for field in fields(self.model)
+            if field.name != "factors"
+        }
+        return replace(
+            self,
+            sessions=self.sessions[:count],
+            model=replace(self.model, **cut),
+            size=self.size[:count],
+            investable=self.investable[:count],
+        )
 
 
 @lru_cache(maxsize=4)
@@ -174,9 +189,7 @@ def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) 
     return mask
 
 
-def _size(
-    snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int
-) -> tuple[Floats, str]:
+def _size(snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int) -> tuple[Floats, str]:
     """Return each name's size before each session from ``early`` on, and what it is.
 
     Capitalisation where most investable names have one; a name without gets its traded amount times the others'
@@ -208,9 +221,7 @@ def _filled(caps: Floats, traded: Floats, known: Bools) -> Floats:
     return filled
 
 
-def _caps(
-    snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int
-) -> tuple[Floats, str | None]:
+def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int) -> tuple[Floats, str | None]:
     """Return capitalisations as last reported before a session, moved on with the price since."""
     clocks = np.array([snapshot.at(row, "pre_open").clock for row in range(rows.start, rows.stop)])
     wanted = range(early, rows.stop)

@@ -36,9 +36,7 @@ class GroupParts:
         return float(np.max(np.abs(parts - (self.portfolio - self.benchmark)), initial=0.0))
 
 
-def brinson(
-    weights: Floats, benchmark: Floats, returns: Floats, group: Ints, groups: Sequence[str]
-) -> GroupParts:
+def brinson(weights: Floats, benchmark: Floats, returns: Floats, group: Ints, groups: Sequence[str]) -> GroupParts:
     """Take a portfolio apart against a benchmark whose weights sum to 1 every day.
 
     ``weights``, ``benchmark`` and ``returns`` have shape (T, N), ``group`` (N,) numbers a name's place in ``groups``.

@@ -97,6 +97,8 @@ def exposures_of(cross: CrossSection, config: AttributionConfig | None = None) -
     values = standardise(np.where(present, raw, np.nan))
     full = (present | ~used[:, :, None]).all(axis=1)
     with np.errstate(invalid="ignore"):
-        covered: Bools = investable & full & np.isfinite(cross.returns) & (cross.size > 0) & np.isfinite(cross.size)
+        covered: Bools = (
+            investable & full & np.isfinite(cross.returns) & (cross.size > 0) & np.isfinite(cross.size)
+        )
     np.copyto(values, 0.0, where=~(covered[:, None, :] & used[:, :, None]))
     return Exposures(values, covered, used)

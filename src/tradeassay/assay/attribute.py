@@ -1,0 +1,237 @@
+"""What a recorded account's return is made of: market, style, selection and trading, adding up exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.account_days import account_days
+from tradeassay.assay.attribution_build import Account, build
+from tradeassay.assay.attribution_record import Attribution, BrinsonTotals
+from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.core.badges import Convention
+from tradeassay.core.errors import LedgerError, RunError, UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
+from tradeassay.metrics.attribution import (
+    MAIN,
+    TOLERANCE,
+    Agreement,
+    AttributionConfig,
+    DailyParts,
+    preferences,
+    sign_agreement,
+)
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Episode, Run
+
+
+class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one cell: its linked parts over seeds, and its exposure preferences over all invested days."""
+
+    cell: str
+    agent: str
+    by_model: bool
+    baseline: bool
+    episodes: tuple[str, ...]
+    linked: dict[str, SeedSummary]
+    preferences: dict[str, Measure]
+
+
+class RunAttribution(msgspec.Struct, frozen=True, kw_only=True):
+    """Every episode of a run taken apart, agents summed up, and how models lean against baselines, by cell."""
+
+    episodes: dict[str, Attribution]
+    agents: tuple[AgentAttribution, ...]
+    agreement: dict[str, Agreement]
+
+
+def attribute_episode(
+    run: Run,
+    key: str,
+    *,
+    convention: Convention | None = None,
+    config: AttributionConfig | None = None,
+    bootstrap: BootstrapConfig | None = None,
+) -> Attribution:
+    """Take one episode apart; reads its journal and the hashed data it was played on, and nothing else.
+
+    ``convention`` defaults to the run's: ``sound`` has four parts of the account's own return, ``paper`` three parts
+    of its starting weights held from mark to mark. ``bootstrap`` defaults to the run's. Raises
+    :class:`~tradeassay.core.errors.RunError` when the episode has not ended or its data has changed.
+    """
+    return _episode(run, run.episode(key), convention, config, bootstrap)[0]
+
+
+def attribute_run(
+    run: Run,
+    *,
+    baselines: Sequence[str] | None = None,
+    convention: Convention | None = None,
+    config: AttributionConfig | None = None,
+    bootstrap: BootstrapConfig | None = None,
+) -> RunAttribution:
+    """Take every episode of a run apart and sum up its agents.
+
+    ``baselines`` are the labels that models' exposure preferences are compared with, by default every agent that is
+    no language model. Raises :class:`UserError` for a label that is not in the run.
+    """
+    labels = dict.fromkeys(episode.label for episode in run.episodes)
+    for label in baselines or ():
+        if label not in labels:
+            raise UserError(f"no agent '{label}' in the run", mend=f"one of {', '.join(labels)}")
+    found: dict[str, Attribution] = {}
+    days: dict[tuple[str, str], list[DailyParts]] = {}
+    members: dict[tuple[str, str], list[Episode]] = {}
+    for episode in run.episodes:
+        found[episode.key], daily = _episode(run, episode, convention, config, bootstrap)
+        row = (episode.cell, episode.label)
+        members.setdefault(row, []).append(episode)
+        if found[episode.key].linked is not None:
+            days.setdefault(row, []).append(daily)
+    settings = bootstrap or run.spec.bootstrap
+    agents = tuple(
+        _agent(episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
+        for row, episodes in members.items()
+    )
+    return RunAttribution(episodes=found, agents=agents, agreement=_agreements(agents, baselines))
+
+
+def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
+    """Return the greatest distance of any sum of parts from its total, daily and over the window, Brinson included.
+
+    Raises :class:`LedgerError` when it is above ``tolerance``: parts that do not add up are no attribution.
+    """
+    if isinstance(what, RunAttribution):
+        return max((check_identity(one, tolerance=tolerance) for one in what.episodes.values()), default=0.0)
+    errors = _daily_errors(what) + _total_errors(what)
+    for groups in what.brinson:
+        errors += _brinson_errors(groups)
+    worst = max(errors, default=0.0)
+    if not worst <= tolerance:
+        raise LedgerError(f"{what.source}: the parts miss the total by {worst:.3g}")
+    return worst
+
+
+def _daily_errors(one: Attribution) -> list[float]:
+    daily = one.daily
+    days = len(daily.sessions)
+    style = (
+        np.sum([np.array(values) for values in daily.style.values()], axis=0) if daily.style else np.zeros(days)
+    )
+    parts = np.array(daily.common) + style + np.array(daily.selection) + np.array(daily.trading)
+    errors = [np.abs(parts - np.array(daily.total))]
+    if daily.trading_parts:
+        known = np.sum([np.array(values) for values in daily.trading_parts.values()], axis=0)
+        errors.append(np.abs(known - np.array(daily.trading)))
+    return [float(np.max(error, initial=0.0)) for error in errors]
+
+
+def _total_errors(one: Attribution) -> list[float]:
+    linked = one.linked
+    if linked is None or one.total is None:
+        return []
+    errors = [abs(sum(linked[name] for name in MAIN) - one.total), abs(linked["total"] - one.total)]
+    for whole in ("style", "trading"):
+        parts = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
+        if parts:
+            errors.append(abs(sum(parts) - linked[whole]))
+    return errors
+
+
+def _brinson_errors(groups: BrinsonTotals) -> list[float]:
+    if groups.portfolio is None or groups.benchmark is None or groups.trading is None:
+        return []
+    parts = [*groups.allocation.values(), *groups.selection.values(), *groups.interaction.values(), groups.trading]
+    return [groups.daily_error, abs(sum(parts) - (groups.portfolio - groups.benchmark))]
+
+
+def _episode(
+    run: Run,
+    episode: Episode,
+    convention: Convention | None,
+    config: AttributionConfig | None,
+    bootstrap: BootstrapConfig | None,
+) -> tuple[Attribution, DailyParts]:
+    failure = run.series(episode.key).failure
+    benchmark = run.manifest.benchmark(episode)
+    market = benchmark.market
+    query = MarketQuery(
+        first=market.first,
+        last=market.last,
+        universe=market.universe,
+        price=market.mark,
+        config=config or AttributionConfig(),
+    )
+    inputs = market_inputs(run.snapshot(episode.key), query)
+    days = account_days(run.records(episode.key), inputs.symbols, inputs.futures)
+    notes = () if days.ruined is None else (f"the account was worth nothing or less on {days.ruined}",)
+    account = Account(
+        source=episode.key,
+        weights=days.weights,
+        returns=days.returns,
+        parts=days.costs,
+        failure=failure,
+        notes=notes,
+        total=float(days.nav[-1] / days.nav[0] - 1.0),
+    )
+    return build(
+        _first_sessions(inputs, days.sessions, episode.key),
+        account,
+        convention=convention or run.manifest.convention,
+        periods_per_year=benchmark.periods_per_year,
+        bootstrap=bootstrap or run.spec.bootstrap,
+    )
+
+
+def _first_sessions(inputs: MarketInputs, sessions: tuple[str, ...], key: str) -> MarketInputs:
+    """Return the inputs cut to an account's sessions; it may have ended before the window did."""
+    count = len(sessions)
+    if inputs.sessions[:count] != sessions:
+        raise RunError(
+            f"episode {key} was not played session by session", mend="verify the run: tradeassay verify <folder>"
+        )
+    return inputs if count == len(inputs.sessions) else inputs.until(count)
+
+
+def _agent(
+    episodes: Sequence[Episode],
+    attributions: Sequence[Attribution],
+    days: Sequence[DailyParts],
+    bootstrap: BootstrapConfig,
+) -> AgentAttribution:
+    first = episodes[0]
+    names = dict.fromkeys(name for one in attributions for name in one.intervals)
+    missing = not_scored("not a part of this episode")
+    return AgentAttribution(
+        cell=first.cell,
+        agent=first.label,
+        by_model=first.by_model,
+        baseline=first.baseline,
+        episodes=tuple(episode.key for episode in episodes),
+        linked={name: summarise([one.intervals.get(name, missing) for one in attributions]) for name in names},
+        preferences=(
+            preferences(days, bootstrap=bootstrap)
+            if days
+            else dict.fromkeys(attributions[0].factors, not_scored(str(attributions[0].reason)))
+        ),
+    )
+
+
+def _agreements(agents: Sequence[AgentAttribution], baselines: Sequence[str] | None) -> dict[str, Agreement]:
+    found: dict[str, Agreement] = {}
+    for cell in dict.fromkeys(agent.cell for agent in agents):
+        inside = [agent for agent in agents if agent.cell == cell]
+        models = [agent.preferences for agent in inside if agent.by_model]
+        against = [
+            agent.preferences
+            for agent in inside
+            if not agent.by_model and (baselines is None or agent.agent in baselines)
+        ]
+        if models and against:
+            found[cell] = sign_agreement(models, against)
+    return found

@@ -1,0 +1,124 @@
+"""What an attribution leaves behind: frozen records that can be written as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats
+from tradeassay.metrics.attribution import DailyParts, VifScreen
+
+Numbers = tuple[float, ...]
+
+
+class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
+    """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``.
+
+    ``uncovered`` is part of ``selection``; ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days
+    without a holding. ``exposures``, ``invested`` and ``gross`` are those at the start of the session.
+    """
+
+    sessions: tuple[str, ...]
+    total: Numbers
+    common: Numbers
+    style: dict[str, Numbers]
+    selection: Numbers
+    uncovered: Numbers
+    trading: Numbers
+    trading_parts: dict[str, Numbers]
+    covered_share: tuple[float | None, ...]
+    exposures: dict[str, Numbers]
+    invested: Numbers
+    gross: Numbers
+
+
+class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Allocation, selection and interaction by group, linked over the window.
+
+    They and ``trading`` sum to ``portfolio`` - ``benchmark``, the two total returns. The benchmark holds the
+    investable names by ``weighted_by``. ``reason`` says why there are no numbers.
+    """
+
+    by: Literal["sector", "board"]
+    weighted_by: str
+    groups: tuple[str, ...] = ()
+    allocation: dict[str, float] = {}
+    selection: dict[str, float] = {}
+    interaction: dict[str, float] = {}
+    trading: float | None = None
+    portfolio: float | None = None
+    benchmark: float | None = None
+    daily_error: float = 0.0
+    reason: str | None = None
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """How the market was estimated: days fitted with factors, with the intercept alone, not at all; names in them."""
+
+    full_days: int
+    market_days: int
+    empty_days: int
+    mean_names: float
+    explained: float | None
+    sized_by: str
+    price: str
+    screen: VifScreen
+
+
+class Attribution(msgspec.Struct, frozen=True, kw_only=True):
+    """One account's return taken apart.
+
+    ``linked`` are parts of the whole return by name: ``common``, ``style``, ``selection`` and ``trading`` sum to
+    ``total``; ``style.<factor>`` sum to ``style``; ``uncovered`` is part of ``selection``; ``trading.<what>`` sum to
+    ``trading``. None with a ``reason`` where linking is undefined or the account has no result. ``intervals`` and
+    ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures. ``preferences`` is the
+    mean exposure per factor on invested days. ``account_return`` is what the account itself returned: under
+    ``paper`` the total leaves out trading and differs from it. ``notes`` is what a reader must know.
+    """
+
+    source: str
+    dataset: str
+    convention: Convention
+    universe: str
+    method: Literal["holdings", "returns"] = "holdings"
+    factors: tuple[str, ...]
+    first: str | None
+    last: str | None
+    total: float | None
+    account_return: float | None
+    linked: dict[str, float] | None
+    reason: str | None
+    intervals: dict[str, Measure]
+    per_year: dict[str, Measure]
+    preferences: dict[str, Measure]
+    covered_share: float | None
+    fit: Fit
+    brinson: tuple[BrinsonTotals, ...]
+    daily: DailyAttribution
+    notes: tuple[str, ...] = ()
+
+
+def daily_record(sessions: tuple[str, ...], daily: DailyParts, trading: dict[str, Floats]) -> DailyAttribution:
+    """Return daily parts as a record."""
+    return DailyAttribution(
+        sessions=sessions,
+        total=_plain(daily.total),
+        common=_plain(daily.common),
+        style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
+        selection=_plain(daily.selection),
+        uncovered=_plain(daily.uncovered),
+        trading=_plain(daily.trading),
+        trading_parts={name: _plain(values) for name, values in trading.items()},
+        covered_share=tuple(float(x) if np.isfinite(x) else None for x in daily.covered_share),
+        exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
+        invested=_plain(daily.invested),
+        gross=_plain(daily.gross),
+    )
+
+
+def _plain(values: Floats) -> Numbers:
+    return tuple(values.tolist())
