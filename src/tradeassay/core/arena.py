@@ -96,13 +96,15 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent decided. ``status`` is ``failed`` when no usable answer came: the position rule is then HOLD.
 
     ``memory`` is the agent's whole new memory, opaque to the arena; None leaves the old one. ``message`` is what
-    it wants to say in public (only in seasons that allow it).
+    it wants to say in public, ``allocation`` the share of its account (0 to 1) it wants behind the position; both
+    count only in seasons that allow them.
     """
 
     action: Action
     reasoning: str
     status: Literal["decided", "failed"] = "decided"
     confidence: float | None = None
+    allocation: float | None = None
     talk: tuple[Said, ...] = ()
     failures: tuple[ChoiceFailure, ...] = ()
     memory: bytes | None = None
@@ -113,6 +115,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("a failed choice holds")
         if self.confidence is not None and not 0 <= self.confidence <= 1:
             raise ValueError("confidence lies between 0 and 1")
+        if self.allocation is not None and not 0 <= self.allocation <= 1:
+            raise ValueError("an allocation lies between 0 and 1")
 
 
 Deliberation = Generator[AskModel, ModelReply, Choice]

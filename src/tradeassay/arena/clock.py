@@ -1,0 +1,93 @@
+"""The arena's clock: the wall's, or a replay that goes as fast as one likes. Always injected."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Clock, Instant, WallClock
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class ArenaClock(Clock, Protocol):
+    """A clock that can be waited on."""
+
+    @property
+    def live(self) -> bool:
+        """Whether time goes on by itself, so that a session can be missed."""
+        ...
+
+    async def wait_until(self, at: Instant) -> None:
+        """Return when the present is at least ``at``."""
+        ...
+
+
+class LiveClock:
+    """The machine's clock. Waits in short steps, so that a machine that slept wakes up in time."""
+
+    live = True
+
+    def __init__(self, wall: Clock | None = None, sleep: Sleep = asyncio.sleep) -> None:
+        self._wall = wall or WallClock()
+        self._sleep = sleep
+
+    def now(self) -> Instant:
+        """Return the machine's present."""
+        return self._wall.now()
+
+    async def wait_until(self, at: Instant) -> None:
+        """Sleep until ``at``."""
+        while (left := at - self._wall.now()) > 0:
+            await self._sleep(min(left / SECOND, 30.0))
+
+
+class ReplayClock:
+    """A clock that jumps from event to event. It stands still while nobody waits, so nothing can be missed.
+
+    ``speed`` is replayed time per real time (None: as fast as the machine can). It starts at the first instant
+    somebody waits for; after a restart that is where the stored rounds end, so its position needs no keeping.
+    """
+
+    live = False
+
+    def __init__(self, start: Instant = 0, speed: float | None = None, sleep: Sleep = asyncio.sleep) -> None:
+        self._at = start
+        self._speed = speed
+        self._sleep = sleep
+
+    def now(self) -> Instant:
+        """Return the replayed present."""
+        return self._at
+
+    async def wait_until(self, at: Instant) -> None:
+        """Move to ``at``, sleeping as long as the speed says. The first wait never sleeps."""
+        if at <= self._at:
+            return
+        if self._speed is not None and self._at > 0:
+            await self._sleep((at - self._at) / SECOND / self._speed)
+        self._at = at
+
+
+_SPEED = re.compile(r"(\d+(?:\.\d+)?)(d|h|m|s)/(\d+(?:\.\d+)?)?(d|h|m|s)")
+_UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
+
+
+def parse_speed(text: str) -> float | None:
+    """Read a replay's speed: ``1d/2s`` is a day every two seconds, ``max`` as fast as possible (None).
+
+    Raises :class:`UserError`.
+    """
+    if text == "max":
+        return None
+    found = _SPEED.fullmatch(text.strip())
+    if found is None:
+        raise UserError(f"'{text}' is no speed", mend="write 1d/2s (a day every two seconds), 6h/s, or max")
+    shown = float(found[1]) * _UNITS[found[2]]
+    real = float(found[3] or 1) * _UNITS[found[4]]
+    if not (shown > 0 and real > 0):
+        raise UserError(f"'{text}' stands still", mend="give more than 0 on both sides")
+    return shown / real

@@ -1,0 +1,1 @@
+"""Rounds: who decides when, with what, and what it earns."""

@@ -1,0 +1,166 @@
+"""Where rounds get their sessions, prices and information from. Nothing later than the asked instant comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from tradeassay.arena.season import Asset, Season
+from tradeassay.core.arena import NewsItem, PricePoint
+from tradeassay.core.errors import DataError, FutureDataError
+from tradeassay.core.time import DAY, Instant, iso
+from tradeassay.data import AsOfView, Snapshot, load_dataset
+
+HISTORY = 10
+"""How many earlier prices an agent is shown, as the AMA contract says."""
+
+
+class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A decision to be made: when, about which asset (its place in the season breaks ties), which session."""
+
+    at: Instant
+    place: int
+    asset: str
+    session: str
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a feed knows about an asset at one instant."""
+
+    price: float
+    history: tuple[PricePoint, ...]
+    momentum: float | None
+    news: tuple[NewsItem, ...]
+    annual_report: str | None
+    quarterly_report: str | None
+
+
+class Feed(Protocol):
+    """A source of sessions and facts. ``facts`` at ``at`` must not contain anything that was not known then."""
+
+    def due(self, season: Season) -> Sequence[Due]:
+        """Return all decisions of a season as far as the calendar is known, in order."""
+        ...
+
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> Facts | None:
+        """Return what is known at the close of a session, or None when it had no price."""
+        ...
+
+    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
+        """Return an earlier session's price in terms of a share of ``at``: splits (and dividends) undone."""
+        ...
+
+
+class SnapshotFeed:
+    """Facts out of stored or synthetic days, through as-of views only."""
+
+    def __init__(self, snapshots: dict[str, Snapshot]) -> None:
+        self._snapshots = snapshots
+
+    @classmethod
+    def open(cls, season: Season, home: Path | None = None) -> SnapshotFeed:
+        """Open every data set a season names; raises :class:`DataError` for a symbol that is not in it."""
+        found = {name: load_dataset(name, home) for name in {asset.dataset for asset in season.assets}}
+        for asset in season.assets:
+            snapshot = found[asset.dataset]
+            known = snapshot.at(len(snapshot.sessions) - 1, "close").symbols
+            if asset.symbol not in known:
+                some = ", ".join(known[:8])
+                raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", mend=f"it has {some} ...")
+        return cls(found)
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The content hash of every data set."""
+        return {name: snapshot.sha256 for name, snapshot in sorted(self._snapshots.items())}
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether any of the data is made up."""
+        return any(snapshot.facts.kind == "synthetic" for snapshot in self._snapshots.values())
+
+    def due(self, season: Season) -> tuple[Due, ...]:
+        """Return the season's decisions: every session of every asset, at its close."""
+        found = []
+        for place, asset in enumerate(season.assets):
+            snapshot = self._snapshots[asset.dataset]
+            for row in snapshot.rows(season.first, season.last):
+                at = snapshot.at(row, "close").clock
+                found.append(Due(at=at, place=place, asset=asset.symbol, session=str(snapshot.sessions[row])))
+        return tuple(sorted(found))
+
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> Facts | None:
+        """Return what is known at the close of a session; None when the asset was not traded in it."""
+        snapshot = self._snapshots[asset.dataset]
+        view = snapshot.as_of(at)
+        days = view.sessions(HISTORY + 1)
+        if asset.symbol not in view.symbols or str(days[-1]) != session:
+            return None
+        prices = view.bars("close", HISTORY + 1)[:, view.column(asset.symbol)]
+        if not np.isfinite(prices[-1]):
+            return None
+        points = tuple(
+            PricePoint(date=str(day), price=float(price))
+            for day, price in zip(days[:-1], prices[:-1], strict=True)
+            if np.isfinite(price)
+        )
+        return Facts(
+            price=float(prices[-1]),
+            history=points,
+            momentum=_momentum(view, asset.symbol),
+            news=_news(view, asset.symbol, at, news_days),
+            annual_report=_report(view, asset.symbol, annual=True),
+            quarterly_report=_report(view, asset.symbol, annual=False),
+        )
+
+    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
+        """Return the close of an earlier session, adjusted for what happened to a share until ``at``."""
+        view = self._snapshots[asset.dataset].as_of(at)
+        row = int(np.searchsorted(view.sessions(), np.datetime64(session, "D")))
+        lookback = view.sessions().shape[0] - row
+        closes = view.bars("close", lookback, adjust="total" if dividends else "split")
+        price = closes[0, view.column(asset.symbol)]
+        return float(price) if np.isfinite(price) else None
+
+
+def refuse_future(facts: Facts, at: Instant) -> None:
+    """Raise :class:`FutureDataError` when an item was published after the decision time. The last wall of all."""
+    limit = iso(at)
+    for item in facts.news:
+        if item.published_at > limit:
+            raise FutureDataError(f"news item {item.id} was published {item.published_at}, after {limit}")
+
+
+def _momentum(view: AsOfView, symbol: str) -> float | None:
+    closes = view.bars("close", 21)[:, view.column(symbol)]
+    if closes.shape[0] < 21 or not (np.isfinite(closes[0]) and closes[0] > 0):
+        return None
+    return float(closes[-1] / closes[0] - 1.0)
+
+
+def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[NewsItem, ...]:
+    found = view.news(at - days * DAY, symbols=[symbol], limit=20)
+    return tuple(
+        NewsItem(
+            id=item.id,
+            published_at=iso(item.published_at),
+            source=item.source,
+            title=item.title,
+            text=item.body,
+        )
+        for item in found
+    )
+
+
+def _report(view: AsOfView, symbol: str, *, annual: bool) -> str | None:
+    """Return the newest report known by now as text: figures of a year's end, or of any other quarter's."""
+    known = [f for f in view.fundamentals(symbol) if f.period_end.endswith("-12-31") == annual]
+    if not known:
+        return None
+    newest = max(f.period_end for f in known)
+    lines = sorted(f"{f.field}: {f.value:g}" for f in known if f.period_end == newest)
+    return f"Period to {newest}. " + "; ".join(lines)

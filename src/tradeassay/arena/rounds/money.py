@@ -1,0 +1,96 @@
+"""What decisions do to accounts: execution at the decision's price, settlement at the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, Connection, func, select, update
+
+from tradeassay.arena.season import Season
+from tradeassay.arena.state.records import Round, Slot, Stage, read_slot
+from tradeassay.arena.state.store import Store, reward
+from tradeassay.arena.state.tables import rounds, slots
+from tradeassay.benchmarks.ama.rules import fee_factor, next_position
+
+_SHOWN = "id round season asset session stage entry status action position earned".split()
+_BRIEF: tuple[Column[Any], ...] = tuple(slots.c[name] for name in _SHOWN)
+
+
+def execute(store: Store, season: Season, round: Round, now: str) -> bool:
+    """Take the positions of a round whose slots are all closed; False when some are open or it was done before."""
+
+    def moves(db: Connection) -> dict[str, Any] | None:
+        if db.execute(select(func.count()).where(slots.c.round == round.id, slots.c.status == "open")).scalar():
+            return None
+        before = _accounts(db, season.id, round)
+        changed = 0
+        for row in db.execute(select(slots).where(slots.c.round == round.id).order_by(slots.c.id)).all():
+            slot = read_slot(row)
+            held, nav = before.get(slot.entry, (0, 1.0))
+            position = next_position(slot.action or "HOLD", held, season.money.hold)
+            changed += position != held
+            paid = nav * fee_factor(held, position, season.money.fee_bp)
+            db.execute(
+                update(slots)
+                .where(slots.c.id == slot.id)
+                .values(position_before=held, position=position, nav_before=nav, fee=nav - paid, nav=paid)
+            )
+        return {"changed": changed}
+
+    return store.advance(round, moves, "executed", now)
+
+
+def settle(store: Store, season: Season, round: Round, base: float, price: float, now: str) -> bool:
+    """Credit what the positions of an executed round earned from ``base`` to ``price``; False when done before."""
+
+    def moves(db: Connection) -> dict[str, Any] | None:
+        moved = price / base - 1.0
+        for row in db.execute(select(slots).where(slots.c.round == round.id).order_by(slots.c.id)).all():
+            slot = read_slot(row)
+            assert slot.nav is not None and slot.nav_before is not None and slot.position is not None
+            # A short that loses more than everything ends at nothing: paper trading has no debtors.
+            nav = max(slot.nav * (1.0 + slot.position * moved), 0.0)
+            earned = nav / slot.nav_before - 1.0 if slot.nav_before > 0 else 0.0
+            db.execute(update(slots).where(slots.c.id == slot.id).values(earned=earned, nav=nav))
+            if season.rules.feedback:
+                reward(db, slot, earned)
+        prices = {"base_price": base, "next_price": price}
+        db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
+        return {"moved": moved}
+
+    return store.advance(round, moves, "settled", now)
+
+
+def accounts(store: Store, season: str, round: Round) -> dict[str, tuple[int, float]]:
+    """Return every entry's position and value just before a round is executed."""
+    with store.read() as db:
+        return _accounts(db, season, round)
+
+
+def _accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
+    """Return what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
+    last = _previous(db, season, round.asset, round.session, round.stage)
+    if last is None:
+        return {}
+    query = select(slots.c.entry, slots.c.position, slots.c.nav).where(slots.c.round == last)
+    return {row.entry: (row.position, row.nav) for row in db.execute(query)}
+
+
+def _previous(db: Connection, season: str, asset: str, session: str, stage: Stage) -> int | None:
+    where = (
+        rounds.c.season == season,
+        rounds.c.asset == asset,
+        rounds.c.session < session,
+        rounds.c.stage == stage,
+    )
+    query = select(rounds.c.id).where(*where).order_by(rounds.c.session.desc()).limit(1)
+    found: int | None = db.execute(query).scalar()
+    return found
+
+
+def own_history(db: Connection, season: str, entry: str, asset: str, before: str, most: int) -> tuple[Slot, ...]:
+    """Return an entry's last settled slots of an asset before a session, oldest first."""
+    where = (slots.c.season == season, slots.c.entry == entry, slots.c.asset == asset, slots.c.session < before)
+    query = select(*_BRIEF).where(*where, slots.c.earned.is_not(None))
+    query = query.order_by(slots.c.session.desc()).limit(most)
+    return tuple(reversed([read_slot(row) for row in db.execute(query)]))

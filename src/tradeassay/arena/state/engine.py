@@ -1,0 +1,97 @@
+"""Opening the database: SQLite by default, PostgreSQL where several workers share it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, insert, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from tradeassay.arena.state import tables
+from tradeassay.core.errors import DataError, UserError, require
+
+
+def open_engine(url: str, *, durable: bool = True) -> Engine:
+    """Return an engine for a database address or the path of an SQLite file; missing tables are made.
+
+    ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
+    a power cut may lose the last commits. Raises :class:`UserError` for an address nobody understands or
+    reaches, and :class:`DataError` for a database of another version.
+    """
+    address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
+    try:
+        engine = _engine(address, durable)
+        tables.metadata.create_all(engine)
+        _check_version(engine)
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise UserError(
+            f"'{url}' is no database address", mend="name a file, or postgresql+psycopg://user@host/name"
+        ) from error
+    except OperationalError as error:
+        raise UserError(f"the database cannot be opened: {error.orig}", mend="check its address") from error
+    return engine
+
+
+def _engine(address: str, durable: bool) -> Engine:
+    parsed = make_url(address)
+    if parsed.get_backend_name() == "postgresql":
+        require("psycopg", "postgres")
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = create_engine(parsed, pool_pre_ping=True)
+        if not durable:
+            event.listen(engine, "connect", _hasten_postgres)
+        return engine
+    # A pool of one file's connections would only hide who holds the write lock.
+    engine = create_engine(parsed, poolclass=NullPool if parsed.database in (None, "", ":memory:") else None)
+    event.listen(engine, "connect", _prepare_sqlite(durable))
+    event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _prepare_sqlite(durable: bool) -> Any:
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_immediate
+        cursor = connection.cursor()
+        for pragma in (
+            "journal_mode=WAL",
+            f"synchronous={'FULL' if durable else 'NORMAL'}",
+            "foreign_keys=ON",
+            "busy_timeout=30000",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    return prepare
+
+
+def _begin_immediate(connection: Any) -> None:
+    # A transaction that reads first and writes later could find the file changed in between and fail; taking the
+    # write lock at once cannot. Readers that ask for it get a plain one, so that they never wait for writers.
+    plain = connection.get_execution_options().get("read_only", False)
+    connection.exec_driver_sql("BEGIN" if plain else "BEGIN IMMEDIATE")
+
+
+def _hasten_postgres(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+    connection.commit()
+
+
+def _check_version(engine: Engine) -> None:
+    with engine.begin() as connection:
+        found = connection.execute(select(tables.schema.c.version)).scalar()
+        if found is None:
+            try:
+                connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
+            except SQLAlchemyError:  # another worker was first
+                connection.rollback()
+            return
+    if found != tables.SCHEMA:
+        raise DataError(
+            f"the arena's database has form {found}, this version of tradeassay writes {tables.SCHEMA}",
+            mend="start a new one, or use the version that wrote it",
+        )

@@ -1,0 +1,120 @@
+"""What the database gives back: frozen rows with their JSON read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet, Said
+from tradeassay.core.dialogue import Usage
+
+Stage = Literal["warm-up", "live"]
+Phase = Literal["opened", "executed", "settled"]
+Status = Literal["open", "decided", "failed", "missed"]
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One asset's session. Its positions earn ``next_price / base_price - 1`` once it is settled."""
+
+    id: int
+    season: str
+    asset: str
+    session: str
+    decision_time: str
+    stage: Stage
+    phase: Phase
+    price: float
+    base_price: float | None
+    next_price: float | None
+    packet_sha256: str
+    opened_at: str
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry's place in a round, and what became of it.
+
+    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
+    the start of its stage.
+    """
+
+    id: int
+    round: int
+    season: str
+    asset: str
+    session: str
+    stage: Stage
+    entry: str
+    status: Status
+    action: Action | None = None
+    confidence: float | None = None
+    allocation: float | None = None
+    reasoning: str | None = None
+    message: str | None = None
+    talk: tuple[Said, ...] = ()
+    failures: tuple[ChoiceFailure, ...] = ()
+    decided_at: str | None = None
+    calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    usd: float | None = None
+    position_before: int | None = None
+    position: int | None = None
+    nav_before: float | None = None
+    fee: float | None = None
+    earned: float | None = None
+    nav: float | None = None
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A question put to a model within a slot and its answer, as JSON bytes."""
+
+    number: int
+    purpose: str
+    request_sha256: str
+    request: bytes
+    reply: bytes
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened, for whoever watches."""
+
+    seq: int
+    season: str
+    kind: str
+    at: str
+    body: dict[str, Any]
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written when a slot is decided."""
+
+    choice: Choice
+    usage: Usage
+    calls: int
+    decided_at: str
+
+
+_TALK = msgspec.json.Decoder(tuple[Said, ...])
+_FAILURES = msgspec.json.Decoder(tuple[ChoiceFailure, ...])
+_PACKET = msgspec.json.Decoder(Packet)
+
+
+def read_round(row: Any) -> Round:
+    """Return a row of ``rounds``."""
+    return Round(**{name: getattr(row, name) for name in Round.__struct_fields__})
+
+
+def read_slot(row: Any) -> Slot:
+    """Return a row of ``slots``; columns that were not asked for are left at their defaults."""
+    found = {name: row._mapping[name] for name in Slot.__struct_fields__ if name in row._mapping}
+    if "talk" in found:
+        found["talk"] = _TALK.decode(found["talk"]) if found["talk"] else ()
+    if "failures" in found:
+        found["failures"] = _FAILURES.decode(found["failures"]) if found["failures"] else ()
+    return Slot(**found)
+
+
+def read_packet(text: str) -> Packet:
+    """Return the packet of a round."""
+    return _PACKET.decode(text)

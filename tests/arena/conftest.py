@@ -1,0 +1,131 @@
+"""A small season on synthetic days, and a player that asks, remembers and says who it heard."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.player import Rule, Trend
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.core.arena import Choice, Deliberation, Packet, Said
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.llm import Place
+
+
+class TwoQuestions:
+    """Asks twice, counts its decisions in its memory, and acts on the second answer."""
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        count = int(memory or b"0")
+        first = yield AskModel(
+            purpose="look", messages=(Message(role="user", text=f"{packet.date} {packet.price}"),)
+        )
+        said = f"{first.text} after {count} decisions at {packet.position}"
+        second = yield AskModel(purpose="act", messages=(Message(role="user", text=said),))
+        action = ("BUY", "SELL", "HOLD")[int(second.text) % 3]
+        talk = (
+            Said(role="analyst", step="look", text=first.text),
+            Said(role="trader", step="act", text=second.text),
+        )
+        return Choice(action=action, reasoning=said, talk=talk, memory=str(count + 1).encode())  # type: ignore[arg-type]  # one of the three
+
+
+class EchoModel:
+    """Answers with a number made from the question, and counts how often it was asked."""
+
+    name = "test/echo"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        self.asked += 1
+        await asyncio.sleep(0)
+        number = sum(map(ord, request.messages[-1].text + place.episode)) % 7
+        return ModelReply(text=str(number), usage=Usage(input_tokens=10, output_tokens=1, usd=0.001))
+
+
+@pytest.fixture(scope="session")
+def season() -> Season:
+    return Season(
+        id="small",
+        assets=(
+            Asset(symbol="AAJX", kind="stock", dataset="synthetic/us:7"),
+            Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),
+        ),
+        entries=(
+            Entry(id="thinker", architecture="python", model="test/echo"),
+            Entry(id="trend", architecture="rule"),
+        ),
+        first="2022-06-01",
+        last="2022-06-14",
+        warmup=2,
+    )
+
+
+@pytest.fixture(scope="session")
+def feed(season: Season) -> SnapshotFeed:
+    return SnapshotFeed.open(season)
+
+
+class Table:
+    """Plays a season on one database, as often as it is asked to."""
+
+    def __init__(self, url: str, season: Season, feed: SnapshotFeed) -> None:
+        self.url, self.season, self.feed = url, season, feed
+        self.model = EchoModel()
+
+    def runner(self, committed: object = None, **changed: object) -> Runner:
+        engine = open_engine(self.url, durable=False)
+        store = Store(engine, committed)  # type: ignore[arg-type]  # a callable or None
+        seats = {
+            "thinker": Seat(TwoQuestions(), self.model),
+            "trend": Seat(Trend()),
+            "buy-and-hold": Seat(Rule("BUY")),
+        }
+        plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "seats": seats}
+        return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
+
+    def play(self, committed: object = None, **changed: object) -> int:
+        runner = self.runner(committed, **changed)
+        try:
+            return asyncio.run(runner.run())
+        finally:
+            runner.store.engine.dispose()
+
+    def everything(self) -> bytes:
+        """Return all that standings are made of, and all that was said, as bytes."""
+        from sqlalchemy import select
+
+        from tradeassay.arena.state.tables import calls, memories, rounds, slots
+
+        runner = self.runner()
+        found = []
+        with runner.store.read() as db:
+            for table in (rounds, slots, calls, memories):
+                names = [
+                    c.name for c in table.c if c.name not in ("id", "round", "slot", "lease_owner", "lease_until")
+                ]
+                if table is calls:
+                    query = select(*(calls.c[n] for n in names), slots.c.entry, slots.c.asset, slots.c.session)
+                    query = query.join(slots, calls.c.slot == slots.c.id)
+                else:
+                    query = select(*(table.c[n] for n in names))
+                rows = sorted((tuple(row) for row in db.execute(query)), key=repr)
+                found.append([[str(v) for v in row] for row in rows])
+        runner.store.engine.dispose()
+        return msgspec.json.encode(found)
+
+
+@pytest.fixture
+def table(tmp_path: Path, season: Season, feed: SnapshotFeed) -> Table:
+    return Table(str(tmp_path / "arena.db"), season, feed)

@@ -1,0 +1,210 @@
+"""A season is played once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from tradeassay.arena.clock import LiveClock, ReplayClock, parse_speed
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.tables import calls, rounds, slots
+from tradeassay.benchmarks.ama import daily_returns, positions
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import DAY, FixedClock, parse_iso
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+def kill_after(count: int):
+    left = count
+
+    def committed(what: str) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed(what)
+
+    return committed
+
+
+def rows(table, query):
+    runner = table.runner()
+    with runner.store.read() as db:
+        found = db.execute(query).all()
+    runner.store.engine.dispose()
+    return found
+
+
+def test_every_slot_is_decided_once_and_settled_by_the_next_price(table) -> None:
+    finished = table.play()
+    assert finished == len(table.feed.due(table.season))
+    by_status = dict(rows(table, select(slots.c.status, func.count()).group_by(slots.c.status)))
+    assert by_status == {"decided": 3 * finished}
+    unsettled = rows(table, select(rounds.c.asset, rounds.c.session).where(rounds.c.phase != "settled"))
+    assert sorted(a for a, _ in unsettled) == ["AAJX", "AHVQ"]  # the last session has no next price
+    assert table.model.asked == 2 * finished
+
+
+def test_earnings_are_those_of_the_rules(table) -> None:
+    table.play()
+    live = (slots.c.entry == "thinker", slots.c.asset == "AHVQ", slots.c.stage == "live")
+    query = select(slots.c.action, slots.c.earned, slots.c.nav, rounds.c.price).where(*live)
+    found = rows(table, query.join(rounds, rounds.c.id == slots.c.round).order_by(slots.c.session))
+    prices = np.array([row.price for row in found])
+    held = positions([row.action for row in found][:-1], "keep")
+    expected = daily_returns(held, prices, 5.0)
+    assert [row.earned for row in found][:-1] == pytest.approx(list(expected), abs=1e-12)
+    assert found[-2].nav == pytest.approx(float(np.prod(1 + expected)), rel=1e-12)
+
+
+def test_a_second_process_finds_nothing_left_to_do(table) -> None:
+    table.play()
+    before = table.everything()
+    asked = table.model.asked
+    table.play()
+    assert table.everything() == before
+    assert table.model.asked == asked
+
+
+def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> None:
+    """For every commit of a short season: die right after it, start again, compare everything."""
+    short = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
+    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
+    commits = []
+    whole.play(commits.append)
+    expected, asked = whole.everything(), whole.model.asked
+    assert {"season", "open", "claim", "call", "decide", "executed", "settled"} <= set(commits)
+    for count in range(len(commits)):
+        again = type(table)(str(tmp_path / f"killed-{count}.db"), short, table.feed)
+        with pytest.raises(Killed):
+            again.play(kill_after(count))
+        again.play()
+        assert again.everything() == expected, commits[count]
+        assert again.model.asked == asked  # nothing that was answered is asked again
+
+
+def test_killed_again_and_again_it_ends_the_same(table, tmp_path) -> None:
+    table.play()
+    expected, asked = table.everything(), table.model.asked
+    again = type(table)(str(tmp_path / "killed.db"), table.season, table.feed)
+    deaths = 0
+    while True:
+        try:
+            again.play(kill_after(9))
+            break
+        except Killed:
+            deaths += 1
+    assert deaths > 20
+    assert again.everything() == expected
+    assert again.model.asked == asked
+
+
+def test_memory_is_written_with_the_decision(table) -> None:
+    table.play()
+    runner = table.runner()
+    count = len([due for due in table.feed.due(table.season) if due.asset == "AAJX"])
+    assert runner.store.memory("small", "thinker", "AAJX") == str(count).encode()
+    runner.store.engine.dispose()
+
+
+def test_a_changed_spec_is_refused(table) -> None:
+    table.play()
+    changed = msgspec.structs.replace(table.season, warmup=3)
+    with pytest.raises(UserError, match="frozen with another spec"):
+        table.play(season=changed)
+
+
+def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) -> None:
+    due = table.feed.due(table.season)
+    middle = due[len(due) // 2]
+    wall = FixedClock(middle.at + 60 * 10**9)
+
+    async def sleep(seconds: float) -> None:
+        wall.advance(wall.now() + int(seconds * 10**9) + 1)
+
+    table.play(clock=LiveClock(wall, sleep))
+    early = [d for d in due if d.at < middle.at - DAY]
+    missed = rows(table, select(slots.c.asset, slots.c.session).where(slots.c.status == "missed").distinct())
+    assert {(d.asset, d.session) for d in early} <= set(map(tuple, missed))
+    assert not rows(table, select(calls.c.slot).join(slots).where(slots.c.status == "missed"))
+    later = rows(table, select(slots.c.status).where(slots.c.session > middle.session).distinct())
+    assert [row.status for row in later] == ["decided"]
+    held = rows(table, select(slots.c.position).where(slots.c.status == "missed").distinct())
+    assert [row.position for row in held] == [0]
+
+
+def test_a_broken_agent_is_a_counted_failure_that_holds(table) -> None:
+    from tradeassay.arena.rounds.deciding import Seat
+    from tradeassay.arena.rounds.player import Rule
+
+    class Broken:
+        def deliberate(self, packet, memory):
+            raise ValueError("no idea")
+            yield
+
+    table.play(seats={"thinker": Seat(Broken()), "buy-and-hold": Seat(Rule("BUY"))})
+    found = rows(table, select(slots.c.entry, slots.c.status, slots.c.action, slots.c.failures).distinct())
+    by_entry = {row.entry: row for row in found}
+    assert (by_entry["thinker"].status, by_entry["thinker"].action) == ("failed", "HOLD")
+    assert "no idea" in by_entry["thinker"].failures
+    assert "nobody plays" in by_entry["trend"].failures
+
+
+def test_agents_are_told_only_what_was_known(table) -> None:
+    table.play()
+    runner = table.runner()
+    for due in table.feed.due(table.season):
+        found = runner.store.round("small", due.asset, due.session)
+        packet = runner.store.packet(found.id)
+        assert parse_iso(packet.decided_at) == due.at
+        assert all(parse_iso(item.published_at) <= due.at for item in packet.news)
+        assert all(point.date < packet.date for point in packet.history)
+        assert len(packet.history) <= 10
+    runner.store.engine.dispose()
+
+
+def test_speeds() -> None:
+    assert parse_speed("1d/2s") == 43_200
+    assert parse_speed("6h/s") == 21_600
+    assert parse_speed("max") is None
+    for text in ("fast", "1d", "0d/1s", "1d/0s"):
+        with pytest.raises(UserError):
+            parse_speed(text)
+
+
+def test_replay_sleeps_as_its_speed_says() -> None:
+    slept = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def go() -> None:
+        clock = ReplayClock(speed=43_200, sleep=sleep)
+        await clock.wait_until(DAY)
+        await clock.wait_until(2 * DAY)
+        await clock.wait_until(DAY)
+        assert clock.now() == 2 * DAY
+
+    asyncio.run(go())
+    assert slept == [2.0]
+
+
+def test_bad_seasons_are_refused() -> None:
+    asset = Asset(symbol="A", kind="stock", dataset="synthetic/us:7")
+    entry = Entry(id="a", architecture="rule")
+    for changed, words in (
+        ({"id": "Not ok"}, "season id"),
+        ({"entries": (entry, entry)}, "twice"),
+        ({"assets": ()}, "no assets"),
+        ({"last": "2021-01-01"}, "ends before"),
+        ({"warmup": -1}, "warm-up"),
+    ):
+        plan = {"id": "s", "assets": (asset,), "entries": (entry,), "first": "2022-01-01", **changed}
+        with pytest.raises(UserError, match=words):
+            Season(**plan)
