@@ -17,7 +17,16 @@ from tradeassay.llm.scripted import Injector, Sensible, read_request
 from tradeassay.llm.scripted.injector import INSTRUCTION
 from tradeassay.llm.scripted.slow import Slow
 
-NAMES = ("broken-json", "future-asker", "injector", "never-submits", "overspender", "sensible", "slow")
+NAMES = (
+    "broken-json",
+    "code-judge",
+    "future-asker",
+    "injector",
+    "never-submits",
+    "overspender",
+    "sensible",
+    "slow",
+)
 TOOLS = tuple(
     ToolSpec(name=name, description=name, schema='{"type":"object"}')
     for name in ("get_market_context", "screen_candidates", "get_stock_snapshot", "compare_candidates",

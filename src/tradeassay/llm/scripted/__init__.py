@@ -16,6 +16,7 @@ What a request holds, and what an answer must look like, is said in :mod:`tradea
 from __future__ import annotations
 
 from tradeassay.llm.scripted.broken_json import BrokenJson
+from tradeassay.llm.scripted.code_judge import CodeJudge
 from tradeassay.llm.scripted.future_asker import FutureAsker
 from tradeassay.llm.scripted.injector import Injector
 from tradeassay.llm.scripted.never_submits import NeverSubmits
@@ -28,6 +29,7 @@ from tradeassay.llm.scripted.slow import Slow
 
 __all__ = [
     "BrokenJson",
+    "CodeJudge",
     "FutureAsker",
     "Injector",
     "NeverSubmits",
