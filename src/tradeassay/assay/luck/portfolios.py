@@ -1,0 +1,130 @@
+"""Random portfolios by the thousand, and any one of them as orders for the real exchange."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tradeassay.assay.luck.rules import Rules, rules_of
+from tradeassay.assay.luck.schedule import Schedule, Shape
+from tradeassay.assay.luck.tape import NamedTape, Tape, read_tape
+from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Floats
+from tradeassay.execution import venues
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+    from tradeassay.market import MarketConfig
+
+LEAST = 100
+"""Fewer portfolios than this make no distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where random portfolios trade: one episode's market, rules and money, as arrays."""
+
+    market: NamedTape
+    rules: Rules
+    cash: float
+    periods_per_year: int
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPortfolios:
+    """``nav`` (portfolios, sessions + 1) with the initial value first; ``shapes`` holds one shape per portfolio.
+
+    ``shapes`` has shape (portfolios, 3): one-way turnover per session, cash ratio and names held, means over the
+    sessions. ``seed`` and the place of a row are enough to make that portfolio again.
+    """
+
+    nav: Floats
+    shapes: Floats
+    seed: int
+
+
+def ground_of(snapshot: Snapshot, config: MarketConfig) -> Ground:
+    """Return an episode's market as arrays; raises :class:`UserError` where random portfolios cannot trade it."""
+    venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
+    market = read_tape(snapshot, config, venue)
+    return Ground(market, rules_of(venue), float(config.cash), venue.periods_per_year)
+
+
+def random_portfolios(ground: Ground, schedule: Schedule, *, n: int = 10_000, seed: int = 0) -> RandomPortfolios:
+    """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers.
+
+    Raises :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of sessions.
+    """
+    if n < LEAST:
+        raise UserError(
+            f"{n} random portfolios make no distribution", mend=f"ask for at least {LEAST}, better 10000"
+        )
+    from tradeassay.assay.luck.walk import seeds_for, walk
+
+    tape, sessions = _checked(ground, schedule)
+    nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
+    dice = seeds_for(seed, np.arange(n))
+
+    nothing = np.empty((0, 3))
+
+    def play(places: range) -> None:
+        for place in places:
+            dice_of_one = dice[place : place + 1].copy()
+            walk(dice_of_one, nav[place], shapes[place], ground.cash, tape, ground.rules, schedule, nothing)
+
+    play(range(1))  # compiles once, before the threads start
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    step = -(-n // (4 * workers))
+    parts = [range(first, min(first + step, n)) for first in range(1, n, step)]
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(play, parts))
+    return RandomPortfolios(nav, shapes, seed)
+
+
+def decisions_of(ground: Ground, schedule: Schedule, portfolio: int, *, seed: int = 0) -> tuple[Decision, ...]:
+    """Return one random portfolio as decisions, one per session, for a market to carry out."""
+    from tradeassay.assay.luck.walk import seeds_for, walk
+
+    tape, sessions = _checked(ground, schedule)
+    nav, shape = np.empty(sessions + 1), np.zeros(len(Shape._fields))
+    log = np.empty((1024, 3))
+    while True:
+        shape[:] = 0.0
+        dice = seeds_for(seed, np.array([portfolio]))
+        count = walk(dice, nav, shape, ground.cash, tape, ground.rules, schedule, log)
+        if count <= log.shape[0]:
+            break
+        log = np.empty((count, 3))
+    orders: list[list[Order]] = [[] for _ in range(sessions)]
+    for t, column, units in log[:count].tolist():
+        side = "BUY" if units > 0.0 else "SELL"
+        orders[int(t)].append(Order(symbol=ground.market.symbols[int(column)], amount=abs(units), side=side))  # type: ignore[arg-type]
+    return tuple(Decision(orders=tuple(batch)) for batch in orders)
+
+
+def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, ...]) -> Floats:
+    """Carry decisions out in the real market and return the value path, the initial value first."""
+    from tradeassay.market import Market
+
+    market = Market(snapshot, config)
+    market.reset()
+    path = [config.cash]
+    for decision in decisions:
+        market.step(decision)
+        path.append(market.ledger.nav())
+    return np.array(path)
+
+
+def _checked(ground: Ground, schedule: Schedule) -> tuple[Tape, int]:
+    sessions = len(ground.market.sessions)
+    if schedule.gross.size != sessions:
+        raise UserError(
+            f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
+            mend="give both the same window",
+        )
+    return ground.market.tape, sessions

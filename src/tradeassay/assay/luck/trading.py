@@ -1,0 +1,206 @@
+"""One account in compiled code: what the exchange and the ledger do to it, without their objects.
+
+Every trade made here is one that the exchange takes as it is: quantities are cut to what its policies allow before
+they are tried, so that a replay fills the same orders at the same prices and ends with the same money. Compiled by
+numba; the functions are plain Python otherwise.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeassay.assay.luck.compiled import inner
+from tradeassay.assay.luck.rules import Rules
+from tradeassay.assay.luck.tape import BUYABLE, FILL, LENDABLE, LOT, MULTIPLIER, ROOM, SELLABLE, STEP, Tape
+from tradeassay.core.view import Bools, Floats, Ints
+
+BPS = 1e-4
+WHOLE = 1e-6
+EMPTY = -1
+
+
+class Book(NamedTuple):
+    """An account's positions: seats first, then what could not be sold when its seat was given up.
+
+    ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
+    name. ``money`` holds cash and the value traded in the session; ``count`` the positions, how many entries are
+    in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when nobody asks.
+    """
+
+    column: Ints
+    units: Floats
+    last: Floats
+    held: Bools
+    touched: Ints
+    money: Floats
+    count: Ints
+    log: Floats
+
+
+@inner
+def whole_lots(units: float, lot: float) -> float:
+    """Round a magnitude down to whole lots, as the exchange does.
+
+    A number of tiny lots beyond 2 ** 33 or so may lose one more lot when it is rounded again; the exchange rounds what
+    it is given, so the number returned is one that stays.
+    """
+    if lot >= 1.0:
+        return floor(units / lot + WHOLE) * lot
+    per = round(1.0 / lot)
+    rounded = floor(units * per + WHOLE) / per
+    while rounded < units:
+        units, rounded = rounded, floor(rounded * per + WHOLE) / per
+    return rounded
+
+
+@inner
+def within(bound: float, lot: float) -> float:
+    """Return the most whole lots that do not exceed a bound."""
+    if bound == np.inf:
+        return bound
+    fits = whole_lots(bound, lot) if bound > 0.0 else 0.0
+    return fits - lot if fits > bound else fits
+
+
+@inner
+def cash_change(units: float, price: float, multiplier: float, buying: bool, rules: Rules) -> float:
+    """Return what a trade of a magnitude does to cash: its value, fee and tax."""
+    value = units * price * multiplier
+    fee = value * (rules.buy_bps if buying else rules.sell_bps) * BPS
+    tax = 0.0 if buying else value * rules.tax_bps * BPS
+    fee += units * rules.per_unit
+    least = rules.minimum - tax if rules.minimum_covers_tax else rules.minimum
+    fee = max(fee, least)
+    return (-value if buying else value) - fee - tax
+
+
+@inner
+def slipped(reference: float, buying: bool, rules: Rules) -> float:
+    """Return the price paid or received."""
+    if rules.slip_bps == 0.0:
+        return reference
+    return reference * (1.0 + rules.slip_bps * BPS) if buying else reference * (1.0 - rules.slip_bps * BPS)
+
+
+@inner
+def book_trade(book: Book, at: int, t: int, change: float, cash: float, value: float, logged: bool) -> None:
+    """Apply a fill of ``change`` signed units to the position in place ``at``."""
+    column = book.column[at]
+    book.money[0] += cash
+    book.money[1] += value
+    if logged:
+        if book.count[2] < book.log.shape[0]:
+            row = book.count[2]
+            book.log[row, 0] = t
+            book.log[row, 1] = column
+            book.log[row, 2] = change
+        book.count[2] += 1
+    book.touched[column] = t
+    if book.units[at] == 0.0:
+        book.held[column] = True
+        book.count[0] += 1
+        book.count[1] = max(book.count[1], at + 1)
+    book.units[at] += change
+    if book.units[at] == 0.0:
+        clear(book, at)
+
+
+@inner
+def clear(book: Book, at: int) -> None:
+    """Empty a place."""
+    book.held[book.column[at]] = False
+    book.column[at] = EMPTY
+    book.units[at] = 0.0
+    book.count[0] -= 1
+
+
+@inner
+def valued(book: Book, t: int, which: int, tape: Tape) -> tuple[float, float]:
+    """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, the last mark without one."""
+    equity, gross = book.money[0], 0.0
+    for at in range(book.count[1]):
+        column = book.column[at]
+        if column != EMPTY:
+            price = tape.grid[t, column, which]
+            worth = book.units[at] * (price if price > 0.0 else book.last[at]) * tape.facts[column, MULTIPLIER]
+            equity += worth
+            gross += abs(worth)
+    return equity, gross
+
+
+@inner
+def shrink(book: Book, at: int, t: int, units: float, tape: Tape, rules: Rules) -> None:
+    """Trade a magnitude of a position away, as far as the session allows; all of it where ``units`` is all."""
+    column = book.column[at]
+    buying = book.units[at] < 0.0
+    open_to = tape.grid[t, column, BUYABLE] if buying else tape.grid[t, column, SELLABLE]
+    if not open_to:
+        return
+    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    held = abs(book.units[at])
+    asked = held if held - units < 0.5 * tape.facts[column, STEP] else units
+    if asked > tape.grid[t, column, ROOM]:
+        asked = within(tape.grid[t, column, ROOM], lot)
+    if asked <= 0.0 or (asked < held and asked * reference * multiplier < rules.min_value):
+        return
+    price = slipped(reference, buying, rules)
+    cash = cash_change(asked, price, multiplier, buying, rules)
+    if not rules.margin and book.money[0] + cash < 0.0:
+        return
+    change = asked if buying else -asked
+    book_trade(book, at, t, change, cash, asked * price * multiplier, True)
+
+
+@inner
+def largest(
+    book: Book, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: Rules
+) -> float:
+    """Return how many units of a name a wish for ``wanted`` (signed value) may become; ``held`` is signed too."""
+    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    unit = reference * multiplier
+    bound = min(abs(wanted) / unit, tape.grid[t, column, ROOM], rules.max_weight * nav / unit - abs(held))
+    buying = wanted > 0.0
+    if not buying:
+        bound = min(bound, tape.grid[t, column, LENDABLE] - abs(held))
+    units = within(bound, lot)
+    if units <= 0.0 or (held == 0.0 and book.count[0] >= rules.max_positions):
+        return 0.0
+    price = slipped(reference, buying, rules)
+    units = carried(book, t, column, units, buying, tape, rules) if rules.margin else units
+    if not rules.margin:
+        units = paid(book.money[0], units, price * multiplier, lot, rules)
+    return units if units * unit >= rules.min_value else 0.0
+
+
+@inner
+def paid(cash: float, units: float, unit: float, lot: float, rules: Rules) -> float:
+    """Return how many of ``units`` a cash account can pay."""
+    if cash + cash_change(units, unit, 1.0, True, rules) >= 0.0:
+        return units
+    rate = rules.buy_bps * BPS
+    most = min((cash - rules.minimum) / unit, cash / (unit * (1.0 + rate) + rules.per_unit), units)
+    units = whole_lots(most, lot) if most > 0.0 else 0.0
+    while units > 0.0 and cash + cash_change(units, unit, 1.0, True, rules) < 0.0:
+        units = whole_lots(units - lot, lot)
+    return max(units, 0.0)
+
+
+@inner
+def carried(book: Book, t: int, column: int, units: float, buying: bool, tape: Tape, rules: Rules) -> float:
+    """Return how many of ``units`` a margin account's equity carries: halved until it does, at most ten times."""
+    equity, gross = valued(book, t, FILL, tape)
+    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    price = slipped(reference, buying, rules)
+    for _ in range(10):
+        value = units * price * multiplier
+        costs = (-value if buying else value) - cash_change(units, price, multiplier, buying, rules)
+        slip = units * abs(price - reference) * multiplier
+        if equity - costs - slip >= rules.initial * (gross + units * reference * multiplier):
+            return units
+        units = whole_lots(units / 2.0, lot)
+        if units <= 0.0:
+            return 0.0
+    return 0.0

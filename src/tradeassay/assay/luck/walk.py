@@ -1,0 +1,184 @@
+"""A random portfolio's way through a market, in compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeassay.assay.luck.closing import close_session, open_session
+from tradeassay.assay.luck.compiled import compiled, inner
+from tradeassay.assay.luck.dice import State, throw
+from tradeassay.assay.luck.rules import Rules
+from tradeassay.assay.luck.schedule import Schedule
+from tradeassay.assay.luck.tape import BUYABLE, FILL, FUND, LOT, MEMBER, MULTIPLIER, SELLABLE, Tape
+from tradeassay.assay.luck.trading import (
+    EMPTY,
+    Book,
+    book_trade,
+    cash_change,
+    largest,
+    shrink,
+    slipped,
+    valued,
+    whole_lots,
+)
+from tradeassay.core.view import Floats, Ints
+
+TRIES = 64
+"""Throws for a name that is not held and can be bought; then the next one that can is taken."""
+STRETCH = 1.5
+"""How much larger or smaller than the recorded one a trade may be, to keep the account as much invested."""
+
+
+@compiled
+def walk(
+    dice: State, nav: Floats, shape: Floats, start: float, tape: Tape, rules: Rules, plan: Schedule, log: Floats
+) -> int:
+    """Play one portfolio; returns how many orders it gave. ``log`` takes as many of them as it has rows."""
+    sessions, names = tape.eventful.size, tape.facts.shape[0]
+    places = plan.seats + names
+    book = Book(
+        np.full(places, EMPTY), np.zeros(places), np.zeros(places), np.zeros(names, np.bool_), np.full(names, -1),
+        np.array([start, 0.0]), np.zeros(3, np.int64), log,
+    )  # fmt: skip
+    wish = np.zeros(max(1, plan.seat.size))
+    nav[0] = start
+    for t in range(sessions):
+        book.money[1] = 0.0
+        if tape.eventful[t]:
+            open_session(book, t, tape)
+        if plan.first[t] < plan.first[t + 1] or book.count[1] > plan.seats:
+            trade(book, t, dice, wish, tape, rules, plan)
+        nav[t + 1] = close_session(book, t, tape, rules)
+        if nav[t] > 0.0:
+            shape[0] += book.money[1] / 2.0 / nav[t] / sessions
+        if nav[t + 1] > 0.0:
+            shape[1] += book.money[0] / nav[t + 1] / sessions
+        shape[2] += book.count[0] / sessions
+    return int(book.count[2])
+
+
+@inner
+def trade(book: Book, t: int, dice: State, wish: Floats, tape: Tape, rules: Rules, plan: Schedule) -> None:
+    """Carry out a session's changes: sales first, then purchases, as the exchange orders a batch."""
+    size_up(book, t, wish, tape, plan)
+    for sign in (1.0, -1.0):
+        # What is left of seats given up earlier, longs with the sales and shorts with the purchases.
+        for at in range(plan.seats, book.count[1]):
+            if book.column[at] != EMPTY and book.units[at] * sign > 0.0 and book.touched[book.column[at]] != t:
+                shrink(book, at, t, abs(book.units[at]), tape, rules)
+        for e in range(plan.first[t], plan.first[t + 1]):
+            if not plan.grows[e] and plan.sign[e] == sign:
+                give_up(book, e, t, wish[e], tape, rules, plan)
+        for e in range(plan.first[t], plan.first[t + 1]):
+            if plan.grows[e] and plan.sign[e] == -sign:
+                grow(book, e, t, dice, wish[e], tape, rules, plan)
+
+
+@inner
+def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> None:
+    """Work out every change before the first trade: units to give up, values to take on.
+
+    What is taken on is scaled so that the account is as much invested as the recorded one was, within limits.
+    """
+    nav, gross = valued(book, t, FILL, tape)
+    planned = 0.0
+    for e in range(plan.first[t], plan.first[t + 1]):
+        at = plan.seat[e]
+        if plan.grows[e]:
+            planned += plan.size[e]
+            continue
+        wish[e] = 0.0
+        column = book.column[at]
+        if column != EMPTY:
+            held = abs(book.units[at])
+            wish[e] = held if plan.size[e] == 1.0 else whole_lots(held * plan.size[e], tape.facts[column, LOT])
+            price = tape.grid[t, column, FILL]
+            gross -= wish[e] * (price if price > 0.0 else book.last[at]) * tape.facts[column, MULTIPLIER]
+    scale = (plan.gross[t] * nav - gross) / planned if planned > 0.0 else 0.0
+    scale = min(max(scale, nav / STRETCH), nav * STRETCH) if nav > 0.0 else 0.0
+    for e in range(plan.first[t], plan.first[t + 1]):
+        if plan.grows[e]:
+            wish[e] = plan.size[e] * scale
+
+
+@inner
+def give_up(book: Book, e: int, t: int, units: float, tape: Tape, rules: Rules, plan: Schedule) -> None:
+    """Make a seat smaller, or empty it; what the market does not take moves out of the seat and is tried again."""
+    at = plan.seat[e]
+    if book.column[at] == EMPTY or units <= 0.0:
+        return
+    shrink(book, at, t, units, tape, rules)
+    if plan.size[e] == 1.0 and book.column[at] != EMPTY:
+        place = plan.seats
+        while book.column[place] != EMPTY:
+            place += 1
+        book.column[place], book.units[place], book.last[place] = book.column[at], book.units[at], book.last[at]
+        book.column[at], book.units[at] = EMPTY, 0.0
+        book.count[1] = max(book.count[1], place + 1)
+
+
+@inner
+def grow(book: Book, e: int, t: int, dice: State, value: float, tape: Tape, rules: Rules, plan: Schedule) -> None:
+    """Open a seat with a drawn name, or add to the one that sits there."""
+    at = plan.seat[e]
+    if value <= 0.0:
+        return
+    nav = valued(book, t, FILL, tape)[0]
+    wanted = value * plan.sign[e]
+    if not plan.opens[e]:
+        column = book.column[at]
+        if column == EMPTY or not takes(t, column, wanted, tape):
+            return
+        units = largest(book, t, column, book.units[at], wanted, nav, tape, rules)
+    elif plan.column[e] != EMPTY:
+        column = plan.column[e]
+        if book.held[column] or not takes(t, column, wanted, tape):
+            return
+        units = largest(book, t, column, 0.0, wanted, nav, tape, rules)
+    else:
+        column, units = draw(book, t, dice, wanted, nav, tape, rules)
+    if units <= 0.0:
+        return
+    buying = wanted > 0.0
+    price = slipped(tape.grid[t, column, FILL], buying, rules)
+    multiplier = tape.facts[column, MULTIPLIER]
+    if book.column[at] == EMPTY:
+        book.column[at], book.last[at] = column, tape.grid[t, column, FILL]
+    cash = cash_change(units, price, multiplier, buying, rules)
+    book_trade(book, at, t, units if buying else -units, cash, units * price * multiplier, True)
+
+
+@inner
+def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
+    """Say whether a position may be made larger now: names are shorted from the universe too."""
+    open_to = tape.grid[t, column, BUYABLE] if wanted > 0.0 else tape.grid[t, column, SELLABLE]
+    return bool(open_to and tape.grid[t, column, MEMBER])
+
+
+@inner
+def draw(
+    book: Book, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: Rules
+) -> tuple[int, float]:
+    """Return a name by chance among those not held and not traded today, and how many units of it can be had."""
+    names = tape.facts.shape[0]
+    column = 0
+    for tried in range(TRIES + names):
+        column = throw(dice, names) if tried < TRIES else (column + 1) % names
+        if (
+            book.held[column]
+            or book.touched[column] == t
+            or tape.facts[column, FUND]
+            or not takes(t, column, wanted, tape)
+        ):
+            continue
+        units = largest(book, t, column, 0.0, wanted, nav, tape, rules)
+        if units > 0.0:
+            return column, units
+    return EMPTY, 0.0
+
+
+def seeds_for(seed: int, portfolios: Ints) -> State:
+    """Return the dice of numbered portfolios: each its own, whatever else is drawn."""
+    words = np.random.PCG64(seed).random_raw(1)[0]
+    mixed = (portfolios.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
+    return mixed ^ np.uint64(words)
