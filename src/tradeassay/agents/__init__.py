@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tradeassay.agents.cash import Cash
 from tradeassay.agents.equal_weight import EqualWeight
+from tradeassay.agents.factor_models.agent import FactorModelAgent
 from tradeassay.agents.index_hold import IndexHold
 from tradeassay.agents.min_variance import MinVariance
 from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
@@ -26,6 +27,7 @@ __all__ = [
     "AgentConfig",
     "Cash",
     "EqualWeight",
+    "FactorModelAgent",
     "IndexHold",
     "MinVariance",
     "ModelAgent",

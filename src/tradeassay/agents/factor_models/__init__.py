@@ -1,0 +1,11 @@
+"""The eighteen factor models of KTD-Fin, through Qlib: what they are, what they see, how they are fitted and stored.
+
+Qlib itself is imported when a model is trained or asked, and comes with ``pip install 'tradeassay[qlib]'``.
+"""
+
+from __future__ import annotations
+
+from tradeassay.agents.factor_models.agent import FactorModelAgent, FactorModelConfig
+from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS, FactorModel, Size, factor_model
+
+__all__ = ["FACTOR_MODELS", "FactorModel", "FactorModelAgent", "FactorModelConfig", "Size", "factor_model"]

@@ -1,0 +1,114 @@
+"""The agent that trades on a trained factor model's scores.
+
+The model is fitted beforehand (``tradeassay baselines train``) and stored. The scores are not: every session they
+are computed from the nine factors of the observation's own view, so that the agent knows what any other agent
+knows, and a market that goes on differently tomorrow cannot change what it does today. A session that training
+has seen is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.agents.factor_models.features import FeatureFeed, features
+from tradeassay.agents.history import buyable
+from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
+from tradeassay.agents.selection import how_many, rotate
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.errors import AgentError, UserError
+from tradeassay.core.orders import Decision, Failure
+from tradeassay.core.view import Floats
+
+
+class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):
+    """Which trained baseline, and the portfolio rule of KTD-Fin's baselines: the ``k`` best, kept while in ``keep``."""
+
+    model: Annotated[str, Meta(description="which of the eighteen; the key must be one of its kind")] = ""
+    key: Annotated[str, Meta(description="the trained baseline, from: tradeassay baselines list")] = ""
+    k: Annotated[int, Meta(ge=1, description="names to hold (never more than a third of the universe)")] = 20
+    keep: Annotated[float, Meta(ge=1, description="a held name stays while it ranks in the first keep x k")] = 2.0
+    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 1
+
+
+@agents.register("factor-model")
+class FactorModelAgent(Rebalancer[FactorModelConfig]):
+    """Holds the names with the highest scores in equal weights.
+
+    What saves costs: a held name stays while it ranks among the first ``keep`` x ``k``, and a weight is only
+    corrected when it is off by more than ``band``.
+    """
+
+    summary: ClassVar[str] = "holds the names a trained factor model (Qlib) scores highest, equal weights"
+    Config: ClassVar[type[AgentConfig]] = FactorModelConfig
+
+    def __init__(self, config: FactorModelConfig) -> None:
+        """Look the baseline up; raises :class:`UserError` for a wrong key and :class:`MissingExtra` without Qlib."""
+        super().__init__(config)
+        self._facts = None
+        if config.key:
+            from tradeassay.agents.factor_models.qlib_world import check_installed
+            from tradeassay.agents.factor_models.trained import find_trained
+
+            self._facts = find_trained(config.key)
+            if config.model and config.model != self._facts.recipe.model:
+                raise UserError(
+                    f"baseline '{config.key}' is a {self._facts.recipe.model}, not a {config.model}",
+                    mend="see: tradeassay baselines list",
+                )
+            check_installed(self._facts.model)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Load the model."""
+        super().begin(info, rng)
+        if self._facts is not None:
+            from tradeassay.agents.factor_models.trained import load_trained
+
+            _, self._fitted = load_trained(self._facts.key)
+            self._feed = FeatureFeed(self._fitted.window)
+
+    def decide(self, observation: Observation) -> Decision:
+        """Trade towards the names with the highest scores; raises :class:`AgentError` on a day training has seen."""
+        if self._facts is None:
+            return _UNTRAINED
+        if observation.session <= self._facts.seen_until:
+            raise AgentError(
+                f"baseline '{self._facts.key}' has seen the market up to {self._facts.seen_until} "
+                f"and may not trade on {observation.session}",
+                mend="trade later, or train on an earlier window",
+            )
+        return super().decide(observation)
+
+    def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
+        """Return equal weights for the best names."""
+        scores = self.scores(observation)
+        if scores is None:
+            return Abstain(f"needs {self._fitted.window} sessions of factors")
+        k = how_many(self.config.k, len(observation.universe))
+        chosen = rotate(observation, scores, k, int(self.config.keep * k))
+        if not chosen:
+            return Abstain("no name of the universe has enough factors yet")
+        return dict.fromkeys(chosen, 1.0 / k)
+
+    def scores(self, observation: Observation) -> Floats | None:
+        """Return the universe's scores, NaN where a name cannot be scored or traded; None on a short history."""
+        raw = self._feed.raw(observation.view, observation.columns)
+        if raw is None:
+            return None
+        matrix, known = features(raw)
+        known &= buyable(observation)
+        scores = np.full(len(matrix), np.nan)
+        if known.any():
+            scores[known] = self._fitted.scores(matrix[known])
+        return scores
+
+
+_UNTRAINED = Decision(
+    status="failed",
+    reason="no trained baseline was named: give key=..., see tradeassay baselines list",
+    failures=(Failure(kind="agent", detail="no key"),),
+)

@@ -1,0 +1,183 @@
+"""Trained baselines on disk: one folder each, named by the hash of everything that made it.
+
+``<home>/baselines/<key>/`` holds ``baseline.json`` (what it is, and how well it ranked) and ``model.bin`` (the
+fitted model, a Python pickle whose hash stands in the former).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
+from tradeassay.agents.factor_models.fitting import FittedModel
+from tradeassay.agents.factor_models.qlib_world import check_installed
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.hashing import sha256_bytes
+
+FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
+KEY_LENGTH = 16
+LEAST_KEY = 6
+"""The first characters of a key are enough to name it, but not fewer than these."""
+
+
+class RankIC(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean daily rank correlation of scores and outcomes over ``days`` sessions.
+
+    ``error`` is its standard error, with the overlap of outcomes allowed for (Newey-West); None below two days.
+    """
+
+    mean: float
+    error: float | None
+    days: int
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides what a trained model is. Its hash is the baseline's key.
+
+    Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class, ``versions`` the
+    packages that compute. ``shuffled`` outcomes were dealt out anew among the names of each day.
+    """
+
+    model: str
+    dataset: str
+    data_sha256: str
+    universe: str
+    features: str
+    window: int
+    train: tuple[str, str]
+    valid: tuple[str, str]
+    horizon: int
+    purge: int
+    size: Size
+    settings: dict[str, object]
+    seed: int
+    threads: int
+    gpu: bool
+    shuffled: bool
+    versions: dict[str, str]
+
+
+class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A trained factor model. ``seen_until`` is the last day of which training or its stopping rule saw anything."""
+
+    key: str
+    recipe: Recipe
+    seen_until: str
+    train_samples: int
+    valid_samples: int
+    valid_ic: RankIC
+    model_sha256: str
+    cpu_seconds: float
+    test: tuple[str, str] | None = None
+    test_ic: RankIC | None = None
+
+    @property
+    def model(self) -> FactorModel:
+        """Which of the eighteen it is."""
+        return factor_model(self.recipe.model)
+
+
+def baselines_folder(home: Path | None = None) -> Path:
+    """Return where trained baselines lie: in ``home``, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
+    configured = os.environ.get("TRADEASSAY_HOME")
+    root = home or (Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay")
+    return root / "baselines"
+
+
+def store_trained(facts: TrainedBaseline, fitted: bytes, home: Path | None = None) -> Path:
+    """Write a trained baseline and return its folder; it is there as a whole or not at all."""
+    root = baselines_folder(home)
+    root.mkdir(parents=True, exist_ok=True)
+    place = root / facts.key
+    making = Path(tempfile.mkdtemp(prefix=".making-", dir=root))
+    try:
+        (making / MODEL_FILE).write_bytes(fitted)
+        (making / FACTS_FILE).write_bytes(_encoded(facts))
+        if place.exists():
+            shutil.rmtree(place)
+        os.replace(making, place)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return place
+
+
+def store_facts(facts: TrainedBaseline, home: Path | None = None) -> None:
+    """Replace what is known about a baseline that is stored already."""
+    path = baselines_folder(home) / facts.key / FACTS_FILE
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(_encoded(facts))
+    os.replace(temporary, path)
+
+
+def _encoded(facts: TrainedBaseline) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=2) + b"\n"
+
+
+def list_trained(home: Path | None = None) -> tuple[TrainedBaseline, ...]:
+    """Return the trained baselines, by data set, model and key; a damaged one is left out."""
+    found = sorted(
+        _readable(baselines_folder(home)), key=lambda one: (one.recipe.dataset, one.recipe.model, one.key)
+    )
+    return tuple(found)
+
+
+def _readable(root: Path) -> Iterator[TrainedBaseline]:
+    if not root.is_dir():
+        return
+    for folder in root.iterdir():
+        if not folder.name.startswith(".") and (folder / FACTS_FILE).exists():
+            try:
+                yield _read_facts(folder)
+            except DataError:
+                continue
+
+
+def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
+    """Return the baseline whose key starts with ``key``.
+
+    Raises :class:`UserError` when there is none, or more than one.
+    """
+    root = baselines_folder(home)
+    hint = "see: tradeassay baselines list"
+    if len(key) < LEAST_KEY or not key.isalnum():
+        raise UserError(f"'{key}' is no key of a trained baseline", mend=hint)
+    places = [place for place in sorted(root.glob(f"{key}*")) if (place / FACTS_FILE).exists()]
+    if not places:
+        raise UserError(
+            f"no trained baseline '{key}' in {root}", mend=f"{hint}; train one: tradeassay baselines train"
+        )
+    if len(places) > 1:
+        raise UserError(f"'{key}' is the start of {len(places)} keys", mend="write more of it")
+    return _read_facts(places[0])
+
+
+def _read_facts(folder: Path) -> TrainedBaseline:
+    path = folder / FACTS_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=TrainedBaseline)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(f"{path} is damaged: {error}", mend=f"delete {folder} and train again") from error
+
+
+def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, FittedModel]:
+    """Return a trained baseline and its model.
+
+    Raises :class:`UserError` for an unknown key, :class:`MissingExtra` without Qlib and :class:`DataError` when the
+    model's file is not the one that was trained.
+    """
+    facts = find_trained(key, home)
+    check_installed(facts.model)
+    path = baselines_folder(home) / facts.key / MODEL_FILE
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}", mend="train it again") from error
+    if sha256_bytes(content) != facts.model_sha256:
+        raise DataError(f"{path} is not the file that was trained", mend=f"delete {path.parent} and train again")
+    return facts, FittedModel.from_bytes(content)
