@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +11,10 @@ import numpy as np
 from tradeassay.codegen.leak.compare import equal_traces, first_difference
 from tradeassay.codegen.leak.config import LeakConfig
 from tradeassay.codegen.leak.cuts import choose_cuts, middle
-from tradeassay.codegen.leak.feeds import Feeds, Rows
-from tradeassay.codegen.leak.futures import other_future, spliced_future
+from tradeassay.codegen.leak.feeds import Feeds
+from tradeassay.codegen.leak.futures import other_future
 from tradeassay.codegen.leak.inquiry import Inquiry
-from tradeassay.codegen.leak.report import LeakReport, Method, Placebo
+from tradeassay.codegen.leak.report import Cause, LeakReport, Method, Placebo
 from tradeassay.codegen.leak.speed import LONG, SHORT, probe_speed
 from tradeassay.codegen.leak.splice import Splice, hits, make_splice
 from tradeassay.codegen.leak.subject import RunFailure, Subject
@@ -87,7 +88,7 @@ def _probe(
     failed = outcomes[-1]
     if isinstance(failed, RunFailure):
         rows = (SHORT, LONG)[len(outcomes) - 1]
-        cause = "too_slow" if failed.kind in _OUT_OF_TIME else "run_failed"
+        cause: Cause = "too_slow" if failed.kind in _OUT_OF_TIME else "run_failed"
         return inquiry.not_checked(cause, f"on the first {rows:,} of {len(feeds):,} bars: {failed.text}")
     if probe is not None and probe.expected_s > config.run_s:
         return inquiry.not_checked("too_slow", f"{probe.text}; {config.run_s:g} s are allowed")
@@ -162,10 +163,10 @@ def _screen(
 ) -> None:
     """Splice, and try every hit on the true past."""
     assert inquiry.scored is not None
-    used: set[int] = set()
-    for _ in range(config.splice_runs):
-        splice = make_splice(feeds, inquiry.scored, config, used, rng)
-        if splice is None or not inquiry.afford(len(splice.rows)):
+    visits: Counter[int] = Counter()
+    for number in range(config.splice_runs):
+        splice = make_splice(feeds, inquiry.scored, config, visits, rng, mirror=number % 2 == 0)
+        if splice is None or not inquiry.afford(_rows(splice.columns)):
             return
         spliced = subject.run(splice.columns)
         if isinstance(spliced, RunFailure):
@@ -175,7 +176,7 @@ def _screen(
         inquiry.screened += len(splice.ends)
         tried = found[: config.confirmations]
         before = inquiry.compared
-        _run(subject, (_confirmation(feeds, splice, number, config) for number in tried), inquiry)
+        _run(subject, (_confirmation(feeds, splice, piece, config) for piece in tried), inquiry)
         if inquiry.evidence:
             return
         inquiry.unconfirmed += inquiry.compared - before
@@ -184,8 +185,7 @@ def _screen(
 
 def _confirmation(feeds: Feeds, splice: Splice, number: int, config: LeakConfig) -> Trial:
     end = int(splice.ends[number])
-    foreign: Rows = splice.following(number, config.tail_rows)
-    return Trial("block splice", end, end + 1, spliced_future(feeds, end + 1, foreign))
+    return Trial("block splice", end, end + 1, splice.confirmation(feeds, number, config.tail_rows))
 
 
 def _placebo(subject: Subject, feeds: Feeds, inquiry: Inquiry, rng: np.random.Generator) -> None:

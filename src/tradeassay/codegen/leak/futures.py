@@ -38,15 +38,25 @@ def other_future(
     return feeds.join(groups)
 
 
-def spliced_future(feeds: Feeds, known: int, bars: Rows) -> dict[str, Array]:
-    """Return ``known`` true rows followed by the values of ``bars``, on the true clock as far as it goes."""
-    count = min(len(bars), len(feeds) - known)
-    rows = np.concatenate([np.arange(known), bars[:count]])
-    groups = {
-        feed: {name: values[: known + count] if name == TIME else values[rows] for name, values in group.items()}
-        for feed, group in feeds.groups.items()
-    }
-    return feeds.join(groups)
+def mirrored(group: Mapping[str, Array], anchors: Rows, rows: Rows) -> dict[str, Array]:
+    """Return the prices of ``rows`` turned upside down about the close of ``anchors``: rises become falls.
+
+    Empty for a feed without prices.
+    """
+    base = next((name for name in ("close", *PRICES) if name in group), None)
+    if base is None:
+        return {}
+    close = _filled(np.asarray(group[base], dtype=np.float64))
+    multiply = bool((close > 0).all())
+    axis = close[anchors]
+    turned: dict[str, Array] = {}
+    for name in PRICES:
+        if name in group:
+            source = group[_SWAP[name] if _SWAP[name] in group else name]
+            price = np.asarray(source, dtype=np.float64)[rows]
+            turned[name] = axis * axis / price if multiply else 2 * axis - price
+    _enclose(turned, 0, len(rows))
+    return turned
 
 
 def _drawn_bars(size: int, count: int, rng: np.random.Generator, block: int = 10) -> Rows:

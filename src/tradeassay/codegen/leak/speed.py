@@ -20,7 +20,10 @@ Outcomes = tuple[Trace | RunFailure, ...]
 
 
 class SpeedProbe(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds for 5,000 and 20,000 bars, and what they say about ``bars``. ``exponent`` 1 is linear, 2 quadratic."""
+    """Seconds for 5,000 and 20,000 bars, and what they say about ``bars``.
+
+    ``exponent`` 1 is linear, 2 quadratic.
+    """
 
     short_s: float
     long_s: float

@@ -3,58 +3,91 @@
 Pieces of the series that end where something is decided, and pieces that end anywhere, are shuffled, put one after
 the other and run once. On the last rows of a piece, code with a finite memory and no foresight decides what it
 decided in the scored run. A difference may also come from a long memory, so it proves nothing by itself: each is
-tried again on the true past with other rows behind it.
+tried again on the true past with the same rows behind it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeassay.codegen.leak.compare import first_difference
 from tradeassay.codegen.leak.config import LeakConfig
-from tradeassay.codegen.leak.feeds import Feeds, Rows
+from tradeassay.codegen.leak.feeds import TIME, Feeds, Rows
+from tradeassay.codegen.leak.futures import mirrored
 from tradeassay.codegen.leak.trace import Array, Trace
+
+_TAIL: Final = 8
+_SCREEN_RTOL: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """One screen: the last true row of each piece, all rows in their new order, and the columns to run."""
+    """One screen: the last true row of each piece, the pieces' length, and the columns to run.
+
+    ``stops`` are the places in the new order where the true rows of a piece end and other rows begin.
+    """
 
     ends: Rows
-    rows: Rows
-    columns: dict[str, Array]
+    stops: Rows
     piece: int
+    columns: dict[str, Array]
 
-    def following(self, number: int, count: int) -> Rows:
-        """Return the rows that came after piece ``number``, from the start again after the last."""
-        stop = (number + 1) * self.piece
-        return np.take(self.rows, np.arange(stop, stop + count), mode="wrap")
+    def confirmation(self, feeds: Feeds, number: int, count: int) -> dict[str, Array]:
+        """Return the true past of piece ``number``, then up to ``count`` of the rows that followed it here, on the
+        true clock.
+        """
+        known, place = int(self.ends[number]) + 1, int(self.stops[number])
+        size = len(next(iter(self.columns.values())))
+        count = min(count, len(feeds) - known)
+        following = np.arange(place, place + count) % size
+        grown = feeds.head(known + count)
+        for name, values in grown.items():
+            if name.rpartition("/")[2] != TIME:
+                grown[name] = np.concatenate([values[:known], self.columns[name][following]])
+        return grown
 
 
 def make_splice(
-    feeds: Feeds, scored: Trace, config: LeakConfig, used: set[int], rng: np.random.Generator
+    feeds: Feeds,
+    scored: Trace,
+    config: LeakConfig,
+    visits: Counter[int],
+    rng: np.random.Generator,
+    *,
+    mirror: bool,
 ) -> Splice | None:
-    """Return a screen whose pieces end at rows not yet in ``used`` (which is added to); None when the series is too
-    short or its feeds do not share rows.
+    """Return a screen whose pieces end at the decisions that ``visits`` (which is added to) has seen least.
+
+    With ``mirror`` the true next rows, turned upside down, follow each piece; else the next piece follows at once.
+    None when the series is too short or its feeds do not share rows.
     """
-    piece = min(config.piece_rows, max(len(feeds) // 4, 1))
-    count = config.splice_rows // piece
-    last = len(feeds) - 2
-    if not feeds.aligned or last < 2 * piece or count < 2:
+    tail = _TAIL if mirror else 0
+    piece = min(config.piece_rows, len(feeds) // 4)
+    count = config.splice_rows // max(piece + tail, 1)
+    last = len(feeds) - 2 - tail
+    if not feeds.aligned or piece < 4 or last < 2 * piece or count < 2:
         return None
     possible = np.arange(piece - 1, last + 1)
-    changes = np.intersect1d(scored.rows, possible)
-    fresh = np.setdiff1d(changes, np.fromiter(used, np.int64, len(used)))
-    at_changes = rng.permutation(fresh)[: count * 3 // 4]
+    changes = rng.permutation(np.intersect1d(scored.rows, possible))
+    seen = np.asarray([visits[row] for row in changes.tolist()], dtype=np.int64)
+    at_changes = changes[np.argsort(seen, kind="stable")][: count * 3 // 4]
     anywhere = rng.choice(possible, size=min(count - len(at_changes), len(possible)), replace=False)
     ends = rng.permutation(np.unique(np.concatenate([at_changes, anywhere])))
-    used.update(int(end) for end in ends)
-    rows = (ends[:, None] + np.arange(1 - piece, 1)).ravel()
+    visits.update(ends.tolist())
+    steps = np.arange(1 - piece, 1 + tail)
+    rows = (ends[:, None] + steps).ravel()
     starts = np.zeros(len(rows), dtype=bool)
-    starts[::piece] = True
-    return Splice(ends, rows, feeds.splice(rows, starts), piece)
+    starts[:: piece + tail] = True
+    columns = feeds.splice(rows, starts)
+    if mirror:
+        ahead = np.tile(steps > 0, len(ends))
+        _turn(columns, feeds, np.repeat(ends, tail), rows[ahead], ahead, rng)
+    return Splice(ends, np.arange(len(ends)) * (piece + tail) + piece, piece, columns)
 
 
 def hits(splice: Splice, scored: Trace, spliced: Trace) -> list[int]:
@@ -64,23 +97,41 @@ def hits(splice: Splice, scored: Trace, spliced: Trace) -> list[int]:
     another history in every order of the pieces.
     """
     burn_in = splice.piece // 2
-    tail = max(2, splice.piece // 12)
+    late = max(2, splice.piece // 12)
     left, right = _coarse(scored), _coarse(spliced)
     ranked: list[tuple[int, int]] = []
-    for number, end in enumerate(splice.ends.tolist()):
-        stop = (number + 1) * splice.piece
-        shift = stop - 1 - end
-        here = _moved(right.between(stop - splice.piece + burn_in, stop - 1), -shift)
+    for number, (end, stop) in enumerate(zip(splice.ends.tolist(), splice.stops.tolist(), strict=True)):
+        here = _moved(right.between(stop - splice.piece + burn_in, stop - 1), end + 1 - stop)
         there = left.between(end - splice.piece + 1 + burn_in, end)
-        differs = first_difference(there, here, end + 1, 1e-6)
+        differs = first_difference(there, here, end + 1, _SCREEN_RTOL)
         if differs is None:
             continue
-        in_step = differs[0] > end - tail
-        if in_step or first_difference(
-            there.between(end - tail + 1, end), here.between(end - tail + 1, end), end + 1, 1e-6
-        ):
-            ranked.append((0 if in_step else 1, number))
+        from_row = end - late + 1
+        tails = there.between(from_row, end), here.between(from_row, end)
+        if differs[0] >= from_row:
+            ranked.append((0, number))
+        elif first_difference(*tails, end + 1, _SCREEN_RTOL):
+            ranked.append((1, number))
     return [number for _, number in sorted(ranked)]
+
+
+def _turn(
+    columns: dict[str, Array],
+    feeds: Feeds,
+    anchors: Rows,
+    rows: Rows,
+    ahead: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> None:
+    """Replace the rows marked ``ahead`` by the true ones turned upside down; other columns take values of anywhere."""
+    foreign = rng.integers(0, len(feeds), len(rows))
+    for feed, group in feeds.groups.items():
+        turned = mirrored(group, anchors, rows)
+        for name, values in group.items():
+            full = f"{feed}/{name}" if feed else name
+            if name != TIME:
+                columns[full] = columns[full].astype(turned[name].dtype if name in turned else values.dtype)
+                columns[full][ahead] = turned.get(name, values[foreign])
 
 
 def _moved(trace: Trace, by: int) -> Trace:

@@ -1,0 +1,102 @@
+"""What a reader of the source would point at.
+
+Advice for the evidence, never a verdict: rules of this kind both miss leaks and object to honest code.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+import msgspec
+
+_BACKWARD: Final = frozenset({"shift", "pct_change", "diff"})
+_NOT_CAUSAL: Final = {
+    "bfill": "fills from later rows",
+    "backfill": "fills from later rows",
+    "interpolate": "draws a line to the next known value",
+    "filtfilt": "filters backwards as well",
+    "sosfiltfilt": "filters backwards as well",
+    "savgol_filter": "uses a centred window",
+    "detrend": "fits the whole series",
+    "argrelextrema": "knows an extremum before it is one",
+    "argrelmax": "knows an extremum before it is one",
+    "argrelmin": "knows an extremum before it is one",
+    "find_peaks": "knows a peak before it is one",
+    "gradient": "takes central differences",
+    "polyfit": "fits all rows it is given",
+    "rfft": "transforms the whole series",
+    "fft": "transforms the whole series",
+}
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """One place in the source that deserves a look."""
+
+    line: int
+    text: str
+
+
+def source_advice(source: str) -> tuple[Advice, ...]:
+    """Return places that look like look-ahead, in the order of their lines.
+
+    Nothing for source that does not parse.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found = [advice for node in ast.walk(tree) for advice in _look(node)]
+    return tuple(sorted(found, key=lambda advice: advice.line))
+
+
+def _look(node: ast.AST) -> list[Advice]:
+    if isinstance(node, ast.Call):
+        text = _call(node)
+        return [Advice(line=node.lineno, text=text)] if text else []
+    if isinstance(node, ast.Slice) and isinstance(node.step, ast.UnaryOp) and isinstance(node.step.op, ast.USub):
+        return [Advice(line=node.lineno, text="a slice that runs backwards")]
+    if isinstance(node, ast.For):
+        return _ahead(node)
+    return []
+
+
+def _call(node: ast.Call) -> str:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    words = {keyword.arg: keyword.value for keyword in node.keywords}
+    if name in _BACKWARD and any(_negative(value) for value in (*node.args[:1], words.get("periods"))):
+        return f"{name} with a negative step takes later rows"
+    if name == "roll" and any(_negative(value) for value in (*node.args[1:2], words.get("shift"))):
+        return "roll with a negative step takes later rows"
+    if name == "rolling" and _constant(words.get("center")) is True:
+        return "a centred window takes later rows"
+    if name == "fillna" and _constant(words.get("method")) in ("bfill", "backfill"):
+        return "fillna fills from later rows"
+    if name == "merge_asof" and _constant(words.get("direction")) in ("forward", "nearest"):
+        return "the join may take a later row"
+    if name in ("convolve", "correlate") and _constant(words.get("mode")) == "same":
+        return "mode 'same' centres the kernel"
+    return f"{name} {_NOT_CAUSAL[name]}" if name in _NOT_CAUSAL else ""
+
+
+def _ahead(loop: ast.For) -> list[Advice]:
+    """Find ``x[i + k]`` where ``i`` is the loop's own variable."""
+    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    found = []
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Subscript):
+            continue
+        sums = [
+            part for part in ast.walk(node.slice) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)
+        ]
+        if any(getattr(part.left, "id", None) in names for part in sums):
+            found.append(Advice(line=node.lineno, text="an index ahead of the loop's own bar"))
+    return found
+
+
+def _negative(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
+
+
+def _constant(value: ast.expr | None) -> object:
+    return value.value if isinstance(value, ast.Constant) else None
