@@ -1,7 +1,7 @@
-"""The assay: what a recorded result is made of. Joins runs with attribution and statistics; asks no model by itself.
+"""The assay: what a recorded result is made of. Joins runs with attribution and statistics.
 
-``attribute_run`` takes returns apart into market, style, selection and trading. The names are imported on first use,
-because some of them are heavy.
+``attribute_run`` takes returns apart into market, style, selection and trading. The names are imported on first
+use, because some of them are heavy.
 """
 
 from __future__ import annotations

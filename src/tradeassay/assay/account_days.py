@@ -1,4 +1,4 @@
-"""An account session by session, from the replay of its journal: starting weights, and where trading money went."""
+"""An account session by session, replayed from its journal: starting weights, and where trading money went."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tradeassay.core.view import Bools, Floats
 from tradeassay.ledger import Ledger
 
 COSTS = ("fees", "slippage", "financing", "futures")
-"""What is known of trading from the journal; ``fills`` is the rest: trades inside the day against its close, orders
-that were filled away from the close, fractions paid out, holdings without a price."""
+"""What is known of trading from the journal; ``fills`` is the rest: trades inside the day against its close,
+orders that were filled away from the close, fractions paid out, holdings without a price."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountDays:
     """T sessions up to the first that began with nothing. ``nav`` (T + 1,) starts with the initial value.
 
-    ``weights`` (T, N) are shares of the value before a session, of stocks, coins and funds; futures are not in them,
-    because their value is no money in the account. ``costs`` hold fractions of the value before the session.
+    ``weights`` (T, N) are shares of the value before a session, of stocks, coins and funds; futures are not in
+    them, because their value is no money in the account. ``costs`` hold fractions of the value before the session.
     ``ruined`` names the session that ended with nothing or less.
     """
 

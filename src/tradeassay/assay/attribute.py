@@ -60,8 +60,8 @@ def attribute_episode(
 ) -> Attribution:
     """Take one episode apart; reads its journal and the hashed data it was played on, and nothing else.
 
-    ``convention`` defaults to the run's: ``sound`` has four parts of the account's own return, ``paper`` three parts
-    of its starting weights held from mark to mark. ``bootstrap`` defaults to the run's. Raises
+    ``convention`` defaults to the run's: ``sound`` has four parts of the account's own return, ``paper`` three
+    parts of its starting weights held from mark to mark. ``bootstrap`` defaults to the run's. Raises
     :class:`~tradeassay.core.errors.RunError` when the episode has not ended or its data has changed.
     """
     return _episode(run, run.episode(key), convention, config, bootstrap)[0]
@@ -77,8 +77,8 @@ def attribute_run(
 ) -> RunAttribution:
     """Take every episode of a run apart and sum up its agents.
 
-    ``baselines`` are the labels that models' exposure preferences are compared with, by default every agent that is
-    no language model. Raises :class:`UserError` for a label that is not in the run.
+    ``baselines`` are the labels that models' exposure preferences are compared with, by default every agent that
+    is no language model. Raises :class:`UserError` for a label that is not in the run.
     """
     labels = dict.fromkeys(episode.label for episode in run.episodes)
     for label in baselines or ():
@@ -102,7 +102,8 @@ def attribute_run(
 
 
 def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
-    """Return the greatest distance of any sum of parts from its total, daily and over the window, Brinson included.
+    """Return the greatest distance of any sum of parts from its total, daily and over the window, Brinson
+    included.
 
     Raises :class:`LedgerError` when it is above ``tolerance``: parts that do not add up are no attribution.
     """

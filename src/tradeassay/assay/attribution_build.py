@@ -38,8 +38,8 @@ FUND = "fund"
 class Account:
     """What is to be taken apart: T sessions of starting ``weights`` (T, N) and ``returns`` (T,), None for Σ w r.
 
-    ``parts`` name what is known of trading; what they leave goes under ``rest``. ``failure`` says why the account has
-    no result.
+    ``parts`` name what is known of trading; what they leave goes under ``rest``. ``failure`` says why the
+    account has no result.
     """
 
     source: str
@@ -157,18 +157,14 @@ def _notes(inputs: MarketInputs) -> tuple[str, ...]:
     if few:
         notes.append(f"on {few} of {days} days there are too few names for the factors: no style part there")
     if none:
-        notes.append(
-            f"on {none} of {days} days there is no cross-section of names: all that was held is uncovered"
-        )
+        notes.append(f"on {none} of {days} days there are no names to compare: all that was held is uncovered")
     if screen.dropped:
         names = ", ".join(screen.dropped)
         notes.append(f"{names}: told by the other factors (VIF above {screen.limit:g}), the split is not reliable")
     if screen.sessions == 0:
         notes.append("the factors could not be screened on sessions before the window")
     if inputs.query.price == "open":
-        notes.append(
-            "the account is marked at the open: returns are open to open, exposures those of the close before"
-        )
+        notes.append("marked at the open: returns are open to open, exposures were known before the first of them")
     if ":" in inputs.query.universe:
         notes.append(f"factor returns are estimated over all of {inputs.query.universe.rpartition(':')[0]}")
     return tuple(notes)
@@ -178,7 +174,8 @@ def _brinson(inputs: MarketInputs, weights: Floats, daily: DailyParts) -> tuple[
     found = []
     for by in ("sector", "board"):
         labels = _labels(inputs, by)
-        inside = {label for label, there in zip(labels, inputs.investable.any(axis=0), strict=True) if there}
+        ever = np.flatnonzero(inputs.investable.any(axis=0)).tolist()
+        inside = {labels[column] for column in ever}
         if len(inside - {UNCLASSIFIED}) > 1:
             groups = sorted(set(labels))
             place = np.array([groups.index(label) for label in labels], dtype=np.int64)

@@ -57,7 +57,7 @@ class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """How the market was estimated: days fitted with factors, with the intercept alone, not at all; names in them."""
+    """How the market was estimated: days with factors, with the intercept alone, with neither; names in them."""
 
     full_days: int
     market_days: int
@@ -73,11 +73,12 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """One account's return taken apart.
 
     ``linked`` are parts of the whole return by name: ``common``, ``style``, ``selection`` and ``trading`` sum to
-    ``total``; ``style.<factor>`` sum to ``style``; ``uncovered`` is part of ``selection``; ``trading.<what>`` sum to
-    ``trading``. None with a ``reason`` where linking is undefined or the account has no result. ``intervals`` and
-    ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures. ``preferences`` is the
-    mean exposure per factor on invested days. ``account_return`` is what the account itself returned: under
-    ``paper`` the total leaves out trading and differs from it. ``notes`` is what a reader must know.
+    ``total``; ``style.<factor>`` sum to ``style``; ``uncovered`` is part of ``selection``; ``trading.<what>``
+    sum to ``trading``. None with a ``reason`` where linking is undefined or the account has no result.
+    ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures.
+    ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
+    itself returned: under ``paper`` the total leaves out trading and differs from it. ``notes`` is what a reader
+    must know.
     """
 
     source: str

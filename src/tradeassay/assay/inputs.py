@@ -44,8 +44,8 @@ _KINDS = ("stock", "crypto")
 class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which window of a snapshot, over which names, between which prices.
 
-    ``universe`` is the market's: an index, or ``all``. One held to a number of names (``IDX:20``) is estimated over
-    the whole index, because more names tell more about the market. ``price`` is where accounts are marked.
+    ``universe`` is the market's: an index, or ``all``. One held to a number of names (``IDX:20``) is estimated
+    over the whole index, because more names tell more about the market. ``price`` is where accounts are marked.
     """
 
     first: str
@@ -60,8 +60,8 @@ class MarketInputs:
     """T sessions of N columns. ``model`` holds returns (dividends and splits in them) and what moved them.
 
     ``size`` (T, N) is each name's size before the session, ``sized_by`` says what that is: a field of the
-    fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``investable`` (T, N) are the names of the universe
-    that have a price, ``futures`` (N,) the columns that are contracts.
+    fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``investable`` (T, N) are the names of the
+    universe that have a price, ``futures`` (N,) the columns that are contracts.
     """
 
     query: MarketQuery

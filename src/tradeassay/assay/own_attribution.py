@@ -49,40 +49,40 @@ def attribute_tables(
     """Take a person's own account apart.
 
     ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held *into* that session (known
-    at the close before), shorts negative. ``returns`` is either the account's (``date``, ``return``, net of costs), or
-    those of the names (``date``, ``symbol``, ``return``, and if there are any ``size`` and columns called like the
-    factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a snapshot's
-    folder) unless the names' returns are given. On a session without a row of weights the account is in cash, or holds
-    on to what it had with ``between="hold"``. Returns of an account without weights are explained over time
-    (``method`` is ``returns``), which is weaker: exposures are constants and trading cannot be seen.
+    at the close before), shorts negative. ``returns`` is either the account's (``date``, ``return``, net of costs),
+    or those of the names (``date``, ``symbol``, ``return``, and if there are any ``size`` and columns called like
+    the factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
+    snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in
+    cash, or holds on to what it had with ``between="hold"``. Returns of an account without weights are explained
+    over time (``method`` is ``returns``), which is weaker: exposures are constants and trading cannot be seen.
 
     Raises :class:`UserError` with one line for whatever does not fit together.
     """
+    table = None if weights is None else read_weights(Path(weights))
     given = None if returns is None else Path(returns)
+    settings = bootstrap or BootstrapConfig()
     if given is not None and is_long(given):
-        if weights is None:
+        if table is None:
             raise UserError(f"{given} holds returns of names", mend="give the weights too")
-        table = read_weights(Path(weights))
-        inputs = _inputs_from(given, table.dates, config or AttributionConfig())
-        earned = None
+        inputs, year, earned = _inputs_from(given, table.dates, config or AttributionConfig()), 252, None
     else:
-        table = None if weights is None else read_weights(Path(weights))
         own = None if given is None else read_returns(given)
         dates = table.dates if table is not None else tuple(own or ())
         if not dates:
             raise UserError("nothing to take apart is given", mend="give weights, or returns of an account")
         inputs, year = _inputs_of(dataset, home, universe, (dates[0], dates[-1]), config)
-        periods_per_year = periods_per_year or year
         earned = None if own is None else _on_sessions(own, inputs.sessions, given)
-    year = periods_per_year or 252
-    if table is None:
-        assert earned is not None
-        return _from_returns(inputs, earned, str(given), (year, bootstrap))
-    held = _weights(table, inputs, Path(str(weights)), between)
-    account = Account(
-        source=str(weights), weights=held, returns=earned, rest="rest", notes=_notes(table, inputs, earned)
-    )
-    return build(inputs, account, convention=convention, periods_per_year=year, bootstrap=bootstrap)[0]
+    year = periods_per_year or year
+    if table is not None:
+        account = Account(
+            source=str(weights),
+            weights=_weights(table, inputs, str(weights), between),
+            returns=earned,
+            rest="rest",
+            notes=_notes(table, inputs, earned),
+        )
+        return build(inputs, account, convention=convention, periods_per_year=year, bootstrap=settings)[0]
+    return _from_returns(inputs, np.zeros(0) if earned is None else earned, str(given), year, settings)
 
 
 def _inputs_of(
@@ -127,7 +127,7 @@ def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) 
     )
 
 
-def _weights(table: LongTable, inputs: MarketInputs, path: Path, between: Between) -> Floats:
+def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between) -> Floats:
     known = set(inputs.sessions)
     for date in table.dates:
         if date not in known:
@@ -175,18 +175,18 @@ def _notes(table: LongTable, inputs: MarketInputs, earned: Floats | None) -> tup
 
 
 def _from_returns(
-    inputs: MarketInputs, earned: Floats, source: str, settings: tuple[int, BootstrapConfig | None]
+    inputs: MarketInputs, earned: Floats, source: str, year: int, bootstrap: BootstrapConfig
 ) -> Attribution:
     found = fit_returns(inputs.model, earned)
-    account = Account(
-        source=source,
-        weights=np.zeros(inputs.model.returns.shape),
-        returns=earned,
-        notes=(
-            f"holdings are not known: exposures are constants that explain {found.explained:.0%} of the variance",
-        ),
-    )
+    note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
+    nothing = np.zeros(inputs.model.returns.shape)
     return record(
-        inputs, account, found.daily, {}, convention="sound", periods_per_year=settings[0],
-        bootstrap=settings[1] or BootstrapConfig(), method="returns",
-    )  # fmt: skip
+        inputs,
+        Account(source=source, weights=nothing, returns=earned, notes=(note,)),
+        found.daily,
+        {},
+        convention="sound",
+        periods_per_year=year,
+        bootstrap=bootstrap,
+        method="returns",
+    )

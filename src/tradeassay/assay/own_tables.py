@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ DATE, SYMBOL, WEIGHT, RETURN, SIZE = "date", "symbol", "weight", "return", "size
 
 @dataclass(frozen=True, slots=True)
 class LongTable:
-    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates, symbols).
+    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
+    symbols).
 
     NaN where there is no row.
     """
@@ -48,8 +50,8 @@ class LongTable:
 def read_weights(path: Path) -> LongTable:
     """Read ``date``, ``symbol``, ``weight``: shares of the account at the start of each date, shorts negative.
 
-    What is not listed is not held; what is missing to 1 is cash. Raises :class:`UserError` with one clear line for a
-    missing column, a row given twice, or a weight that is no number.
+    What is not listed is not held; what is missing to 1 is cash. Raises :class:`UserError` with one clear line
+    for a missing column, a row given twice, or a weight that is no number.
     """
     table = read_long(path, (WEIGHT,))
     if not np.isfinite(table.columns[WEIGHT][~np.isnan(table.columns[WEIGHT])]).all():
@@ -95,8 +97,7 @@ def read_long(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (
 
 def _once(path: Path, keys: list[Any]) -> None:
     if len(set(keys)) != len(keys):
-        seen: set[Any] = set()
-        twice = next(key for key in keys if key in seen or seen.add(key))
+        twice = next(key for key, count in Counter(keys).items() if count > 1)
         raise UserError(f"{path}: {twice} is given twice", mend="keep one row of each")
 
 

@@ -39,9 +39,9 @@ class GroupParts:
 def brinson(weights: Floats, benchmark: Floats, returns: Floats, group: Ints, groups: Sequence[str]) -> GroupParts:
     """Take a portfolio apart against a benchmark whose weights sum to 1 every day.
 
-    ``weights``, ``benchmark`` and ``returns`` have shape (T, N), ``group`` (N,) numbers a name's place in ``groups``.
-    A group the benchmark does not have counts as allocation alone. Raises :class:`UserError` for shapes that do not
-    fit, and for a benchmark that does not sum to 1.
+    ``weights``, ``benchmark`` and ``returns`` have shape (T, N), ``group`` (N,) numbers a name's place in
+    ``groups``. A group the benchmark does not have counts as allocation alone. Raises :class:`UserError` for
+    shapes that do not fit, and for a benchmark that does not sum to 1.
     """
     if not weights.shape == benchmark.shape == returns.shape or group.shape != weights.shape[1:]:
         raise UserError("weights, benchmark and returns differ in shape", mend="give (sessions, names) for each")

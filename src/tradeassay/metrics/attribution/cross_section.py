@@ -43,10 +43,10 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
 class CrossSection:
     """T sessions of N names and K factors.
 
-    ``returns`` (T, N) are those of the session, NaN where there is none. ``values`` (T, K, N) are raw factor values
-    known *strictly before* the session (:func:`known_before` shifts those of the close). ``size`` (T, N) is what the
-    regression's weight is the square root of, known before too. ``investable`` (T, N) says who may be in it.
-    Raises :class:`UserError` for shapes that do not fit.
+    ``returns`` (T, N) are those of the session, NaN where there is none. ``values`` (T, K, N) are raw factor
+    values known *strictly before* the session (:func:`known_before` shifts those of the close). ``size`` (T, N)
+    is what the regression's weight is the square root of, known before too. ``investable`` (T, N) says who may
+    be in it. Raises :class:`UserError` for shapes that do not fit.
     """
 
     returns: Floats
@@ -76,7 +76,7 @@ class Exposures:
 
 
 def known_before(values: Floats, lag: int = 1) -> Floats:
-    """Return values of a session's close, time on the first axis, moved ``lag`` sessions on; NaN before the first."""
+    """Return values of a session's close, time on the first axis, ``lag`` sessions later; NaN before the first."""
     moved = np.full_like(values, np.nan)
     if 0 < lag < values.shape[0]:
         moved[lag:] = values[:-lag]

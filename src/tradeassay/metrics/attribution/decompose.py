@@ -18,10 +18,10 @@ TOLERANCE = 1e-12
 class DailyParts:
     """``total`` = ``common`` + sum of ``style`` + ``selection`` + ``trading``, every day.
 
-    All have shape (T,), ``style`` and ``exposures`` (T, K). ``uncovered`` is the part of ``selection`` earned by names
-    outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both sides
-    counted, that is inside it. ``exposures`` is the portfolio's exposure, ``invested`` its net and ``gross`` its gross
-    weight at the start of the day.
+    All have shape (T,), ``style`` and ``exposures`` (T, K). ``uncovered`` is the part of ``selection`` earned by
+    names outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both
+    sides counted, that is inside it. ``exposures`` is the portfolio's exposure, ``invested`` its net and
+    ``gross`` its gross weight at the start of the day.
     """
 
     factors: tuple[str, ...]
@@ -45,10 +45,10 @@ class DailyParts:
 def decompose(model: FactorModel, weights: Floats, total: Floats | None = None) -> DailyParts:
     """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
 
-    ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from close to
-    close is ``trading``: fees, fills inside the day, and whatever is no stock. None is the ``paper`` convention: the
-    total *is* that return, and trading is 0. Raises :class:`UserError` for other shapes and for weights that are no
-    numbers.
+    ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from
+    close to close is ``trading``: fees, fills inside the day, and whatever is no stock. None is the ``paper``
+    convention: the total *is* that return, and trading is 0. Raises :class:`UserError` for other shapes and for
+    weights that are no numbers.
     """
     if weights.shape != model.returns.shape or (total is not None and total.shape != weights.shape[:1]):
         raise UserError(

@@ -21,8 +21,8 @@ INVESTED = 1e-6
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """How often exposures have the sign of the baselines' median exposure.
 
-    ``overall`` is over all pairs of agent and factor, ``by_factor`` over agents. ``baseline`` is that median. A pair
-    in which either side is exactly 0 is left out.
+    ``overall`` is over all pairs of agent and factor, ``by_factor`` over agents. ``baseline`` is that median. A
+    pair in which either side is exactly 0 is left out.
     """
 
     overall: Measure
@@ -35,8 +35,8 @@ def preferences(
 ) -> dict[str, Measure]:
     """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals.
 
-    Several episodes (seeds) of one agent are one sample: their invested days follow each other. The interval is that
-    of a block bootstrap over days. No value for an agent that never held a covered name.
+    Several episodes (seeds) of one agent are one sample: their invested days follow each other. The interval is
+    that of a block bootstrap over days. No value for an agent that never held a covered name.
     """
     bootstrap = bootstrap or BootstrapConfig()
     several = [daily] if isinstance(daily, DailyParts) else list(daily)

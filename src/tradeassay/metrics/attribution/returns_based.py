@@ -28,9 +28,9 @@ class ReturnsFit:
 def fit_returns(model: FactorModel, total: Floats) -> ReturnsFit:
     """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant.
 
-    Selection is what is left, the mean included: ``alpha`` is in it. There is no trading part, because what was held
-    is not known. Days on which the model has no factor carry on with a premium of 0. Raises :class:`UserError` for
-    another length, or for too few sessions.
+    Selection is what is left, the mean included: ``alpha`` is in it. There is no trading part, because what was
+    held is not known. Days on which the model has no factor carry on with a premium of 0. Raises
+    :class:`UserError` for another length, or for too few sessions.
     """
     terms = 2 + len(model.factors)
     if total.shape != model.common.shape:
@@ -42,7 +42,7 @@ def fit_returns(model: FactorModel, total: Floats) -> ReturnsFit:
         )
     design = np.column_stack([np.ones(total.size), model.common, model.premia])
     solved = np.linalg.lstsq(design, total, rcond=1e-10)[0]
-    market, betas = float(solved[1]), solved[2:]
+    market, betas = float(solved[1]), np.array(solved[2:], dtype=np.float64)
     common, style = market * model.common, betas * model.premia
     rest = total - common - style.sum(axis=1)
     gap = total - total.mean()

@@ -20,7 +20,8 @@ MAIN = ("common", "style", "selection", "trading")
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A window's parts by name. ``linked`` sum to the total return; None, with the reason, where that is undefined.
+    """A window's parts by name. ``linked`` sum to the total return; None, with the reason, where that is
+    undefined.
 
     ``intervals`` are the linked parts as measures, ``per_year`` the mean daily part times the sessions of a year.
     """
@@ -53,8 +54,8 @@ def total_parts(
 ) -> Totals:
     """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval.
 
-    Sessions are resampled in blocks, all parts together, as for every measure of a value path. Without sessions, or
-    with one that returned -100 % or less, there are no totals, and the reason is given.
+    Sessions are resampled in blocks, all parts together, as for every measure of a value path. Without sessions,
+    or with one that returned -100 % or less, there are no totals, and the reason is given.
     """
     bootstrap = bootstrap or BootstrapConfig()
     total = rows["total"]
@@ -72,20 +73,15 @@ def total_parts(
     intervals, per_year = {}, {}
     for k, name in enumerate(rows):
         seen = (None, None) if drawn is None else (drawn[0][k], drawn[1][k] * periods_per_year)
-        given = {"level": bootstrap.level, "n": total.size, "note": note}
-        intervals[name] = _measure(linked[name], seen[0], **given)
-        per_year[name] = _measure(float(means[k]), seen[1], **given)
+        intervals[name] = measure_from(linked[name], seen[0], level=bootstrap.level, n=total.size, note=note)
+        per_year[name] = measure_from(float(means[k]), seen[1], level=bootstrap.level, n=total.size, note=note)
     return Totals(linked=linked, reason=None, intervals=intervals, per_year=per_year)
-
-
-def _measure(value: float, drawn: Floats | None, *, level: float, n: int, note: str | None) -> Measure:
-    return measure_from(value, drawn, level=level, n=n, note=note)
 
 
 def _resampled(
     parts: Floats, scaled: Floats, total: Floats, config: BootstrapConfig
 ) -> tuple[Floats, Floats] | None:
-    """Return linked parts and mean parts of every resample, shape (parts, draws) each; None for too few sessions."""
+    """Return linked parts and mean parts of every resample, shape (parts, draws); None for too few sessions."""
     n = total.size
     if n < config.least:
         return None

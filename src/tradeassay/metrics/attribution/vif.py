@@ -14,8 +14,8 @@ from tradeassay.metrics.intervals import significant
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
     """Variance inflation of each factor: mean over ``sessions`` days of 1 / (1 - R squared on the others).
 
-    ``kept`` are the factors left when the worst is dropped until none is above ``limit``; when they are all of them,
-    the set is justified on this window.
+    ``kept`` are the factors left when the worst is dropped until none is above ``limit``; when they are all of
+    them, the set is justified on this window.
     """
 
     vif: dict[str, Measure]
@@ -30,8 +30,8 @@ def vif_screen(
 ) -> VifScreen:
     """Screen the factors on a window that lies before the evaluation.
 
-    Days count that use every factor and have ``names_per_term`` names per coefficient. Without such a day no factor
-    has a VIF, and none is dropped.
+    Days count that use every factor and have ``names_per_term`` names per coefficient. Without such a day no
+    factor has a VIF, and none is dropped.
     """
     config = config or AttributionConfig()
     names = exposures.covered.sum(axis=1)
