@@ -14,7 +14,7 @@ Split = tuple[float, float, float, float]
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
-    """One execution. ``size`` is signed; ``opened`` and ``closed`` are its parts, ``pnl`` what the closed part won."""
+    """One execution. ``size`` is signed; ``opened`` and ``closed`` are its parts, ``pnl`` what closing won."""
 
     bar: int
     ref: int

@@ -1,4 +1,4 @@
-"""The harness of a Backtrader job: runs inside the sandbox's child, on the job's rows, and sends decisions home."""
+"""The harness of a Backtrader job: runs in the sandbox's child, on the job's rows, and sends decisions home."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from tradeassay.codegen.backtrader.child_broker import RecordingBroker
 from tradeassay.codegen.backtrader.child_feed import feeds_of
-from tradeassay.codegen.backtrader.child_watch import Prints, changes, fingerprint, shadowed, watch_lines
+from tradeassay.codegen.backtrader.child_lines import LineWatch
+from tradeassay.codegen.backtrader.child_watch import Print, changes, fingerprint, shadowed
 from tradeassay.codegen.backtrader.wire import ACCOUNT, FLOATS, INTEGERS, NOTES
 from tradeassay.sandbox.strategy import MODULE, NoEntry
 
-_ORIGINAL: Final[Prints] = fingerprint()
+_ORIGINAL: Final[list[Print]] = fingerprint()
 
 
 class NoStrategy(NoEntry):
@@ -27,7 +28,7 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
     Raises :class:`NoStrategy`, or whatever the strategy raises.
     """
-    notes = changes(_ORIGINAL, fingerprint())
+    notes = changes(_ORIGINAL)
     strategy = find_strategy(module)
     broker = RecordingBroker()
     broker.setcash(params["cash"])
@@ -39,11 +40,9 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
         broker.feeds.append(feed)
     add_sizer(cerebro, params["sizing"], params["size"])
     cerebro.addstrategy(strategy)
-    with watch_lines(notes):
-        watched = fingerprint()
+    with LineWatch(notes):
         cerebro.run()
-        notes += changes(watched, fingerprint())
-    notes += shadowed(broker, cerebro)
+    notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
     completed = sum(order.status == bt.Order.Completed for order in broker.orders)
     account = [float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)]
     return {
@@ -68,9 +67,8 @@ def find_strategy(module: ModuleType) -> type:
     last = [kind for kind in own if not any(other is not kind and issubclass(other, kind) for other in own)]
     if len(last) != 1:
         names = ", ".join(kind.__name__ for kind in last[:5])
-        raise NoStrategy(
-            f"the code must define exactly one backtrader.Strategy, it has {len(last)}{f' ({names})' if names else ''}"
-        )
+        seen = f"{len(last)} ({names})" if names else "none"
+        raise NoStrategy(f"the code must define exactly one backtrader.Strategy, it has {seen}")
     return last[0]
 
 

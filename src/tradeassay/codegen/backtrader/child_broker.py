@@ -64,7 +64,7 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         return super().submit(order, check=check)
 
     def cancel(self, order: Any, bracket: bool = False) -> Any:
-        """Note a cancellation that the strategy asked for (not one that follows from another order), then do it."""
+        """Note a cancellation that the strategy asked for (none that follows from another order), then do it."""
         if not bracket and order is not None:
             self._note({"action": ACTION_CANCEL, "ref": order.ref, "row": len(order.data) - 1})
         return super().cancel(order, bracket=bracket)

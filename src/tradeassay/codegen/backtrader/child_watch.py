@@ -1,23 +1,18 @@
-"""What the child can say about the code it ran: parts of the framework it changed, future bars it read.
+"""What the child can say about the code it ran: parts of the framework it changed.
 
 Advice, not proof: the code runs in the same process and could undo all of it. The proof is the host's own replay
-of the orders and the look-ahead check, which the code cannot reach.
+of the orders, which the code cannot reach.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import backtrader as bt
-from backtrader.linebuffer import LineBuffer
-from backtrader.lineseries import LineSeries
 
-from tradeassay.codegen.backtrader.wire import FUTURE, PATCHED
-from tradeassay.sandbox.strategy import FILE
+from tradeassay.codegen.backtrader.wire import PATCHED
 
 _MOST: Final = 20
 _PARTS: Final = (
@@ -25,33 +20,53 @@ _PARTS: Final = (
     "lineiterator", "lineroot", "lineseries", "metabase", "observer", "order", "position", "sizer",
     "sizers.fixedsize", "sizers.percents_sizer", "store", "strategy", "timer", "trade",
 )  # fmt: skip
-_ANALYSERS: Final = "analyzers"
-
-Prints = dict[str, tuple[Any, ...]]
 
 
-def fingerprint() -> Prints:
-    """Return what every function of the framework's moving parts is made of, by dotted name."""
-    found: Prints = {}
-    modules = [f"backtrader.{part}" for part in _PARTS]
-    modules += [name for name in sys.modules if name.startswith(f"backtrader.{_ANALYSERS}")]
-    for name in modules:
-        module = sys.modules.get(name)
-        for label, kind in list(vars(module).items()) if module is not None else []:
-            if inspect.isclass(kind) and kind.__module__ == name:
-                for attribute, value in list(vars(kind).items()):
-                    made = _made_of(value)
-                    if made is not None:
-                        found[f"{name}.{label}.{attribute}"] = made
-    for label, value in list(vars(bt).items()):
-        if inspect.isclass(value) and value.__module__.startswith("backtrader."):
-            found[f"backtrader.{label}"] = (value,)
-    return found
+class Print(NamedTuple):
+    """One function (or class) of the framework: where it hangs and what it is made of."""
+
+    owner: Any
+    attribute: str
+    value: Any
+    code: Any
+    defaults: Any
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another one by now, or made of something else."""
+        if vars(self.owner).get(self.attribute) is not self.value:
+            return True
+        inner = _function(self.value)
+        return inner is not None and (inner.__code__ is not self.code or inner.__defaults__ is not self.defaults)
+
+    @property
+    def name(self) -> str:
+        """Its dotted name."""
+        if inspect.ismodule(self.owner):
+            return f"{self.owner.__name__}.{self.attribute}"
+        return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
 
 
-def changes(before: Prints, after: Prints) -> list[str]:
-    """Return the notes about what was changed, added to a class in place of another, or taken away."""
-    return [f"{PATCHED}{name}" for name in sorted(before) if before[name] != after.get(name)][:_MOST]
+def fingerprint() -> list[Print]:
+    """Return what every function of the framework's moving parts is made of."""
+    names = [f"backtrader.{part}" for part in _PARTS]
+    names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
+    prints = [
+        Print(bt, label, value, None, None)
+        for label, value in vars(bt).items()
+        if inspect.isclass(value) and value.__module__.startswith("backtrader.")
+    ]
+    for module in filter(None, map(sys.modules.get, names)):
+        for label, kind in vars(module).items():
+            # Names with an underscore are classes that the framework makes up for lines and parameters.
+            if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
+                prints += _prints_of(kind)
+    return prints
+
+
+def changes(prints: list[Print]) -> list[str]:
+    """Return the notes about what was replaced or taken away since."""
+    return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
 
 
 def shadowed(*things: Any) -> list[str]:
@@ -60,63 +75,22 @@ def shadowed(*things: Any) -> list[str]:
     for thing in things:
         for name, value in list(vars(thing).items()):
             if callable(value) and inspect.isroutine(getattr(type(thing), name, None)):
-                found.append(f"{PATCHED}{type(thing).__mro__[1].__name__}.{name} of this run")
+                found.append(f"{PATCHED}{type(thing).__name__}.{name} of this run")
     return found[:_MOST]
 
 
-@contextmanager
-def watch_lines(notes: list[str]) -> Iterator[None]:
-    """Note reads of later bars by the code itself while this is open: ``[1]``, ``get(ago=1)``, ``line(1)``."""
-    kept = {name: LineBuffer.__dict__[name] for name in ("__getitem__", "get", "__call__")}
-    series_call = LineSeries.__dict__["__call__"]
-    seen: set[tuple[str, int]] = set()
-
-    def tell(what: str) -> None:
-        frame = sys._getframe(2)
-        for _ in range(3):
-            if frame.f_code.co_filename == FILE:
-                if (what, frame.f_lineno) not in seen and len(seen) < _MOST:
-                    seen.add((what, frame.f_lineno))
-                    notes.append(f"{FUTURE}{what} in line {frame.f_lineno}")
-                return
-            if frame.f_back is None:
-                return
-            frame = frame.f_back
-
-    def getitem(self: Any, ago: int) -> Any:
-        if ago > 0:
-            tell(f"index [{ago}]")
-        return self.array[self._idx + ago]
-
-    def get(self: Any, ago: int = 0, size: int = 1) -> Any:
-        if ago > 0:
-            tell(f"get(ago={ago})")
-        return kept["get"](self, ago, size)
-
-    def call(self: Any, ago: Any = None) -> Any:
-        if isinstance(ago, int) and ago > 0:
-            tell(f"line({ago})")
-        return kept["__call__"](self, ago)
-
-    def call_series(self: Any, ago: Any = None, line: int = -1) -> Any:
-        if isinstance(ago, int) and ago > 0:
-            tell(f"line({ago})")
-        return series_call(self, ago, line)
-
-    LineBuffer.__getitem__, LineBuffer.get, LineBuffer.__call__ = getitem, get, call
-    LineSeries.__call__ = call_series
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(LineBuffer, name, value)
-        LineSeries.__call__ = series_call
+def _prints_of(kind: type) -> list[Print]:
+    found = []
+    for attribute, value in vars(kind).items():
+        inner = _function(value)
+        if inner is not None:
+            found.append(Print(kind, attribute, value, inner.__code__, inner.__defaults__))
+        elif isinstance(value, property):
+            found.append(Print(kind, attribute, value, None, None))
+    return found
 
 
-def _made_of(value: Any) -> tuple[Any, ...] | None:
+def _function(value: Any) -> Any:
     if isinstance(value, classmethod | staticmethod):
         value = value.__func__
-    if isinstance(value, property):
-        return (value, value.fget, value.fset)
-    code = getattr(value, "__code__", None)
-    return None if code is None else (value, code, value.__defaults__)
+    return value if hasattr(value, "__code__") else None

@@ -80,10 +80,14 @@ class OrderLog:
         return frozenset(found)
 
 
-EMPTY: Final = OrderLog(
-    **{name: np.zeros(0, dtype=np.int64) for name in INTEGERS},
-    **{name: np.zeros(0, dtype=np.float64) for name in FLOATS},
-)
+def _empty() -> OrderLog:
+    columns: dict[str, Any] = {name: np.zeros(0, dtype=np.int64) for name in INTEGERS}
+    columns |= {name: np.zeros(0, dtype=np.float64) for name in FLOATS}
+    return OrderLog(**columns)
+
+
+EMPTY: Final = _empty()
+"""No orders at all."""
 
 
 def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> OrderLog:

@@ -46,7 +46,7 @@ class Replay:
 
 
 def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None) -> Replay:
-    """Carry out a checked record of orders; ``turns`` is after how many bars the strategy stopped the run, if it did.
+    """Carry out a checked record of orders; ``turns`` is after how many bars the strategy ended it, if it did.
 
     Raises :class:`BadOrders` for orders that no broker could have taken so, or that take too long to follow.
     """
@@ -271,7 +271,7 @@ class _Broker:
             other.status = "cancelled"
 
     def _end_family(self, order: OrderState, *, whole: bool) -> None:
-        """A filled parent wakes its children; a filled child, or any end without a fill, ends the whole bracket."""
+        """A filled parent wakes its children; a filled child, or an end without a fill, ends the whole bracket."""
         head = order.parent or order.ref
         family = self._families[head]
         if whole or order.parent:

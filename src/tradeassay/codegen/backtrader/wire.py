@@ -1,4 +1,4 @@
-"""The columns in which a child sends a strategy's decisions home. Read by the host, which believes nothing of it."""
+"""The columns in which a child sends a strategy's decisions home. The host believes none of it."""
 
 from __future__ import annotations
 
