@@ -90,6 +90,7 @@ class Store:
             "stage": opening.stage,
             "phase": "opened",
             "price": opening.packet.price,
+            "momentum": opening.packet.momentum,
             "packet": packet.decode(),
             "packet_sha256": sha256_bytes(packet),
             "opened_at": opening.opened_at,

@@ -48,6 +48,7 @@ rounds = Table(
     Column("price", Float, nullable=False),
     Column("base_price", Float),  # the price again, in terms of a share at the time of next_price
     Column("next_price", Float),
+    Column("momentum", Float),
     Column("packet", Text, nullable=False),
     Column("packet_sha256", String(64), nullable=False),
     Column("opened_at", String(40), nullable=False),

@@ -1,0 +1,24 @@
+"""Who stands where, how sure that is, and what it is made of. Computed from settled slots alone."""
+
+from tradeassay.arena.standings.behaviour import Behaviour, behaviour, first_day
+from tradeassay.arena.standings.board import Board, BoardConfig, Standing, standings
+from tradeassay.arena.standings.luck import LuckBand, luck_band
+from tradeassay.arena.standings.series import Filter, Line, read_lines
+from tradeassay.arena.standings.variance import Split, split_variance
+
+__all__ = [
+    "Behaviour",
+    "Board",
+    "BoardConfig",
+    "Filter",
+    "Line",
+    "LuckBand",
+    "Split",
+    "Standing",
+    "behaviour",
+    "first_day",
+    "luck_band",
+    "read_lines",
+    "split_variance",
+    "standings",
+]

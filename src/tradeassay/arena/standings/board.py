@@ -1,0 +1,173 @@
+"""The standings: five measures with intervals, and how probable each rank is.
+
+An entry's account over several assets is the mean of its accounts on each, all starting with the same money and
+never rebalanced. Ranks are resampled jointly: all entries are given the same resampled days, so that a market that
+rose for all does not blur who was better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.standings.series import Line
+from tradeassay.benchmarks.ama.rules import Kind
+from tradeassay.benchmarks.ama.scoring import ama_panel
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+
+
+class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How standings are made. With fewer than ``least`` common sessions ranks carry no probability."""
+
+    bootstrap: BootstrapConfig = BootstrapConfig(draws=500)
+    least: int = 20
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One row. ``best`` is the probability of being first, ``rank_low``/``rank_high`` bound the rank at 90 %."""
+
+    rank: int | None
+    entry: str
+    label: str
+    architecture: str
+    model: str
+    assets: tuple[str, ...]
+    sessions: int
+    measures: dict[str, Measure]
+    excess: Measure
+    best: Measure
+    rank_low: int | None
+    rank_high: int | None
+    failed: int
+    missed: int
+    tokens: int
+    usd: float | None
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    """Standings of a season, or of a part of it; the baseline is a row without a rank."""
+
+    season: str
+    rows: tuple[Standing, ...]
+    first: str | None
+    last: str | None
+    note: str = ""
+
+
+def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: BoardConfig | None = None) -> Board:
+    """Return the standings over the given lines, best cumulative return first."""
+    config = config or BoardConfig()
+    by_entry: dict[str, list[Line]] = {}
+    for (entry, _), line in lines.items():
+        by_entry.setdefault(entry, []).append(line)
+    if not by_entry:
+        return Board(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
+    days = sorted({day for line in lines.values() for day in line.sessions})
+    paths = {entry: _account(found, days) for entry, found in by_entry.items()}
+    ranks, note = _rank_probabilities(paths, config)
+    base = paths.get(BASELINE)
+    rows = [_row(season, e, by_entry[e], paths[e], base, ranks.get(e), config) for e in by_entry]
+    rows.sort(key=lambda row: -(row.measures["CR"].value or 0.0))
+    place = 0
+    ranked = []
+    for row in rows:
+        place += row.entry != BASELINE
+        ranked.append(msgspec.structs.replace(row, rank=None if row.entry == BASELINE else place))
+    return Board(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+
+
+def _account(found: Sequence[Line], days: Sequence[str]) -> Floats:
+    """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0."""
+    place = {day: number for number, day in enumerate(days)}
+    values = np.ones((len(found), len(days)))
+    for number, line in enumerate(found):
+        values[number, [place[day] for day in line.sessions]] += line.earned
+    nav = np.cumprod(values, axis=1).mean(axis=0)
+    return np.asarray(nav / np.concatenate(([1.0], nav[:-1])) - 1.0)
+
+
+def _kind(found: Sequence[Line]) -> Kind:
+    """Return what year an account has: stocks' when all it holds are stocks."""
+    return "stock" if all(line.kind == "stock" for line in found) else "crypto"
+
+
+def _row(
+    season: Season,
+    entry: str,
+    found: Sequence[Line],
+    path: Floats,
+    base: Floats | None,
+    rank: tuple[Measure, int, int] | None,
+    config: BoardConfig,
+) -> Standing:
+    who = season.entry(entry)
+    costs = [line.usd for line in found]
+    statuses = [status for line in found for status in line.statuses]
+    none = not_scored("too few settled sessions, or nobody to be compared with")
+    best, low, high = rank if rank is not None else (none, None, None)
+    return Standing(
+        rank=None,
+        entry=entry,
+        label=who.shown,
+        architecture=who.architecture,
+        model=who.model,
+        assets=tuple(sorted(line.asset for line in found)),
+        sessions=sum(len(line.sessions) for line in found),
+        measures=ama_panel(path, _kind(found), season.money, config.bootstrap),
+        excess=_excess(path, base, config) if entry != BASELINE else not_scored("this is the baseline"),
+        best=best,
+        rank_low=low,
+        rank_high=high,
+        failed=statuses.count("failed"),
+        missed=statuses.count("missed"),
+        tokens=sum(line.tokens for line in found),
+        usd=None if any(c is None for c in costs) else sum(c for c in costs if c is not None),
+    )
+
+
+def _excess(path: Floats, base: Floats | None, config: BoardConfig) -> Measure:
+    """Return how much more than buy and hold an entry made over the window, with a paired interval."""
+    if base is None:
+        return not_scored("no baseline on these sessions")
+    value = float(np.prod(1 + path) - np.prod(1 + base))
+    if path.size < config.least:
+        return Measure(value=value, n=path.size, note=f"fewer than {config.least} sessions: no interval")
+    drawn = _draw(np.stack([path, base]), config)
+    gaps = np.prod(1 + drawn[0], axis=-1) - np.prod(1 + drawn[1], axis=-1)
+    level = config.bootstrap.level
+    low, high = np.quantile(gaps, ((1 - level) / 2, (1 + level) / 2))
+    return Measure(value=value, low=float(low), high=float(high), level=level, n=path.size)
+
+
+def _rank_probabilities(
+    paths: Mapping[str, Floats], config: BoardConfig
+) -> tuple[dict[str, tuple[Measure, int, int]], str]:
+    names = sorted(name for name in paths if name != BASELINE)
+    if len(names) < 2:
+        return {}, ""
+    stacked = np.stack([paths[name] for name in names])
+    if stacked.shape[1] < config.least:
+        return {}, f"fewer than {config.least} sessions: ranks carry no probability"
+    totals = np.prod(1 + _draw(stacked, config), axis=-1)  # (names, draws)
+    order = np.argsort(np.argsort(-totals, axis=0, kind="stable"), axis=0, kind="stable") + 1
+    found = {}
+    for number, name in enumerate(names):
+        chance = float((order[number] == 1).mean())
+        low, high = np.quantile(order[number], (0.05, 0.95), method="inverted_cdf")
+        found[name] = (Measure(value=chance, n=order.shape[1]), int(low), int(high))
+    return found, ""
+
+
+def _draw(stacked: Floats, config: BoardConfig) -> Floats:
+    """Return jointly resampled returns, shape (lines, draws, sessions)."""
+    together = stacked.mean(axis=0)
+    block = choose_block(together, config.bootstrap)
+    seed = content_seed(config.bootstrap, stacked)
+    n = stacked.shape[1]
+    rows = np.concatenate(list(resamples(n, config.bootstrap.draws, block, seed)))
+    return np.asarray(stacked[:, rows])

@@ -1,0 +1,77 @@
+"""What chance alone would have made: random positions with the same habits on the same prices.
+
+A random trader here changes its mind as often as the entries did on average and is long, short and flat as often
+as they were, but at random times. Its accounts make the band behind the equity chart, and an entry's percentile
+among them says how easily luck does as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeassay.arena.season import BASELINE
+from tradeassay.arena.standings.series import Line
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics.rates import rate_measure
+
+
+@dataclass(frozen=True, slots=True)
+class LuckBand:
+    """Quantiles of random accounts on one asset, shape (n + 1,), and every entry's percentile among them."""
+
+    asset: str
+    sessions: tuple[str, ...]
+    low: Floats
+    middle: Floats
+    high: Floats
+    percentiles: dict[str, Measure]
+
+
+def luck_band(
+    lines: Mapping[tuple[str, str], Line], asset: str, fee_bp: float, *, draws: int = 2000, seed: int = 0
+) -> LuckBand | None:
+    """Return the band of an asset, or None when nobody has a settled session on it. 90 % lie inside it."""
+    found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
+    if not found:
+        return None
+    longest = max(found, key=lambda line: len(line.sessions))
+    n = len(longest.sessions)
+    held = np.concatenate([line.positions for line in found])
+    share = np.array([(held == side).mean() for side in (-1, 0, 1)])
+    pairs = sum(max(line.positions.size - 1, 0) for line in found)
+    turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
+    generator = np.random.default_rng(seed)
+    paths = _random_positions(n, draws, share, turns / pairs if pairs else 0.0, generator)
+    nav = _accounts(paths, longest.moved, fee_bp)
+    low, middle, high = np.quantile(nav, (0.05, 0.5, 0.95), axis=0)
+    percentiles = {line.entry: _percentile(line, nav[:, -1], n) for line in found}
+    return LuckBand(asset, longest.sessions, low, middle, high, percentiles)
+
+
+def _random_positions(n: int, draws: int, share: Floats, turn: float, generator: np.random.Generator) -> Ints:
+    """Return positions that are drawn anew so often that they change as often as asked, shape (draws, n)."""
+    fresh = generator.choice(np.array([-1, 0, 1]), size=(draws, n), p=share / share.sum())
+    same = float((share**2).sum())  # a fresh draw may give the old side again
+    chance = min(1.0, turn / (1.0 - same)) if same < 1.0 else 0.0
+    anew = generator.random((draws, n)) < chance
+    anew[:, 0] = True
+    latest = np.maximum.accumulate(np.where(anew, np.arange(n), 0), axis=1)
+    return np.asarray(np.take_along_axis(fresh, latest, axis=1))
+
+
+def _accounts(paths: Ints, moved: Floats, fee_bp: float) -> Floats:
+    changed = np.abs(np.diff(paths, axis=1, prepend=0))
+    earned = (1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + paths * moved)
+    start = np.ones((paths.shape[0], 1))
+    return np.concatenate([start, np.cumprod(np.maximum(earned, 0.0), axis=1)], axis=1)
+
+
+def _percentile(line: Line, ends: Floats, n: int) -> Measure:
+    if len(line.sessions) != n:
+        return not_scored("did not play all sessions of this asset")
+    below = int((ends < line.nav[-1]).sum()) + int((ends == line.nav[-1]).sum()) // 2
+    return rate_measure(below, ends.size, nothing="no random account")

@@ -1,0 +1,193 @@
+"""Standings, behaviour, luck and the split of variance on lines whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.standings import (
+    BoardConfig,
+    Filter,
+    Line,
+    behaviour,
+    first_day,
+    luck_band,
+    read_lines,
+    split_variance,
+    standings,
+)
+from tradeassay.metrics import BootstrapConfig
+
+FAST = BoardConfig(bootstrap=BootstrapConfig(draws=200))
+DAYS = tuple(str(np.datetime64("2022-01-03") + n) for n in range(60))
+
+
+def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None, kind="crypto") -> Line:
+    n = len(earned)
+    held = np.ones(n, dtype=np.int64) if positions is None else np.asarray(positions, dtype=np.int64)
+    return Line(
+        entry=entry,
+        asset=asset,
+        kind=kind,
+        sessions=DAYS[:n],
+        actions=("BUY",) * n,
+        statuses=("decided",) * n,
+        positions=held,
+        earned=np.asarray(earned, dtype=np.float64),
+        moved=np.asarray(earned if moved is None else moved, dtype=np.float64),
+        trailing=np.full(n, np.nan) if trailing is None else np.asarray(trailing),
+        tokens=10,
+        usd=0.5,
+    )
+
+
+def season(*pairs: tuple[str, str], assets=("X",)) -> Season:
+    return Season(
+        id="s",
+        assets=tuple(Asset(symbol=a, kind="crypto", dataset="synthetic/crypto:7") for a in assets),
+        entries=tuple(Entry(id=f"{a}-{m}", architecture=a, model=m) for a, m in pairs),
+        first="2022-01-01",
+    )
+
+
+def noise(seed: int, mean: float = 0.0, n: int = 60) -> np.ndarray:
+    return np.random.default_rng(seed).normal(mean, 0.01, n)
+
+
+def test_the_better_one_is_first_and_the_baseline_has_no_rank() -> None:
+    market = noise(1)
+    spec = season(("a", "m"), ("b", "m"))
+    lines = {
+        ("a-m", "X"): line("a-m", "X", market - 0.01),
+        ("b-m", "X"): line("b-m", "X", market + 0.01),
+        ("buy-and-hold", "X"): line("buy-and-hold", "X", market),
+    }
+    board = standings(spec, lines, FAST)
+    assert [(row.rank, row.entry) for row in board.rows] == [(1, "b-m"), (None, "buy-and-hold"), (2, "a-m")]
+    first = board.rows[0]
+    assert first.best.value == 1.0 and (first.rank_low, first.rank_high) == (1, 1)
+    assert first.excess.value == pytest.approx(float(np.prod(1.01 + market) - np.prod(1 + market)))
+    assert first.excess.low is not None and first.excess.low > 0
+    assert first.usd == 0.5
+
+
+def test_equals_share_the_chance_of_being_first() -> None:
+    spec = season(("a", "m"), ("b", "m"))
+    lines = {("a-m", "X"): line("a-m", "X", noise(2)), ("b-m", "X"): line("b-m", "X", noise(3))}
+    chances = [row.best.value for row in standings(spec, lines, FAST).rows]
+    assert sum(c for c in chances if c is not None) == pytest.approx(1.0)
+    assert all(c is not None and 0.02 < c < 0.98 for c in chances)
+
+
+def test_an_account_over_two_assets_is_the_mean_of_both() -> None:
+    spec = season(("a", "m"), assets=("X", "Y"))
+    lines = {("a-m", "X"): line("a-m", "X", [0.10, 0.0]), ("a-m", "Y"): line("a-m", "Y", [-0.10])}
+    row = standings(spec, lines, FAST).rows[0]
+    assert row.measures["CR"].value == pytest.approx((1.1 + 0.9) / 2 - 1)
+    assert row.measures["CR"].note is not None
+
+
+def test_too_few_sessions_carry_no_probability() -> None:
+    spec = season(("a", "m"), ("b", "m"))
+    lines = {("a-m", "X"): line("a-m", "X", noise(2)[:5]), ("b-m", "X"): line("b-m", "X", noise(3)[:5])}
+    board = standings(spec, lines, FAST)
+    assert "no probability" in board.note
+    assert board.rows[0].best.value is None
+
+
+def test_behaviour_by_hand() -> None:
+    held = [1, 1, -1, 0, 1, 1]
+    trailing = [0.1, 0.2, 0.3, 0.1, -0.1, 0.1]
+    moved = [0.01, -0.01, -0.01, 0.01, 0.02, 0.0]
+    found = behaviour("a", [line("a", "X", moved, held, moved, trailing)])
+    assert found.long.value == pytest.approx(4 / 6)
+    assert found.short.value == pytest.approx(1 / 6)
+    assert found.with_trend.value == pytest.approx(3 / 5)
+    assert found.right.value == pytest.approx(3 / 4)
+    assert found.changes.value == pytest.approx(3 / 5)
+    assert found.holding.value == pytest.approx((2 + 1 + 2) / 3)
+    assert found.style == "neither"
+    trend = np.where(np.arange(60) % 2, 1, -1)
+    assert behaviour("a", [line("a", "X", moved * 10, trend, trailing=trend * 0.1)]).style == "trend"
+    assert behaviour("b", []).style == "not scored"
+
+
+def test_the_first_day_shows_who_began_how() -> None:
+    lines = {("a", "X"): line("a", "X", [0.1]), ("b", "X"): line("b", "X", [0.1])}
+    assert first_day(lines) == {"X": {"a": "BUY", "b": "BUY"}}
+
+
+def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle() -> None:
+    market = noise(5, n=60)
+    seer = np.where(market > 0, 1, -1)
+    coin = np.where(np.random.default_rng(11).random(60) < 0.5, 1, -1)
+    lines = {
+        ("seer", "X"): line("seer", "X", seer * market, seer, market),
+        ("coin", "X"): line("coin", "X", coin * market, coin, market),
+    }
+    band = luck_band(lines, "X", 0.0)
+    assert band is not None
+    assert band.percentiles["seer"].value == 1.0
+    assert 0.02 < (band.percentiles["coin"].value or 0) < 0.98
+    assert (band.low <= band.middle).all() and (band.middle <= band.high).all()
+    assert luck_band(lines, "Y", 0.0) is None
+
+
+def test_random_traders_change_as_often_as_the_entries() -> None:
+    from tradeassay.arena.standings.luck import _random_positions
+
+    drawn = _random_positions(400, 200, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
+    assert (np.diff(drawn, axis=1) != 0).mean() == pytest.approx(0.1, abs=0.005)
+    assert [(drawn == side).mean() for side in (-1, 0, 1)] == pytest.approx([0.3, 0.2, 0.5], abs=0.02)
+
+
+def effects(architecture: float, model: float, asset: float):
+    pairs = [("a", "m"), ("a", "n"), ("b", "m"), ("b", "n")]
+    spec = season(*pairs, assets=("X", "Y"))
+    lines = {}
+    for number, (a, m) in enumerate(pairs):
+        for place, s in enumerate(("X", "Y")):
+            shift = architecture * (a == "b") + model * (m == "n") + asset * place
+            drawn = noise(10 * number + place) * 0.001
+            lines[f"{a}-{m}", s] = line(f"{a}-{m}", s, drawn - drawn.mean() + shift)
+    return spec, lines
+
+
+def test_variance_goes_where_it_was_put() -> None:
+    spec, lines = effects(0.01, 0.0, 0.0)
+    found = split_variance(spec, lines, FAST.bootstrap)
+    assert found.shares["architecture"].value == pytest.approx(1.0, abs=1e-3)
+    assert sum(m.value for m in found.shares.values() if m.value is not None) == pytest.approx(1.0)
+    spec, lines = effects(0.0, 0.01, 0.01)
+    found = split_variance(spec, lines, FAST.bootstrap)
+    assert found.shares["model"].value == pytest.approx(0.5, abs=1e-3)
+    assert found.shares["asset"].value == pytest.approx(0.5, abs=1e-3)
+    assert found.architectures == ("a", "b") and found.models == ("m", "n")
+
+
+def test_an_incomplete_design_uses_its_largest_block() -> None:
+    _, lines = effects(0.01, 0.0, 0.0)
+    wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))
+    more = {**lines, ("a-o", "X"): line("a-o", "X", noise(99)), ("a-o", "Y"): line("a-o", "Y", noise(98))}
+    found = split_variance(wide, more, FAST.bootstrap)
+    assert found.models == ("m", "n") and found.left_out == ("a-o",)
+    alone = season(("a", "m"))
+    assert split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
+
+
+def test_lines_come_from_the_database_and_obey_filters(table) -> None:
+    table.play()
+    store = table.runner().store
+    lines = read_lines(store, table.season)
+    assert set(lines) == {(e, a) for e in ("thinker", "trend", "buy-and-hold") for a in ("AAJX", "AHVQ")}
+    held = lines["buy-and-hold", "AHVQ"]
+    assert (held.positions == 1).all()
+    assert held.earned[1:] == pytest.approx(held.moved[1:])
+    assert held.earned[0] == pytest.approx((1 - 0.0005) * (1 + held.moved[0]) - 1)
+    part = read_lines(store, table.season, Filter(assets=("AHVQ",), models=("test/echo",), first="2022-06-06"))
+    assert set(part) == {("thinker", "AHVQ")}
+    assert min(part["thinker", "AHVQ"].sessions) >= "2022-06-06"
+    assert standings(table.season, lines, FAST).rows
+    assert standings(table.season, {}, FAST).note == "no settled session yet"
+    store.engine.dispose()
