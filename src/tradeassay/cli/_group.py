@@ -21,6 +21,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "agents": ("agents", "agents", "List the agents that can trade."),
     "models": ("models", "models", "List the models that can be asked, with price and cutoff; get a local one."),
+    "baselines": ("baselines", "baselines", "Train and list the factor-model baselines."),
     "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
     "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
 }

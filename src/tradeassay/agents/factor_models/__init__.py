@@ -1,4 +1,4 @@
-"""The eighteen factor models of KTD-Fin, through Qlib: what they are, what they see, how they are fitted and stored.
+"""The eighteen factor models of KTD-Fin, through Qlib: what they see, how they are fitted, stored and traded.
 
 Qlib itself is imported when a model is trained or asked, and comes with ``pip install 'tradeassay[qlib]'``.
 """

@@ -26,7 +26,7 @@ from tradeassay.core.view import Floats
 
 
 class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """Which trained baseline, and the portfolio rule of KTD-Fin's baselines: the ``k`` best, kept while in ``keep``."""
+    """Which trained baseline, and the portfolio rule of KTD-Fin's baselines."""
 
     model: Annotated[str, Meta(description="which of the eighteen; the key must be one of its kind")] = ""
     key: Annotated[str, Meta(description="the trained baseline, from: tradeassay baselines list")] = ""
@@ -35,7 +35,11 @@ class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):
     every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 1
 
 
-@agents.register("factor-model")
+NAME = "factor-model"
+"""The registered name."""
+
+
+@agents.register(NAME)
 class FactorModelAgent(Rebalancer[FactorModelConfig]):
     """Holds the names with the highest scores in equal weights.
 
@@ -47,7 +51,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     Config: ClassVar[type[AgentConfig]] = FactorModelConfig
 
     def __init__(self, config: FactorModelConfig) -> None:
-        """Look the baseline up; raises :class:`UserError` for a wrong key and :class:`MissingExtra` without Qlib."""
+        """Look the baseline up; raises :class:`UserError` for a wrong key, :class:`MissingExtra` without Qlib."""
         super().__init__(config)
         self._facts = None
         if config.key:
@@ -72,7 +76,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             self._feed = FeatureFeed(self._fitted.window)
 
     def decide(self, observation: Observation) -> Decision:
-        """Trade towards the names with the highest scores; raises :class:`AgentError` on a day training has seen."""
+        """Trade towards the best scores; raises :class:`AgentError` on a day that training has seen."""
         if self._facts is None:
             return _UNTRAINED
         if observation.session <= self._facts.seen_until:

@@ -1,4 +1,4 @@
-"""Samples in memory, in the form in which Qlib's models ask for them. No provider and no files of Qlib are needed."""
+"""Samples in memory, in the form in which Qlib's models ask for them. No data files of Qlib are needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Samples:
         return int(self.days.size)
 
     def shuffled(self, rng: np.random.Generator) -> Samples:
-        """Return the samples with outcomes dealt out anew among the names of each day: nothing is left to learn."""
+        """Return the samples with outcomes dealt out anew among each day's names: nothing is left to learn."""
         order = np.arange(len(self))
         for rows in self.by_day():
             order[rows] = rng.permutation(order[rows])

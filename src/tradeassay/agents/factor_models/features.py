@@ -42,7 +42,7 @@ def feature_names(window: int) -> list[str]:
 
 
 def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
-    """Return the factors of the last completed sessions, shape (9, sessions, columns); all of them without a count.
+    """Return the factors of the last completed sessions (all without a count), shape (9, sessions, columns).
 
     Fewer sessions come back when history is shorter.
     """

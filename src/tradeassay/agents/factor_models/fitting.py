@@ -1,4 +1,4 @@
-"""Training one of the eighteen on samples, and asking it for scores. Same samples, seed and threads: same model."""
+"""Training one of the eighteen, and asking it for scores. Same samples, seed and threads: same model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FittedModel:
         self._fitted = fitted
 
     def scores(self, features: Matrix) -> Floats:
-        """Return one score per row (higher = expected to earn more); raises :class:`DataError` for a wrong width."""
+        """Return a score per row (higher = expected to earn more); raises :class:`DataError` for a wrong width."""
         rows, width = features.shape
         if width % self.window or width == 0:
             raise DataError(

@@ -64,7 +64,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A trained factor model. ``seen_until`` is the last day of which training or its stopping rule saw anything."""
+    """A trained factor model. ``seen_until`` is the last day of which training or its stopping saw anything."""
 
     key: str
     recipe: Recipe
@@ -84,7 +84,7 @@ class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def baselines_folder(home: Path | None = None) -> Path:
-    """Return where trained baselines lie: in ``home``, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
+    """Return where trained baselines lie: ``home``, else ``TRADEASSAY_HOME``, else the user's own data folder."""
     configured = os.environ.get("TRADEASSAY_HOME")
     root = home or (Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay")
     return root / "baselines"
@@ -168,8 +168,8 @@ def _read_facts(folder: Path) -> TrainedBaseline:
 def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, FittedModel]:
     """Return a trained baseline and its model.
 
-    Raises :class:`UserError` for an unknown key, :class:`MissingExtra` without Qlib and :class:`DataError` when the
-    model's file is not the one that was trained.
+    Raises :class:`UserError` for an unknown key, :class:`MissingExtra` without Qlib, and :class:`DataError` when
+    the model's file is not the one that was trained.
     """
     facts = find_trained(key, home)
     check_installed(facts.model)

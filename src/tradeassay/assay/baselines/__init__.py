@@ -1,4 +1,4 @@
-"""Factor-model baselines: the eighteen of KTD-Fin trained on nine factors, measured, stored and compared with chance.
+"""Factor-model baselines: the eighteen of KTD-Fin, trained on nine factors, stored and compared with chance.
 
 A trained baseline trades as the agent ``factor-model`` with its key.
 """

@@ -19,8 +19,8 @@ ONE_SIDED = 1.6449
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """A model against itself with shuffled outcomes, on the test window.
 
-    ``gain`` is the mean daily difference of the two rank correlations; ``beats`` says that it is above zero at 5 %,
-    one-sided.
+    ``gain`` is the mean daily difference of the two rank correlations; ``beats`` says that it is above zero at
+    5 %, one-sided.
     """
 
     trained: TrainedBaseline

@@ -18,7 +18,7 @@ def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
 
 
 def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
-    """Return Spearman's correlation of scores and returns on every day; 0 on a day on which all scores are equal."""
+    """Return each day's rank correlation (Spearman) of scores and returns; 0 where all scores are equal."""
     from scipy.stats import rankdata
 
     found = np.zeros(len(samples.by_day()))

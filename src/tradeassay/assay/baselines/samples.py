@@ -1,4 +1,4 @@
-"""Samples out of a snapshot, through as-of views: a window's samples are made from what was known when it ended."""
+"""Samples out of a snapshot, through as-of views: a window's samples hold what was known when it ended."""
 
 from __future__ import annotations
 

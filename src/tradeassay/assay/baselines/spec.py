@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import msgspec
@@ -68,7 +69,7 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         for name in self.models:
             factor_model(name)
         spans = [("train", self.train), ("valid", self.valid), *([("test", self.test)] if self.test else [])]
-        for (one, earlier), (other, later) in zip(spans, spans[1:], strict=False):
+        for (one, earlier), (other, later) in pairwise(spans):
             if parse_day(later.first) <= parse_day(earlier.last):
                 raise UserError(
                     f"the {other} window {later} starts before the {one} window {earlier} ends",
