@@ -105,7 +105,8 @@ def _solve(moments: Floats, right: Floats, singular: float) -> Floats:
     seen = values > singular * np.maximum(values[:, -1:], 0.0)
     inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
     along = np.matmul(vectors.transpose(0, 2, 1), right[:, :, None])[:, :, 0] * inverse
-    solved: Floats = np.matmul(vectors, along[:, :, None])[:, :, 0]
+    there = np.diagonal(moments, axis1=1, axis2=2) > 0
+    solved: Floats = np.where(there, np.matmul(vectors, along[:, :, None])[:, :, 0], 0.0)
     return solved
 
 

@@ -1,0 +1,257 @@
+"""Parts that add up: daily, linked, by group."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics.attribution import (
+    MAIN,
+    CrossSection,
+    FactorModel,
+    brinson,
+    decompose,
+    fit,
+    fit_returns,
+    link,
+    link_difference,
+    rows_of,
+    total_parts,
+)
+
+
+def worked() -> FactorModel:
+    """Two days, three names, one factor; the third name is outside on the second day."""
+    return FactorModel(
+        factors=("f",),
+        returns=np.array([[0.02, -0.01, 0.03], [0.01, 0.00, 0.05]]),
+        exposures=np.array([[[1.0, -1.0, 0.0]], [[1.0, -1.0, 0.0]]]),
+        covered=np.array([[True, True, True], [True, True, False]]),
+        common=np.array([0.005, 0.004]),
+        premia=np.array([[0.01], [0.002]]),
+        residuals=np.array([[0.005, -0.005, 0.025], [0.004, -0.002, 0.046]]),
+        explained=np.zeros(2),
+        fitted=np.array([2, 2], dtype=np.int8),
+    )
+
+
+def test_a_day_worked_by_hand() -> None:
+    weights = np.array([[0.5, -0.2, 0.3], [0.5, -0.2, 0.3]])
+    daily = decompose(worked(), weights, np.array([0.020, 0.021]))
+    assert daily.invested == pytest.approx([0.6, 0.6])
+    assert daily.gross == pytest.approx([1.0, 1.0])
+    assert daily.common == pytest.approx([0.003, 0.0024])
+    assert daily.exposures[:, 0] == pytest.approx([0.7, 0.7])
+    assert daily.style[:, 0] == pytest.approx([0.007, 0.0014])
+    assert daily.selection == pytest.approx([0.0025 + 0.001 + 0.0075, 0.002 + 0.0004 + 0.0138])
+    assert daily.uncovered == pytest.approx([0.0, 0.0138])
+    assert daily.covered_share == pytest.approx([1.0, 0.7])
+    assert daily.trading == pytest.approx([0.020 - 0.021, 0.021 - 0.020])
+    assert daily.error() < 1e-15
+
+
+def test_paper_has_three_parts_of_the_weights_own_return() -> None:
+    weights = np.array([[0.5, -0.2, 0.3], [0.0, 0.0, 0.0]])
+    daily = decompose(worked(), weights)
+    assert not daily.trading.any()
+    assert daily.total == pytest.approx([0.021, 0.0])
+    assert np.isnan(daily.covered_share[1])
+    assert daily.error() < 1e-15
+
+
+def test_weights_must_fit_and_be_numbers() -> None:
+    with pytest.raises(UserError, match="shape"):
+        decompose(worked(), np.zeros((2, 2)))
+    with pytest.raises(UserError, match="no number"):
+        decompose(worked(), np.full((2, 3), np.nan))
+
+
+def test_carino_worked_by_hand() -> None:
+    returns = np.array([0.10, -0.05, 0.0])
+    parts = np.array([[0.06, -0.01, 0.02], [0.04, -0.04, -0.02]])
+    total = 1.1 * 0.95 - 1
+    scale = [np.log(1.1) / 0.1, np.log(0.95) / -0.05, 1.0]
+    whole = np.log(1 + total) / total
+    linked = link(parts, returns)
+    assert linked is not None
+    assert linked == pytest.approx((parts * scale).sum(axis=1) / whole)
+    assert linked.sum() == pytest.approx(total, abs=1e-16)
+    assert link(parts, np.array([0.1, -1.0, 0.0])) is None
+
+
+MOVES = st.lists(st.floats(-0.9, 3.0), min_size=1, max_size=60)
+
+
+@settings(max_examples=120, deadline=None)
+@given(MOVES, st.integers(0, 2**32 - 1))
+def test_linked_parts_sum_to_the_total(moves: list[float], seed: int) -> None:
+    returns = np.array(moves)
+    rng = np.random.default_rng(seed)
+    parts = rng.normal(0, 0.1, (4, returns.size))
+    parts[3] = returns - parts[:3].sum(axis=0)
+    linked = link(parts, returns)
+    total = float(np.prod(1 + returns) - 1)
+    assert linked is not None
+    assert linked.sum() == pytest.approx(total, abs=1e-12 * (1 + abs(total)), rel=1e-11)
+
+
+@settings(max_examples=80, deadline=None)
+@given(MOVES, st.integers(0, 2**32 - 1), st.booleans())
+def test_linked_differences_sum_to_the_difference(moves: list[float], seed: int, same: bool) -> None:
+    returns = np.array(moves)
+    rng = np.random.default_rng(seed)
+    other = returns.copy() if same else np.clip(rng.normal(0, 0.2, returns.size), -0.8, 2)
+    parts = rng.normal(0, 0.1, (3, returns.size))
+    parts[2] = returns - other - parts[:2].sum(axis=0)
+    linked = link_difference(parts, returns, other)
+    gap = float(np.prod(1 + returns) - np.prod(1 + other))
+    assert linked is not None
+    assert linked.sum() == pytest.approx(gap, abs=1e-11 * (1 + abs(float(np.prod(1 + returns)))), rel=1e-9)
+
+
+def test_tiny_returns_link_without_loss() -> None:
+    returns = np.array([1e-17, -1e-300, 5e-324, 0.0])
+    linked = link(returns[None, :], returns)
+    assert linked is not None
+    assert linked[0] == pytest.approx(1e-17, rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-3, 3), st.booleans())
+def test_any_portfolio_adds_up_every_day_and_in_total(seed: int, scale: float, account: bool) -> None:
+    rng = np.random.default_rng(seed)
+    days, names = 30, 24
+    returns = rng.normal(0, 0.03, (days, names))
+    values = rng.normal(size=(days, 2, names))
+    values[rng.random(values.shape) < 0.1] = np.nan
+    inside = rng.random((days, names)) < 0.9
+    model = fit(CrossSection(returns, values, np.ones((days, names)), inside, ("x", "y")))
+    weights = rng.normal(0, 1, (days, names)) * scale / names
+    total = (weights * returns).sum(axis=1) + rng.normal(0, 0.001, days) if account else None
+    daily = decompose(model, weights, total)
+    assert daily.error() <= 1e-12
+    totals = total_parts(rows_of(daily), bootstrap=BootstrapConfig(draws=20))
+    assert totals.linked is not None
+    whole = float(np.prod(1 + daily.total) - 1)
+    assert sum(totals.linked[name] for name in MAIN) == pytest.approx(whole, abs=1e-12)
+    styles = sum(value for name, value in totals.linked.items() if name.startswith("style."))
+    assert styles == pytest.approx(totals.linked["style"], abs=1e-14)
+
+
+def test_totals_have_intervals_that_hold_the_value() -> None:
+    rng = np.random.default_rng(5)
+    common, rest = rng.normal(0.0005, 0.01, 300), rng.normal(0.0, 0.002, 300)
+    rows = {"total": common + rest, "common": common, "selection": rest}
+    totals = total_parts(rows, bootstrap=BootstrapConfig(draws=400))
+    assert totals.linked is not None
+    for name, found in totals.intervals.items():
+        assert found.value == pytest.approx(totals.linked[name], rel=1e-10)
+        assert found.low is not None and found.high is not None
+        assert found.low < found.value < found.high
+    yearly = totals.per_year["common"]
+    assert yearly.value == pytest.approx(common.mean() * 252, rel=1e-10)
+    again = total_parts(rows, bootstrap=BootstrapConfig(draws=400))
+    assert again.intervals == totals.intervals
+
+
+def test_a_resample_is_linked_like_a_series() -> None:
+    from tradeassay.metrics.attribution.linking import slope
+    from tradeassay.metrics.attribution.totals import _resampled
+    from tradeassay.metrics.bootstrap import choose_block, content_seed, resamples
+
+    rng = np.random.default_rng(8)
+    total = rng.normal(0, 0.02, 40)
+    parts = np.stack([total, total * 0.3])
+    config = BootstrapConfig(draws=7)
+    found = _resampled(parts, parts * slope(total), total, config)
+    assert found is not None
+    index = np.concatenate(list(resamples(40, 7, choose_block(total, config), content_seed(config, total))))
+    for draw in range(7):
+        taken = parts[:, index[draw]]
+        assert found[0][:, draw] == pytest.approx(link(taken, total[index[draw]]), abs=1e-13)
+        assert found[1][:, draw] == pytest.approx(taken.mean(axis=1), abs=1e-15)
+
+
+def test_ruin_and_emptiness_have_a_reason() -> None:
+    gone = total_parts({"total": np.array([0.1, -1.0])})
+    assert gone.linked is None
+    assert "-100 %" in str(gone.reason)
+    assert gone.intervals["total"].value is None
+    assert total_parts({"total": np.zeros(0)}).reason == "there are no sessions"
+
+
+def test_few_sessions_have_totals_without_intervals() -> None:
+    found = total_parts({"total": np.array([0.1, 0.1])}).intervals["total"]
+    assert found.value == pytest.approx(0.21)
+    assert found.low is None
+    assert "at least 20" in str(found.note)
+
+
+def test_brinson_worked_by_hand() -> None:
+    weights = np.array([[0.6, 0.2, 0.0]])
+    benchmark = np.array([[0.5, 0.0, 0.5]])
+    returns = np.array([[0.10, 0.02, -0.02]])
+    parts = brinson(weights, benchmark, returns, np.array([0, 0, 1]), ("tech", "oil"))
+    level = 0.04
+    own = (0.06 + 0.004) / 0.8
+    assert parts.groups == ("tech", "oil", "cash")
+    assert parts.allocation[0] == pytest.approx([0.3 * (0.10 - level), -0.5 * (-0.02 - level), 0.2 * (0 - level)])
+    assert parts.selection[0] == pytest.approx([0.5 * (own - 0.10), 0.0, 0.0])
+    assert parts.interaction[0] == pytest.approx([0.3 * (own - 0.10), 0.0, 0.0])
+    assert parts.error() < 1e-16
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+def test_brinson_is_exact_with_shorts_leverage_and_missing_groups(seed: int, neutral: bool, absent: bool) -> None:
+    rng = np.random.default_rng(seed)
+    weights, returns = rng.normal(0, 0.4, (9, 12)), rng.normal(0, 0.05, (9, 12))
+    group = np.arange(12) % 4
+    if neutral:
+        weights[:, 8] = -weights[:, 0] - weights[:, 4]  # group 0 nets out
+    base = rng.random((9, 12))
+    if absent:
+        base[:, group == 2] = 0.0
+    parts = brinson(weights, base / base.sum(axis=1, keepdims=True), returns, group, ("a", "b", "c", "d"))
+    assert parts.error() <= 1e-12
+    assert np.isfinite(parts.selection).all()
+
+
+def test_brinson_needs_a_whole_benchmark() -> None:
+    with pytest.raises(UserError, match="sum to 1"):
+        brinson(np.ones((1, 2)), np.ones((1, 2)), np.ones((1, 2)), np.array([0, 0]), ("a",))
+    with pytest.raises(UserError, match="shape"):
+        brinson(np.ones((1, 2)), np.ones((1, 3)), np.ones((1, 2)), np.array([0, 0]), ("a",))
+
+
+def test_returns_alone_find_constant_exposures() -> None:
+    rng = np.random.default_rng(1)
+    days, names = 400, 60
+    values = rng.normal(size=(days, 2, names))
+    premia = rng.normal(0, 0.01, (days, 2, 1))
+    returns = (
+        rng.normal(0.0, 0.01, (days, 1)) + (values * premia).sum(axis=1) + rng.normal(0, 0.005, (days, names))
+    )
+    model = fit(
+        CrossSection(returns, values, np.ones((days, names)), np.ones((days, names), dtype=bool), ("x", "y"))
+    )
+    total = 0.0004 + 0.9 * model.common + model.premia @ np.array([0.5, -0.3])
+    found = fit_returns(model, total)
+    assert found.market == pytest.approx(0.9, abs=1e-9)
+    assert found.betas == pytest.approx([0.5, -0.3], abs=1e-9)
+    assert found.daily.selection == pytest.approx(np.full(days, 0.0004), abs=1e-11)
+    assert found.daily.error() < 1e-15
+    with pytest.raises(UserError, match="one per session"):
+        fit_returns(model, total[1:])
+
+
+def test_returns_alone_need_many_sessions() -> None:
+    rng = np.random.default_rng(1)
+    returns, values = rng.normal(0, 0.01, (8, 30)), rng.normal(size=(8, 2, 30))
+    model = fit(CrossSection(returns, values, np.ones((8, 30)), np.ones((8, 30), dtype=bool), ("x", "y")))
+    with pytest.raises(UserError, match="too few"):
+        fit_returns(model, np.zeros(8))
