@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.dialogue_tools import answer_object
+from tradeassay.llm.prompting import answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
 Amount = Annotated[float, Meta(ge=0)]

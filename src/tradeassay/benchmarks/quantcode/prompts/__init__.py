@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from tradeassay.benchmarks.dialogue_tools import PromptFolder
 from tradeassay.codegen.judges.prompts import JudgePrompts
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.llm.prompting import PromptFolder
 
 VERSION = "v1"
 PROMPTS = PromptFolder(

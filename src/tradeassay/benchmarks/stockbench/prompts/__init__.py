@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.dialogue_tools import PromptFolder
+from tradeassay.llm.prompting import PromptFolder
 
 PROMPTS = PromptFolder(
     __name__,

@@ -1,4 +1,4 @@
-"""What dialogues share: prompts kept as versioned files, and the JSON object inside an answer."""
+"""Prompts kept as versioned files, and the JSON object inside an answer: what all dialogues share."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradeassay.benchmarks.dialogue_tools import PromptFolder, answer_object
+from tradeassay.llm.prompting import PromptFolder, answer_object
 
 
 @pytest.mark.parametrize(
