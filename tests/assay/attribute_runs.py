@@ -24,7 +24,7 @@ OPEN = "tiny-marked-at-open-v1"
 
 @lru_cache(maxsize=1)
 def every_venue() -> Run:
-    """One run over every venue preset: a baseline that holds, one that provokes and shorts, one that never answers."""
+    """One run over every venue preset: one that holds, one that provokes and shorts, one that never answers."""
     home = Path(mkdtemp(prefix="attribution-"))
     world.write_world(home)
     world.register()

@@ -49,7 +49,7 @@ def attribute_tables(
     """Take a person's own account apart.
 
     ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that session (known
-    at the close before), shorts negative. ``returns`` is either the account's (``date``, ``return``, net of costs),
+    at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs),
     or those of the names (``date``, ``symbol``, ``return``, and if there are any ``size`` and columns called like
     the factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
     snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in

@@ -1,0 +1,188 @@
+"""A person's own weights and returns."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+
+import runs_world as world
+
+from tradeassay.assay import attribute_tables, check_identity
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import BootstrapConfig
+
+FEW = BootstrapConfig(draws=20)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    world.write_world(folder)
+    return folder
+
+
+def days(first: int, last: int) -> list[str]:
+    return [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(first, last))]
+
+
+def write(path: Path, **columns: list[object]) -> Path:
+    pl.DataFrame(columns).write_parquet(path)
+    return path
+
+
+def halves(path: Path, dates: list[str]) -> Path:
+    rows = [(date, symbol, weight) for date in dates for symbol, weight in (("S4", 0.7), ("S5", -0.2))]
+    return write(
+        path,
+        date=[row[0] for row in rows],
+        symbol=[row[1] for row in rows],
+        weight=[row[2] for row in rows],
+    )
+
+
+def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
+    dates = days(20, 50)
+    found = attribute_tables(halves(tmp_path / "w.parquet", dates), dataset="tiny-us", home=home, bootstrap=FEW)
+    assert found.daily.sessions == tuple(dates)
+    close = world.tiny_panel().bars["close"]
+    names = world.tiny_panel().symbols
+    moves = close[20:50] / close[19:49] - 1
+    expected = 0.7 * moves[:, names.index("S4")] - 0.2 * moves[:, names.index("S5")]
+    assert np.array(found.daily.total) == pytest.approx(expected, abs=1e-15)
+    assert found.linked is not None
+    assert found.linked["trading"] == 0.0
+    assert found.total == pytest.approx(np.prod(1 + expected) - 1)
+    assert any("no trading part" in note for note in found.notes)
+    assert check_identity(found) <= 1e-12
+
+
+def test_the_accounts_own_returns_give_a_trading_part(home: Path, tmp_path: Path) -> None:
+    dates = days(20, 50)
+    weights = halves(tmp_path / "w.parquet", dates)
+    gross = attribute_tables(weights, dataset="tiny-us", home=home, bootstrap=FEW)
+    net = [value - 0.0005 for value in gross.daily.total]
+    returns = write(tmp_path / "r.parquet", date=pl.Series(dates).str.to_date().to_list(), **{"return": net})
+    found = attribute_tables(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    assert found.daily.trading == pytest.approx([-0.0005] * 30, abs=1e-15)
+    assert found.daily.selection == gross.daily.selection
+    assert found.account_return == pytest.approx(np.prod(1 + np.array(net)) - 1)
+    assert check_identity(found) <= 1e-12
+
+
+def test_ruin_has_no_linked_parts_and_a_reason(home: Path, tmp_path: Path) -> None:
+    dates = days(20, 50)
+    weights = halves(tmp_path / "w.parquet", dates)
+    returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.0] * 10 + [-1.0] + [0.0] * 19})
+    found = attribute_tables(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    assert found.linked is None
+    assert found.total is None
+    assert "-100 %" in str(found.reason)
+    assert found.brinson[0].reason is not None
+    assert check_identity(found) <= 1e-12
+
+
+def test_between_rebalancings_an_account_holds_or_is_in_cash(home: Path, tmp_path: Path) -> None:
+    weights = halves(tmp_path / "w.parquet", [days(20, 21)[0], days(29, 30)[0]])
+    cash = attribute_tables(weights, dataset="tiny-us", home=home, bootstrap=FEW)
+    held = attribute_tables(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
+    assert cash.daily.gross[1:9] == pytest.approx([0.0] * 8)
+    assert held.daily.gross[5] > 0.8
+    names = world.tiny_panel().symbols
+    close = world.tiny_panel().bars["close"]
+    up, down = (close[28, names.index(s)] / close[19, names.index(s)] - 1 for s in ("S4", "S5"))
+    grown = np.prod(1 + np.array(held.daily.total[:9])) - 1
+    assert grown == pytest.approx(0.7 * up - 0.2 * down, abs=1e-12)
+
+
+def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    dates, symbols = days(0, 40), [f"N{n:02d}" for n in range(40)]
+    momentum = rng.normal(size=(40, 40))
+    moves = 0.001 + 0.01 * momentum + rng.normal(0, 0.001, (40, 40))
+    grid = [(d, s) for d in range(40) for s in range(40)]
+    returns = write(
+        tmp_path / "r.parquet",
+        date=[dates[d] for d, _ in grid],
+        symbol=[symbols[s] for _, s in grid],
+        MOM_12_1=[float(momentum[d, s]) for d, s in grid],
+        **{"return": [float(moves[d, s]) for d, s in grid]},
+    )
+    best = np.argsort(-momentum, axis=1)[:, :5]
+    weights = write(
+        tmp_path / "w.parquet",
+        date=[dates[d] for d in range(40) for _ in range(5)],
+        symbol=[symbols[s] for d in range(40) for s in best[d]],
+        weight=[0.2] * 200,
+    )
+    found = attribute_tables(weights, returns, bootstrap=FEW)
+    assert found.linked is not None
+    assert found.linked["style.MOM_12_1"] > 0.5
+    assert abs(found.linked["selection"]) < 0.05
+    assert found.preferences["MOM_12_1"].value is not None
+    assert found.preferences["MOM_12_1"].value > 1.0
+    assert check_identity(found) <= 1e-12
+
+
+def test_returns_alone_are_explained_over_time(tmp_path: Path, home: Path) -> None:
+    dates = days(0, 60)
+    returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.001 * (n % 3 - 1) for n in range(60)]})
+    found = attribute_tables(returns=returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    assert found.method == "returns"
+    assert found.preferences == {}
+    assert any("holdings are unknown" in note for note in found.notes)
+    assert check_identity(found) <= 1e-12
+
+
+def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text("date,symbol,weight\n2024-01-29,S4,0.5\n2024-01-30,S4,0.5\n")
+    assert attribute_tables(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        ({"date": ["2024-01-29"], "symbol": ["S4"], "weigth": [1.0]}, "no column 'weight'.*weigth"),
+        ({"date": ["2024-01-29"] * 2, "symbol": ["S4"] * 2, "weight": [0.5, 0.5]}, "given twice"),
+        ({"date": ["2024-01-29"], "symbol": ["S44"], "weight": [1.0]}, "no name 'S44'.*S4"),
+        ({"date": ["2024-01-27", "2024-01-29"], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "no session"),
+        ({"date": ["soon"], "symbol": ["S4"], "weight": [1.0]}, "dates as days"),
+        ({"date": ["2024-01-29"], "symbol": ["S4"], "weight": [float("inf")]}, "infinite"),
+        ({"date": [], "symbol": [], "weight": []}, "no rows"),
+    ],
+)
+def test_a_wrong_table_is_one_clear_line(
+    table: dict[str, list[object]], match: str, home: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "w.parquet", **table)
+    with pytest.raises(UserError, match=match) as caught:
+        attribute_tables(path, dataset="tiny-us", home=home)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
+    weights = halves(tmp_path / "w.parquet", days(20, 23))
+    with pytest.raises(UserError, match="no data set"):
+        attribute_tables(weights)
+    with pytest.raises(UserError, match="no file"):
+        attribute_tables(tmp_path / "nothing.parquet", dataset="tiny-us", home=home)
+    with pytest.raises(UserError, match="nothing to take apart"):
+        attribute_tables(dataset="tiny-us", home=home)
+    short = write(tmp_path / "r.parquet", date=days(20, 22), **{"return": [0.0, 0.0]})
+    with pytest.raises(UserError, match="no return on"):
+        attribute_tables(weights, short, dataset="tiny-us", home=home)
+    with pytest.raises(UserError, match="too few"):
+        attribute_tables(returns=short, dataset="tiny-us", home=home)
+    torn = tmp_path / "torn.parquet"
+    torn.write_bytes(b"PAR1")
+    with pytest.raises(UserError, match="cannot be read"):
+        attribute_tables(torn, dataset="tiny-us", home=home)
+    names = write(tmp_path / "n.parquet", date=["2024-01-29"], symbol=["S4"], **{"return": [0.1]})
+    with pytest.raises(UserError, match="give the weights"):
+        attribute_tables(returns=names)
