@@ -18,7 +18,7 @@ from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_
 from tradeassay.agents.factor_models.fitting import FittedModel
 from tradeassay.agents.factor_models.qlib_world import check_installed
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.hashing import sha256_bytes, sha256_of
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
 KEY_LENGTH = 16
@@ -38,7 +38,7 @@ class RankIC(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides what a trained model is. Its hash is the baseline's key.
+    """Everything that decides what a trained model is; the name of the data set is there for people.
 
     Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class, ``versions`` the
     packages that compute. ``shuffled`` outcomes were dealt out anew among the names of each day.
@@ -61,6 +61,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gpu: bool
     shuffled: bool
     versions: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        """The hash of all of it but the data set's name: equal content, equal key."""
+        return sha256_of(msgspec.structs.replace(self, dataset=""))[:KEY_LENGTH]
 
 
 class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, fit
 from tradeassay.agents.factor_models.qlib_world import check_installed
 from tradeassay.agents.factor_models.trained import (
     FACTS_FILE,
-    KEY_LENGTH,
     RankIC,
     Recipe,
     TrainedBaseline,
@@ -30,7 +29,7 @@ from tradeassay.assay.baselines.rank_ic import daily_rank_ic, mean_rank_ic, scor
 from tradeassay.assay.baselines.samples import make_samples, resolve_universe
 from tradeassay.assay.baselines.spec import BaselineSpec, Span
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.data import Snapshot, load_dataset
 
 Listener = Callable[[str], None]
@@ -76,7 +75,7 @@ class Workshop:
         """Return a trained baseline, from the store when it is there."""
         model = factor_model(name)
         recipe = self.recipe(model)
-        key = sha256_of(recipe)[:KEY_LENGTH]
+        key = recipe.key
         stored = self._stored(key)
         if stored is not None:
             self._say(f"{model.title}: {key} is there")
@@ -92,7 +91,7 @@ class Workshop:
         spec = self.spec
         return Recipe(
             model=model.name,
-            dataset=spec.dataset,
+            dataset=self.snapshot.name,
             data_sha256=self.snapshot.sha256,
             universe=self.universe,
             features=FEATURES_VERSION,
