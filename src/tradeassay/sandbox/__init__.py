@@ -29,6 +29,7 @@ from tradeassay.sandbox.failures import (
     decided_by_host,
     kind_of,
 )
+from tradeassay.sandbox.feed import Feed
 from tradeassay.sandbox.job import Job, Limits
 from tradeassay.sandbox.pool import SandboxPool
 from tradeassay.sandbox.result import JobResult, Usage
@@ -44,6 +45,7 @@ __all__ = [
     "Crashed",
     "Executor",
     "Failure",
+    "Feed",
     "FileAttempt",
     "ForbiddenImport",
     "HostVerdict",

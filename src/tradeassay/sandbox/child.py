@@ -23,6 +23,7 @@ import msgspec
 
 from tradeassay.sandbox import bpf, kernel, landlock, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
+from tradeassay.sandbox.feed import ANSWER_FD, FEED_FD
 from tradeassay.sandbox.job import ChildOrder, Limits
 from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, become_nobody, enter_scratch
 from tradeassay.sandbox.strategy import Call, Parsed, Unreturnable, claim_of, fix_seeds, parse, run_code
@@ -79,14 +80,15 @@ def warm_up() -> None:
 
 
 def main(fds: list[int], stage: Stage) -> NoReturn:
-    """Be the child of one job. ``fds``: order, rows, result, log, control."""
+    """Be the child of one job. ``fds``: order, rows, result, log, perhaps feed and answers, control."""
     control: socket.socket | None = None
     try:
-        _place_descriptors(fds)
+        kept = _place_descriptors(fds)
         control = socket.socket(fileno=CONTROL_FD)
         order, source = _read_order()
         rows = mmap.mmap(_ROWS_FD, 0, mmap.MAP_SHARED, mmap.PROT_READ)
         _raise_walls(order.limits, stage, control, len(rows))
+        os.closerange(kept, 1 << 20)
         columns = decode(memoryview(rows), _NO_CAPS)
         assert isinstance(columns, dict)
         fix_seeds(order.seed)
@@ -104,13 +106,19 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
     os._exit(0)
 
 
-def _place_descriptors(fds: list[int]) -> None:
-    """Put the job's descriptors where the filter and the code expect them; 0 stays /dev/null."""
-    order, rows, result, log, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
+def _place_descriptors(fds: list[int]) -> int:
+    """Put the job's descriptors where the filter and the code expect them; 0 stays /dev/null.
+
+    Returns the number from which on no descriptor belongs to the job.
+    """
+    order, rows, result, log, *fed, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
     for source, target in ((order, _ORDER_FD), (rows, _ROWS_FD), (control, CONTROL_FD), (result, _RESULT_FD)):
+        os.dup2(source, target)
+    for source, target in zip(fed, (FEED_FD, ANSWER_FD), strict=False):
         os.dup2(source, target)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    return _RESULT_FD + 1 + len(fed)
 
 
 def _read_order() -> tuple[ChildOrder, str]:
@@ -145,7 +153,6 @@ def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_byte
     kernel.die_with_parent()
     kernel.no_new_privileges()
     landlock.restrict(stage.landlock_abi, rules)
-    os.closerange(_RESULT_FD + 1, 1 << 20)
 
 
 def _limit(limits: Limits, base_bytes: int) -> None:

@@ -85,15 +85,17 @@ class WallTimeout(msgspec.Struct, frozen=True, tag="wall_timeout", kw_only=True)
 
 
 class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True):
-    """The host ended it for writing or asking too much: its result, its log, refused calls, or file calls."""
+    """The host ended it for writing or asking too much: its result, its log, its answers, refused calls, or file
+    calls.
+    """
 
-    stream: Literal["result", "log", "refused calls", "file calls"]
+    stream: Literal["result", "log", "answers", "refused calls", "file calls"]
     limit: int
 
     @property
     def text(self) -> str:
         """One line for a report."""
-        unit = "bytes" if self.stream in ("result", "log") else "calls"
+        unit = "bytes" if self.stream in ("result", "log", "answers") else "calls"
         return f"{self.stream}: more than {self.limit} {unit}"
 
 

@@ -11,6 +11,7 @@ import msgspec
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox.codec import Caps
+from tradeassay.sandbox.feed import Feed
 from tradeassay.sandbox.strategy import Call, Scalar
 from tradeassay.sandbox.syscalls import Family
 
@@ -59,6 +60,9 @@ class Job:
     ``harness`` names a function ``module:function`` of a preloaded module to be called instead, with the loaded
     module, the columns and the params. It runs inside the child, so it is no more believed than the code itself.
 
+    ``feed`` gives a harness further rows one at a time, each when it has answered the one before (see
+    :mod:`tradeassay.sandbox.feed`); the answers come with the result. What is fed is in no child before its turn.
+
     ``fail_on`` lists the kinds of refused calls that fail a job even when it went on and returned something.
     ``guard_imports`` refuses modules that are not on the list (a courtesy to honest code; the kernel is the wall).
     ``trust`` is ``reference`` only for code that the project itself ships.
@@ -72,6 +76,7 @@ class Job:
     seed: int = 0
     pass_as: Literal["columns", "frame", "frames"] = "frame"
     harness: str = ""
+    feed: Feed | None = None
     guard_imports: bool = True
     fail_on: frozenset[Family] = frozenset({"network", "process", "memory", "privileged"})
     trust: Literal["untrusted", "reference"] = "untrusted"
@@ -83,6 +88,10 @@ class Job:
             )
         if self.harness and self.harness.count(":") != 1:
             raise UserError(f"harness '{self.harness}' is not 'module:function'")
+        if self.feed is not None and not self.harness:
+            raise UserError(
+                "only a harness can be fed", mend="name one in Job.harness, or pass all rows as columns"
+            )
         if not 0 <= self.seed < 2**32:
             raise UserError(f"seed {self.seed} is outside 0 .. 2**32 - 1")
 

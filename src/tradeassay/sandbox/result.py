@@ -27,6 +27,7 @@ class JobResult:
     """Either ``columns`` or a ``failure``, never both.
 
     ``attempts`` are the refused calls the kernel reported, also of a job that went on and returned something.
+    ``answers`` are what a fed job said to each frame it got, also of a job that failed later.
     ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept for a reader and
     believed by nobody. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code.
     """
@@ -37,6 +38,7 @@ class JobResult:
     columns: Mapping[str, NDArray[Any]] | None = None
     failure: Failure | None = None
     attempts: tuple[Attempt, ...] = ()
+    answers: tuple[bytes, ...] = ()
     log: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
 

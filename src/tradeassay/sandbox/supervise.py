@@ -18,6 +18,7 @@ from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
 from tradeassay.sandbox.failures import OutputLimit, WallTimeout
+from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job
 from tradeassay.sandbox.result import JobResult, Usage
 from tradeassay.sandbox.scratch import collect
@@ -51,6 +52,7 @@ class Supervisor:
         self._open_pipes: set[int] = set()
         self._result = self._log = self._listener = self._process = self._folder = -1
         self._control: socket.socket | None = None
+        self._line: FeedLine | None = None
         self._parsed: Parsed | None = None
         self._exit: Exit | None = None
         self._stopped: WallTimeout | OutputLimit | None = None
@@ -64,6 +66,8 @@ class Supervisor:
             self._kill()
         for descriptor in self._owned:
             os.close(descriptor)
+        if self._line is not None:
+            self._line.close()
         if self._control is not None:
             self._control.close()
 
@@ -99,6 +103,7 @@ class Supervisor:
             columns=columns,
             failure=None if isinstance(outcome, dict) else outcome,
             attempts=tuple(facts.attempts),
+            answers=() if self._line is None else tuple(self._line.answers),
             log=bytes(self._buffers[self._log]),
             files=collect(self._folder, limits.scratch_mb << 20) if self._folder >= 0 else {},
         )
@@ -122,6 +127,9 @@ class Supervisor:
             theirs.append(result)
             self._log, log = self._pipe()
             theirs.append(log)
+            if job.feed is not None:
+                self._line = FeedLine(job.feed, self._poll)
+                theirs += self._line.theirs
             self._control, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with control:
                 self._poll.register(self._control, select.POLLIN)
@@ -149,12 +157,14 @@ class Supervisor:
         """Turn the crank until the child is gone and its pipes are empty."""
         assert self._control is not None
         control = self._control.fileno()
-        while self._exit is None or self._open_pipes:
+        while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
             for descriptor, event in self._poll.poll(self._seconds_left(started) * 1000 + 1):
                 if descriptor == control:
                     self._take_message()
                 elif descriptor == self._listener:
                     self._take_report(event)
+                elif self._line is not None and self._line.owns(descriptor):
+                    self._take_answers(self._line)
                 else:
                     self._take_output(descriptor)
 
@@ -213,6 +223,12 @@ class Supervisor:
             self._stop(OutputLimit(stream="refused calls", limit=limits.attempts))
         elif self._watch.file_calls > limits.file_calls:
             self._stop(OutputLimit(stream="file calls", limit=limits.file_calls))
+
+    def _take_answers(self, line: FeedLine) -> None:
+        limit = self._job.limits.result_mb << 20
+        if not line.turn(limit):
+            self._stop(OutputLimit(stream="answers", limit=limit))
+            line.close()
 
     def _take_output(self, descriptor: int) -> None:
         data = os.read(descriptor, _CHUNK)

@@ -43,6 +43,11 @@ class TrustedCodeInProcess:
                 "only code marked trust='reference' may run inside the host's process",
                 mend="run it in the sandbox",
             )
+        if job.feed is not None:
+            raise SandboxError(
+                "a fed job needs a child of its own",
+                mend="run it in the sandbox, or trusted strategies with tradeassay.codegen.streaming.stream",
+            )
         started, before = time.monotonic(), time.process_time()
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), _borrowed_randomness(job.seed):

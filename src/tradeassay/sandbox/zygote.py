@@ -39,8 +39,8 @@ from tradeassay.sandbox.namespaces import (
 from tradeassay.sandbox.roots import DEVICES, LibraryRoots, find_roots, module_names
 from tradeassay.sandbox.tier import Tier
 
-FDS_PER_JOB: Final = 5
-"""Order, rows, result, log, control: in this order."""
+FDS_PER_JOB: Final = 7
+"""At most: order, rows, result, log, then feed and answers of a fed job, control; in this order."""
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):

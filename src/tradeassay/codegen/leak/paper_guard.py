@@ -23,7 +23,7 @@ class LeakageError(Exception):
 
 
 class LeakageGuard:
-    """The printed proxy. What it does not define goes to the data, or code that asks for the index could not run."""
+    """The printed proxy. What it does not define goes to the data; without that, few programs could run."""
 
     def __init__(self, data: Any, current: int) -> None:
         self._data = data

@@ -123,7 +123,7 @@ def _turn(
     ahead: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> None:
-    """Replace the rows marked ``ahead`` by the true ones turned upside down; other columns take values of anywhere."""
+    """Turn the rows marked ``ahead`` upside down; columns that are no prices take values of anywhere."""
     foreign = rng.integers(0, len(feeds), len(rows))
     for feed, group in feeds.groups.items():
         turned = mirrored(group, anchors, rows)
