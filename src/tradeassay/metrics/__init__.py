@@ -14,6 +14,22 @@ from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
 from tradeassay.metrics.conduct import abstention_rate, failure_rate, hit_rate, rejection_rate
 from tradeassay.metrics.drawdown import drawdowns, max_drawdown
 from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.metrics.long_run import ar1_inflation, long_run_variance, variance_inflation
+from tradeassay.metrics.multiple import benjamini_hochberg, simultaneous_differences, simultaneous_intervals
+from tradeassay.metrics.overfitting import Overfitting, overfitting
+from tradeassay.metrics.paired import PairedTest, overlapping_clusters, wilcoxon, wilcoxon_clustered
+from tradeassay.metrics.power import (
+    Design,
+    Foresight,
+    foresight,
+    measured_design,
+    minimum_detectable_ir,
+    power_of,
+    seeds_needed,
+    sessions_needed,
+)
+from tradeassay.metrics.power_simulation import simulated_power
+from tradeassay.metrics.ranks import CriticalDifference, RankProbabilities, critical_difference, rank_probabilities
 from tradeassay.metrics.rates import rate_measure
 from tradeassay.metrics.ratios import (
     calmar,
@@ -28,7 +44,18 @@ from tradeassay.metrics.returns import annualised_return, cumulative_return, gro
 from tradeassay.metrics.score import score
 from tradeassay.metrics.seeds import SeedSummary, across_seeds, summarise
 from tradeassay.metrics.series import EpisodeSeries, series_from_nav
+from tradeassay.metrics.sharpe_inference import (
+    Deflated,
+    deflated_among,
+    deflated_sharpe,
+    effective_trials,
+    expected_best_sharpe,
+    minimum_track_record,
+    probabilistic_sharpe,
+)
+from tradeassay.metrics.studentised import sharpe_difference, studentised_interval
 from tradeassay.metrics.style import cash_ratio, concentration, cost_rate, turnover
+from tradeassay.metrics.superior import ConfidenceSet, Superior, model_confidence_set, superior
 
 __all__ = [
     "BY_ID",
@@ -36,13 +63,24 @@ __all__ = [
     "Bin",
     "BootstrapConfig",
     "Comparison",
+    "ConfidenceSet",
+    "CriticalDifference",
+    "Deflated",
+    "Design",
     "EpisodeSeries",
+    "Foresight",
     "Holdings",
     "MeasureInfo",
+    "Overfitting",
+    "PairedTest",
+    "RankProbabilities",
     "SeedSummary",
+    "Superior",
     "abstention_rate",
     "across_seeds",
     "annualised_return",
+    "ar1_inflation",
+    "benjamini_hochberg",
     "brier",
     "calibration",
     "calibration_curve",
@@ -51,32 +89,59 @@ __all__ = [
     "compare_to_baseline",
     "concentration",
     "cost_rate",
+    "critical_difference",
     "cumulative_return",
+    "deflated_among",
+    "deflated_sharpe",
     "downside_deviation",
     "drawdowns",
+    "effective_trials",
+    "expected_best_sharpe",
     "expected_calibration_error",
     "failure_rate",
+    "foresight",
     "growth",
     "hit_rate",
     "holdings_from_records",
     "holm",
     "information_ratio",
+    "long_run_variance",
     "max_drawdown",
     "mean_block_length",
+    "measured_design",
+    "minimum_detectable_ir",
+    "minimum_track_record",
+    "model_confidence_set",
     "nothing_to_compare",
+    "overfitting",
+    "overlapping_clusters",
+    "power_of",
+    "probabilistic_sharpe",
+    "rank_probabilities",
     "rate_measure",
     "rejection_rate",
     "resamples",
     "score",
+    "seeds_needed",
     "series_from_nav",
     "series_from_records",
+    "sessions_needed",
     "sharpe",
+    "sharpe_difference",
     "significant",
     "simple_returns",
+    "simulated_power",
+    "simultaneous_differences",
+    "simultaneous_intervals",
     "sortino",
     "sortino_stockbench",
+    "studentised_interval",
     "summarise",
+    "superior",
     "turnover",
+    "variance_inflation",
     "volatility",
+    "wilcoxon",
+    "wilcoxon_clustered",
     "wilson_interval",
 ]

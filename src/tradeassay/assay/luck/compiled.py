@@ -1,8 +1,9 @@
 """How functions are compiled here, and where the result is kept.
 
-Numba keeps compiled code beside the source and looks at that one file to see whether it is still good. Our functions
-call each other across files, so that an old caller would go on with old insides. The result is therefore kept in
-the data home, in a folder named by the content of all sources: another source, another folder.
+Numba keeps compiled code beside the source and looks at that one file to see whether it is still good. Our
+functions call each other across files, so that an old caller would go on with old insides. The result is
+therefore kept in the data home, in a folder named by the content of all sources: another source, another
+folder.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ def _compile(function: Callable[_Args, _Out], **options: Any) -> Callable[_Args,
     # Numba reads its setting while it decorates; others' functions keep the place they had.
     config.CACHE_DIR = str(folder or before)
     try:
-        made: Callable[_Args, _Out] = njit(
-            cache=folder is not None, nogil=True, error_model="numpy", **options
-        )(function)
+        made: Callable[_Args, _Out] = njit(cache=folder is not None, nogil=True, error_model="numpy", **options)(
+            function
+        )
     finally:
         config.CACHE_DIR = before
     return made

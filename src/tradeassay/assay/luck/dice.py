@@ -1,4 +1,4 @@
-"""Dice for compiled code: SplitMix64 (Steele, Lea and Flood 2014), the same numbers on every machine and version."""
+"""Dice for compiled code: SplitMix64 (Steele, Lea and Flood 2014), the same numbers on every machine."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """When somebody traded and how much, with the names taken out.
 
-A position, from the session in which it is opened to the one in which it is gone, sits in a *seat*. A schedule says
-what happens to every seat in every session; which name sits in it is left to chance. Random portfolios on the
-schedule of a recorded episode therefore hold as many names as it did, for as long, trade when it traded, and are
-as much invested.
+A position, from the session in which it is opened to the one in which it is gone, sits in a *seat*. A schedule
+says what happens to every seat in every session; which name sits in it is left to chance. Random portfolios on
+the schedule of a recorded episode therefore hold as many names as it did, for as long, trade when it traded,
+and are as much invested.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NO_NAME = -1
 
 
 class Schedule(NamedTuple):
-    """Changes of seats. ``first`` (sessions + 1,) tells where the changes of a session begin; the rest is per change.
+    """Changes of seats. ``first`` (sessions + 1,) tells where the changes of a session begin; the rest is per
+    change.
 
     ``grows`` says whether the seat becomes larger. ``size`` is then the traded value as a share of NAV, otherwise
     the share of the holding that is given up (1 = all of it). ``sign`` is -1 for short seats. ``opens`` marks a
@@ -102,8 +103,8 @@ class _Changes:
 def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[Schedule, Shape]:
     """Return the schedule of a recorded episode and what is to be matched.
 
-    Trades of one name in one session are netted. A position that ended without a trade (its name left the exchange)
-    is closed. Raises :class:`UserError` when the journal's sessions are not the market's.
+    Trades of one name in one session are netted. A position that ended without a trade (its name left the
+    exchange) is closed. Raises :class:`UserError` when the journal's sessions are not the market's.
     """
     reading = _Reading(market)
     for ledger, record in Ledger.steps(records):
@@ -190,8 +191,8 @@ class _Reading:
 def even_schedule(sessions: int, *, names: int, turnover: float, invested: float = 1.0) -> tuple[Schedule, Shape]:
     """Return a schedule for results whose trades are not known: equal seats, replaced in turn.
 
-    ``turnover`` is one-way and per session, as a share of NAV; ``invested`` the share of NAV in the seats. All seats
-    are filled in the first session. Raises :class:`UserError` for numbers that cannot be met.
+    ``turnover`` is one-way and per session, as a share of NAV; ``invested`` the share of NAV in the seats. All
+    seats are filled in the first session. Raises :class:`UserError` for numbers that cannot be met.
     """
     if names < 1 or not 0.0 < invested <= 1.0 or not 0.0 <= turnover <= invested:
         raise UserError(

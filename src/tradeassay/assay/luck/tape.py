@@ -22,12 +22,12 @@ FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = r
 """What :attr:`Tape.grid` holds of a name in a session.
 
 The price at which orders trade and the one at which positions are marked (NaN where there is none); whether the
-universe allows to open a position; whether the market takes a purchase, a sale (0 or 1); the most units one account
-may trade, and the most it may be short; the dividend per share, the new shares per old one (1 without a split);
-whether the name has left the exchange by now.
+universe allows to open a position; whether the market takes a purchase, a sale (0 or 1); the most units one
+account may trade, and the most it may be short; the dividend per share, the new shares per old one (1 without a
+split); whether the name has left the exchange by now.
 """
 LOT, STEP, MULTIPLIER, FUND = range(4)
-"""What :attr:`Tape.facts` holds of a name: its lot, its smallest step, its multiplier, whether it is an index fund."""
+"""What :attr:`Tape.facts` holds of a name: lot, smallest step, multiplier, whether it is an index fund."""
 
 
 class Tape(NamedTuple):
@@ -92,7 +92,8 @@ def _blank(sessions: int, last: SessionBars, venue: Venue) -> Tape:
     grid[:, :, SPLIT] = 1.0
     lots = venue.lots
     facts = [
-        (lots.lot_of(one), lots.step_of(one), one.multiplier, float(one.kind == "index")) for one in last.instruments
+        (lots.lot_of(one), lots.step_of(one), one.multiplier, float(one.kind == "index"))
+        for one in last.instruments
     ]
     return Tape(grid, np.array(facts, dtype=np.float64), np.zeros(sessions, dtype=np.bool_))
 

@@ -44,8 +44,8 @@ class Book(NamedTuple):
 def whole_lots(units: float, lot: float) -> float:
     """Round a magnitude down to whole lots, as the exchange does.
 
-    A number of tiny lots beyond 2 ** 33 or so may lose one more lot when it is rounded again; the exchange rounds what
-    it is given, so the number returned is one that stays.
+    A number of tiny lots beyond 2 ** 33 or so may lose one more lot when it is rounded again; the exchange
+    rounds what it is given, so the number returned is one that stays.
     """
     if lot >= 1.0:
         return floor(units / lot + WHOLE) * lot
@@ -139,7 +139,11 @@ def shrink(book: Book, at: int, t: int, units: float, tape: Tape, rules: Rules) 
     open_to = tape.grid[t, column, BUYABLE] if buying else tape.grid[t, column, SELLABLE]
     if not open_to:
         return
-    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    reference, lot, multiplier = (
+        tape.grid[t, column, FILL],
+        tape.facts[column, LOT],
+        tape.facts[column, MULTIPLIER],
+    )
     held = abs(book.units[at])
     asked = held if held - units < 0.5 * tape.facts[column, STEP] else units
     if asked > tape.grid[t, column, ROOM]:
@@ -159,7 +163,11 @@ def largest(
     book: Book, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: Rules
 ) -> float:
     """Return how many units of a name a wish for ``wanted`` (signed value) may become; ``held`` is signed too."""
-    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    reference, lot, multiplier = (
+        tape.grid[t, column, FILL],
+        tape.facts[column, LOT],
+        tape.facts[column, MULTIPLIER],
+    )
     unit = reference * multiplier
     bound = min(abs(wanted) / unit, tape.grid[t, column, ROOM], rules.max_weight * nav / unit - abs(held))
     buying = wanted > 0.0
@@ -192,7 +200,11 @@ def paid(cash: float, units: float, unit: float, lot: float, rules: Rules) -> fl
 def carried(book: Book, t: int, column: int, units: float, buying: bool, tape: Tape, rules: Rules) -> float:
     """Return how many of ``units`` a margin account's equity carries: halved until it does, at most ten times."""
     equity, gross = valued(book, t, FILL, tape)
-    reference, lot, multiplier = tape.grid[t, column, FILL], tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
+    reference, lot, multiplier = (
+        tape.grid[t, column, FILL],
+        tape.facts[column, LOT],
+        tape.facts[column, MULTIPLIER],
+    )
     price = slipped(reference, buying, rules)
     for _ in range(10):
         value = units * price * multiplier

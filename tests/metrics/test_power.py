@@ -1,0 +1,108 @@
+"""How much can be seen with so many sessions and seeds?"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import (
+    Design,
+    ar1_inflation,
+    foresight,
+    measured_design,
+    minimum_detectable_ir,
+    power_of,
+    seeds_needed,
+    sessions_needed,
+    simulated_power,
+)
+
+
+def test_by_hand_an_information_ratio_of_one_half() -> None:
+    # (1.95996 + 0.84162)^2 x 252 / 0.25 = 7,911.7 sessions: more than 31 years.
+    assert sessions_needed(0.5, Design()) == 7912
+    assert power_of(0.5, Design(sessions=7912)) == pytest.approx(0.8, abs=1e-4)
+    assert power_of(0.0, Design()) == pytest.approx(0.05)
+
+
+def test_statsmodels_agrees() -> None:
+    from statsmodels.stats.power import NormalIndPower
+
+    design = Design(sessions=600)
+    effect = 1.0 / math.sqrt(252)
+    theirs = NormalIndPower(ddof=0).power(effect, 600, 0.05, ratio=0)
+    assert power_of(1.0, design) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_seeds_help_until_they_repeat_each_other() -> None:
+    assert seeds_needed(3.0, Design(sessions=252)) == 1
+    four = seeds_needed(2.3, Design(sessions=252, seed_correlation=0.3))
+    assert four is not None and four > 1
+    assert power_of(2.3, Design(sessions=252, seed_correlation=0.3, seeds=four)) >= 0.8
+    assert power_of(2.3, Design(sessions=252, seed_correlation=0.3, seeds=four - 1)) < 0.8
+    assert seeds_needed(0.5, Design(sessions=252)) is None
+    assert minimum_detectable_ir(Design(seeds=50, seed_correlation=1.0)) == minimum_detectable_ir(Design())
+
+
+def test_dependence_and_company_cost_sessions() -> None:
+    plain = sessions_needed(1.0, Design())
+    assert sessions_needed(1.0, Design(inflation=ar1_inflation(0.2))) == pytest.approx(1.5 * plain, abs=1)
+    assert sessions_needed(1.0, Design(comparisons=10)) > 1.6 * plain
+
+
+@given(st.floats(0.1, 5.0), st.integers(20, 5000), st.integers(1, 20), st.floats(0.0, 1.0), st.integers(1, 30))
+def test_the_answers_fit_each_other(ir: float, sessions: int, seeds: int, shared: float, company: int) -> None:
+    design = Design(sessions=sessions, seeds=seeds, seed_correlation=shared, comparisons=company)
+    smallest = minimum_detectable_ir(design)
+    assert power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
+    needed = sessions_needed(ir, design)
+    assert (needed <= sessions) == (ir >= smallest * (1 - 1e-12)) or needed == pytest.approx(sessions, abs=1)
+
+
+@pytest.mark.parametrize(("seeds", "worlds"), [(1, 50), (3, 40)])
+def test_simulation_agrees_with_the_formula(seeds: int, worlds: int) -> None:
+    design = Design(sessions=120, seeds=seeds, inflation=ar1_inflation(0.1), seed_correlation=0.5)
+    found = simulated_power(minimum_detectable_ir(design), design, worlds=worlds)
+    assert found.low <= 0.8 <= found.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_simulation_agrees_with_the_formula_closely(seeds: int) -> None:
+    design = Design(sessions=250, seeds=seeds, inflation=ar1_inflation(0.2), seed_correlation=0.5)
+    for ir in (0.0, minimum_detectable_ir(design)):
+        found = simulated_power(ir, design, worlds=400)
+        # A percentile interval is a little too narrow, so its power and its false alarms are a little high.
+        assert found.low - 0.03 <= power_of(ir, design) <= found.high + 0.03
+
+
+def test_the_design_of_a_result_is_measured() -> None:
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=400)
+    active = math.sqrt(0.7) * common + math.sqrt(0.3) * rng.normal(size=(4, 400))
+    found = measured_design(active, comparisons=3)
+    assert found.seed_correlation == pytest.approx(0.7, abs=0.06)
+    assert found.inflation == pytest.approx(1.0, abs=0.35)
+    assert (found.sessions, found.seeds, found.comparisons) == (400, 4, 3)
+    assert measured_design(np.zeros((2, 30))).seed_correlation == 1.0
+
+
+def test_what_is_said() -> None:
+    short = foresight(Design(sessions=83, seeds=3, comparisons=5))
+    assert short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
+    long = foresight(Design(sessions=5000))
+    assert not long.hopeless and "show an information ratio of" in long.sentence
+    assert short.sessions > 83
+
+
+def test_nonsense() -> None:
+    for wrong in ({"sessions": 0}, {"level": 1.0}, {"seed_correlation": 1.5}, {"inflation": 0.0}):
+        with pytest.raises(UserError):
+            Design(**wrong)
+    with pytest.raises(UserError, match="no effect"):
+        sessions_needed(0.0, Design())
+    with pytest.raises(UserError, match="two sessions"):
+        measured_design(np.ones(1))

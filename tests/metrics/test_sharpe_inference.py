@@ -1,0 +1,105 @@
+"""Probabilistic and deflated Sharpe ratios."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kurtosis, norm, skew
+
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import (
+    BootstrapConfig,
+    deflated_among,
+    deflated_sharpe,
+    effective_trials,
+    expected_best_sharpe,
+    minimum_track_record,
+    probabilistic_sharpe,
+)
+
+FEW = BootstrapConfig(draws=200)
+RETURNS = np.random.default_rng(4).standard_t(5, 250) * 0.01 + 0.001
+
+
+def test_the_probability_written_out() -> None:
+    ratio = RETURNS.mean() / RETURNS.std(ddof=1)
+    error = math.sqrt(1 - skew(RETURNS) * ratio + (kurtosis(RETURNS, fisher=False) - 1) / 4 * ratio**2)
+    expected = norm.cdf((ratio - 0.5 / math.sqrt(252)) * math.sqrt(249) / error)
+    found = probabilistic_sharpe(RETURNS, 0.5, bootstrap=FEW)
+    assert found.value == pytest.approx(expected, rel=1e-11)
+    assert found.low <= found.value <= found.high
+
+
+def test_the_papers_example_of_a_minimum_track_record() -> None:
+    # Bailey and Lopez de Prado (2012): a yearly ratio of 2 in normal daily returns beats 1 at 95 % in 2.73 years.
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=200_000)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    returns = noise + 2.0 / math.sqrt(250)
+    found = minimum_track_record(returns, 1.0, periods_per_year=250)
+    assert found.value / 250 == pytest.approx(2.73, abs=0.02)
+
+
+def test_the_papers_example_of_a_deflated_ratio() -> None:
+    # Bailey and Lopez de Prado (2014): 2.5 a year over 1,250 days, skew -3, kurtosis 10; 100 trials with a
+    # variance of 1/2 a year give an expected best of 1.79 a year (0.1132 a day) and a deflated ratio of about 0.90.
+    hurdle = expected_best_sharpe(100, 0.5)
+    assert hurdle / math.sqrt(250) == pytest.approx(0.1132, abs=2e-4)
+    ratio = 2.5 / math.sqrt(250)
+    z = (ratio - hurdle / math.sqrt(250)) * math.sqrt(1249) / math.sqrt(1 + 3 * ratio + 9 / 4 * ratio**2)
+    assert norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
+
+
+def test_the_expected_best_is_that_of_simulated_trials() -> None:
+    drawn = np.random.default_rng(0).normal(0, 0.7, (20_000, 50)).max(axis=1).mean()
+    assert expected_best_sharpe(50, 0.49) == pytest.approx(drawn, rel=0.02)
+    assert expected_best_sharpe(1, 0.49) == 0.0
+
+
+def test_more_trials_deflate_more() -> None:
+    few = deflated_sharpe(RETURNS, trials=2, trial_variance=0.5, bootstrap=FEW)
+    many = deflated_sharpe(RETURNS, trials=200, trial_variance=0.5, bootstrap=FEW)
+    assert many.probability.value < few.probability.value and many.hurdle > few.hurdle
+    assert few.sharpe == many.sharpe
+
+
+def test_the_best_of_worthless_strategies_is_not_believed() -> None:
+    table = np.random.default_rng(8).normal(0, 0.01, (500, 60))
+    found = deflated_among(table, bootstrap=FEW)
+    plain = probabilistic_sharpe(table[:, int(np.argmax(table.mean(0) / table.std(0)))], bootstrap=FEW)
+    assert plain.value > 0.95
+    assert found.probability.value < 0.9
+    assert 50 < found.trials <= 60
+    assert deflated_among(table, 0, bootstrap=FEW).sharpe < found.sharpe
+
+
+def test_correlated_trials_count_less() -> None:
+    rng = np.random.default_rng(0)
+    market = rng.normal(size=(2000, 1))
+    assert effective_trials(np.repeat(market, 10, axis=1)) == pytest.approx(1.0)
+    half = math.sqrt(0.5) * market + math.sqrt(0.5) * rng.normal(size=(2000, 10))
+    assert effective_trials(half) == pytest.approx(0.5 + 0.5 * 10, rel=0.05)
+    assert effective_trials(np.ones((10, 3))) == 1.0
+
+
+def test_no_value_has_a_reason() -> None:
+    assert "do not vary" in str(probabilistic_sharpe(np.full(30, 0.25)).reason)
+    assert probabilistic_sharpe(RETURNS[:2]).value is None
+    assert "no interval" in str(probabilistic_sharpe(RETURNS[:10]).note)
+    assert "no length" in str(minimum_track_record(-RETURNS).reason)
+    assert minimum_track_record(RETURNS[:2]).value is None
+    with pytest.raises(UserError, match="trials"):
+        expected_best_sharpe(0.5, 1.0)
+    with pytest.raises(UserError, match="one series"):
+        probabilistic_sharpe(np.ones((2, 2)))
+    with pytest.raises(UserError, match="strategies"):
+        deflated_among(RETURNS)
+    with pytest.raises(UserError, match="vary"):
+        deflated_among(np.full((30, 2), 0.25))
+
+
+@given(st.floats(1.0, 1e6), st.floats(0.0, 4.0))
+def test_the_hurdle_never_falls_below_zero(trials: float, variance: float) -> None:
+    assert 0.0 <= expected_best_sharpe(trials, variance) <= expected_best_sharpe(trials * 2.0, variance) + 1e-12
