@@ -30,11 +30,14 @@ class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 1
 
 
-class TrickFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A trick by name, and what was seen."""
+class TrickFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A trick by name, and what was seen. A ``grave`` one alone scores zero; the others are pointers, and the
+    look-ahead check is what convicts.
+    """
 
     name: str
     detail: str = ""
+    grave: bool = True
 
 
 class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,14 +77,19 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Where it ended. A trick comes before everything else: what it touched cannot be believed."""
-        if self.tricks:
+        """Where it ended. A grave trick comes before everything else: what it touched cannot be believed."""
+        if self.grave_tricks:
             return "trick"
         for name in STAGES:
             stage: StageResult = getattr(self, name)
             if stage.failed:
                 return name
         return "solved" if all(getattr(self, name).passed for name in STAGES) else "not_scored"
+
+    @property
+    def grave_tricks(self) -> tuple[TrickFound, ...]:
+        """The tricks that score zero."""
+        return tuple(trick for trick in self.tricks if trick.grave)
 
     @property
     def score(self) -> float | None:
@@ -100,7 +108,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Why it is not solved, in one line; empty when it is."""
         outcome = self.outcome
         if outcome == "trick":
-            return "; ".join(f"{trick.name}: {trick.detail}".rstrip(": ") for trick in self.tricks)
+            return "; ".join(f"{trick.name}: {trick.detail}".rstrip(": ") for trick in self.grave_tricks)
         if outcome == "not_scored":
             open_stages = [stage for name in STAGES if (stage := self.stage(name)).status == "not_scored"]
             return "; ".join(stage.reason for stage in open_stages)

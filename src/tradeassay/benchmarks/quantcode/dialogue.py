@@ -175,7 +175,7 @@ def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> 
     failure: FailureClass | None = "no-code" if last.stage == "no_code" else None
     if last.evaluation is not None:
         failure = last.evaluation.failure_class
-    tricks = {trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
+    tricks = {trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks}
     return TaskOutcome(
         task=task.id,
         setting=settings.setting,

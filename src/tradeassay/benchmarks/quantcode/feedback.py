@@ -67,10 +67,10 @@ def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, tur
 
 
 def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Finding]:
-    if evaluation.tricks:
+    if evaluation.grave_tricks:
         return [
             Finding(kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings))
-            for trick in evaluation.tricks
+            for trick in evaluation.grave_tricks
         ]
     outcome = evaluation.outcome
     if outcome == "judge":

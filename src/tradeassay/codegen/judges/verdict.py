@@ -53,8 +53,8 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     entries: float | None = None
     exits: float | None = None
     matched: int = 0
-    candidate_fills: int = 0
-    reference_fills: int = 0
+    candidate_events: int = 0
+    reference_events: int = 0
     failure: str = ""
 
 

@@ -1,0 +1,52 @@
+"""Beside the stages: does any decision depend on bars that come after it?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tradeassay.codegen.backtrader import Backtest
+from tradeassay.codegen.bars import TaskBars
+from tradeassay.codegen.leak import LeakConfig, LeakRecord, check_leaks
+from tradeassay.codegen.running import leak_subject
+from tradeassay.codegen.stages.compiling import Framework
+from tradeassay.codegen.stages.result import PASSED, StageResult, failed, not_scored
+from tradeassay.codegen.task import CodeTask
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.sandbox import Executor, Limits
+
+BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturbations=1, splice_runs=1)
+"""How hard a program is looked at that gave no cause. One that read whole lines or later bars gets the full check."""
+
+_POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
+
+
+def lookahead_stage(
+    executor: Executor,
+    task: CodeTask,
+    source: str,
+    bars: TaskBars,
+    run: Backtest,
+    framework: Framework,
+    config: LeakConfig,
+    limits: Limits | None = None,
+) -> tuple[StageResult, LeakRecord]:
+    """Return the verdict and its evidence. Cuts follow from the source alone: the same program, the same check.
+
+    A program that cannot be checked by its own doing (two equal runs differ, it breaks on most prefixes, it is too
+    slow) has failed; where the data is too short nobody can tell.
+    """
+    pointers = [trick for trick in run.tricks if trick.name in _POINTERS]
+    subject = leak_subject(executor, task, source, bars, framework, limits)
+    seed = int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
+    report = check_leaks(
+        subject, bars.columns(), LeakConfig() if pointers else config, seed=seed, scored=run.trace()
+    )
+    record = report.record
+    if record.verdict == "clean":
+        return PASSED, record
+    if record.verdict == "leaky":
+        named = "".join(f"; {trick.name}: {trick.evidence}" for trick in pointers)
+        return failed(f"{record.evidence[0].text}{named}", pointers[0].name if pointers else "look_ahead"), record
+    if record.cause == "too_short":
+        return not_scored(record.reason), record
+    return failed(f"look-ahead cannot be excluded: {record.reason}", record.cause or "not_checked"), record
