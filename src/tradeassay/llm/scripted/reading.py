@@ -52,6 +52,12 @@ KTD-Fin (``purpose`` = ``research``, ``submit``)
     - ``submit_action``: ``{"orders": [{"stock_id", "side": "BUY" | "SELL", "confidence", "reason",
       "target_weight" | "shares"}], "overall_reason"}``.
 
+The arena (``purpose`` = the role's name)
+    ``ama.opinion``, ``ama.argument``, ``ama.risk``, ``ama.verdict`` and ``ama.lesson`` hold ``role``, ``date``,
+    ``symbol``, ``position`` and whatever the role may see: ``price``, ``history``, ``momentum``, ``news``,
+    ``headlines``, reports, ``opinions``, ``debate``, ``proposal``, ``risk``, ``outcomes``, ``memory``.
+    The answers' shapes stand in :mod:`tradeassay.agents.ama.answers`.
+
 ``stock_id`` is whatever the mask shows (``asset_0007`` or a ticker); a scripted model never interprets it.
 """
 

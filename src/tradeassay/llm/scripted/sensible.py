@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.llm.scripted import ktdfin, stockbench
+from tradeassay.llm.scripted import ama, ktdfin, stockbench
 from tradeassay.llm.scripted.answers import call, say, say_json
 from tradeassay.llm.scripted.reading import (
     STOCKBENCH_ANALYSIS,
@@ -61,4 +61,5 @@ class Sensible:
             return say_json({"notes": stockbench.notes(reading)})
         if reading.kind == STOCKBENCH_DECISION:
             return say_json({"decisions": self.decisions(reading)})
-        return say("There is nothing here that I can read.")
+        spoken = ama.answer(reading)
+        return say_json(spoken) if spoken is not None else say("There is nothing here that I can read.")

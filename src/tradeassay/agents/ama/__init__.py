@@ -1,0 +1,20 @@
+"""The four architectures of Agent Market Arena: who is asked what, in which order, and who sees whose words.
+
+Each is a sans-I/O generator over one packet of information and its own memory. Nothing here talks to a model.
+"""
+
+from tradeassay.agents.ama.deep_fund import DeepFundAgent
+from tradeassay.agents.ama.hedge_fund import HedgeFundAgent
+from tradeassay.agents.ama.investor import InvestorAgent
+from tradeassay.agents.ama.registry import Architecture, architectures, make_architecture
+from tradeassay.agents.ama.trade import TradeAgent
+
+__all__ = [
+    "Architecture",
+    "DeepFundAgent",
+    "HedgeFundAgent",
+    "InvestorAgent",
+    "TradeAgent",
+    "architectures",
+    "make_architecture",
+]

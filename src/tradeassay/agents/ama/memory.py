@@ -1,0 +1,120 @@
+"""A four-layer memory: short, mid and long term and reflections, each forgetting at its own pace.
+
+An item's score for a question is similarity + importance + recency. Recency decays exponentially per decision with
+the layer's pace; an item that was used and turned out well becomes more important and may rise to the next layer,
+one that fades is dropped. The whole memory is a frozen value with a JSON form, so that it can be stored with a
+decision and be the same after a crash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.agents.ama.embedding import embed
+
+Layer = Literal["short", "mid", "long", "reflection"]
+LAYERS: tuple[Layer, ...] = ("short", "mid", "long", "reflection")
+PACE: dict[Layer, float] = {"short": 3.0, "mid": 15.0, "long": 60.0, "reflection": 30.0}
+
+
+class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How it remembers. ``pace`` is the number of decisions after which recency has fallen to 1/e, per layer.
+
+    ``keep`` items stay per layer at most; below ``fade`` (recency x importance) one is dropped. ``rise`` is the
+    importance at which an item of the short or mid layer moves up. ``recall`` items per layer are retrieved.
+    """
+
+    pace: dict[Layer, float] = msgspec.field(default_factory=lambda: dict(PACE))
+    keep: int = 40
+    fade: float = 0.02
+    rise: float = 0.8
+    recall: int = 3
+    lesson: float = 0.1
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory: a text, when it was made (a count of decisions), how much it matters, how often it was used."""
+
+    id: int
+    layer: Layer
+    text: str
+    made: int
+    importance: float
+    used: int = 0
+
+
+class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """All items, the count of decisions so far, the next free id, and what the last decision recalled."""
+
+    items: tuple[Item, ...] = ()
+    now: int = 0
+    next_id: int = 0
+    recalled: tuple[int, ...] = ()
+    seen: tuple[str, ...] = ()
+    settled: str = ""
+
+    @classmethod
+    def read(cls, body: bytes | None) -> LayeredMemory:
+        """Return the memory that :meth:`written` made, or an empty one."""
+        return cls() if body is None else msgspec.json.decode(body, type=cls)
+
+    def written(self) -> bytes:
+        """Return it as bytes."""
+        return msgspec.json.encode(self)
+
+    def add(self, layer: Layer, text: str, importance: float) -> LayeredMemory:
+        """Return it with one more item."""
+        item = Item(id=self.next_id, layer=layer, text=text, made=self.now, importance=importance)
+        return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
+
+    def recall(self, question: str, config: MemoryConfig) -> tuple[Item, ...]:
+        """Return the best items of every layer for a question, layer by layer, best first."""
+        if not self.items:
+            return ()
+        vectors = np.stack([embed(item.text) for item in self.items])
+        likeness = vectors @ embed(question)
+        scores = [
+            float(likeness[n]) + item.importance + self.recency(item, config) for n, item in enumerate(self.items)
+        ]
+        found: list[Item] = []
+        for layer in LAYERS:
+            ranked = sorted((-scores[n], item.id, n) for n, item in enumerate(self.items) if item.layer == layer)
+            found += [self.items[n] for _, _, n in ranked[: config.recall]]
+        return tuple(found)
+
+    def recency(self, item: Item, config: MemoryConfig) -> float:
+        """Return how fresh an item is: 1 when it was made, falling with its layer's pace."""
+        return math.exp(-(self.now - item.made) / config.pace[item.layer])
+
+    def learn(self, used: Iterable[int], gain: float, config: MemoryConfig) -> LayeredMemory:
+        """Return it after an outcome: what was used gains or loses importance, and may rise a layer."""
+        ids = set(used)
+        items = []
+        for item in self.items:
+            if item.id not in ids:
+                items.append(item)
+                continue
+            step = math.copysign(config.lesson, gain) if gain else 0.0
+            importance = round(min(1.0, max(0.0, item.importance + step)), 9)  # ten steps of 0.1 make 1
+            layer, made = item.layer, item.made
+            if importance >= config.rise and layer in ("short", "mid"):
+                layer, made, importance = ("mid" if layer == "short" else "long"), self.now, 0.5
+            changed = {"importance": importance, "used": item.used + 1, "layer": layer, "made": made}
+            items.append(msgspec.structs.replace(item, **changed))
+        return msgspec.structs.replace(self, items=tuple(items))
+
+    def aged(self, config: MemoryConfig) -> LayeredMemory:
+        """Return it one decision later: what has faded is gone, and every layer is cut to its size."""
+        older = msgspec.structs.replace(self, now=self.now + 1)
+        kept: list[Item] = []
+        for layer in LAYERS:
+            alive = [(older.recency(i, config) * i.importance, i) for i in self.items if i.layer == layer]
+            alive = [pair for pair in alive if pair[0] >= config.fade]
+            alive.sort(key=lambda pair: (-pair[0], pair[1].id))
+            kept += [item for _, item in alive[: config.keep]]
+        return msgspec.structs.replace(older, items=tuple(sorted(kept, key=lambda item: item.id)))

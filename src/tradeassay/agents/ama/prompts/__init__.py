@@ -1,0 +1,22 @@
+"""The prompts of the arena's architectures, as versioned files."""
+
+from tradeassay.llm.prompting import PromptFolder
+
+PROMPTS = PromptFolder(
+    __name__,
+    "v1",
+    (
+        "system",
+        "ask",
+        "again",
+        "analyst",
+        "persona",
+        "bull",
+        "bear",
+        "trader",
+        "risk",
+        "manager",
+        "investor",
+        "reflection",
+    ),
+)
