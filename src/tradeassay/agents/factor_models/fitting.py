@@ -105,7 +105,7 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
             )
     window = model.window(config.size)
     dataset = QlibDataset(train, valid, window)
-    with tempfile.TemporaryDirectory() as folder, repeatable(config.seed, config.threads):
+    with tempfile.TemporaryDirectory() as folder, repeatable(config.seed, config.threads, gpu=config.gpu):
         with mended(module, model, window=window, gpu=config.gpu) as cls, quiet():
             settings = _settings(model, config, min(len(train) // 4, len(valid)), window, Path(folder))
             fitted = cls(**settings)
