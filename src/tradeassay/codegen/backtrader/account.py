@@ -30,7 +30,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 class Trade(msgspec.Struct, frozen=True, kw_only=True):
     """A position from nothing back to nothing, or still open (``exit_bar`` None).
 
-    ``size`` is the largest it had, signed; ``entry_price`` the average. ``pnl`` is before, ``net`` after
+    ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is before, ``net`` after
     commission, both of what has been closed so far.
     """
 
@@ -89,7 +89,7 @@ class _Running:
     entry_bar: int = -1
     exit_bar: int | None = None
     exit_price: float | None = None
-    started: bool = False
+    sign: float = 0.0
 
     def update(self, bar: int, size: float, price: float, commission: float) -> None:
         self.commission += commission
@@ -97,12 +97,12 @@ class _Running:
         self.size += size
         if not old:
             self.entry_bar = bar
-            self.started = True
+            self.sign = 1.0 if size > 0 else -1.0
         over = bool(old) and not self.size
         self.exit_bar, self.exit_price = (bar, price) if over else (None, None)
         if abs(self.size) > abs(old):
             self.price = (old * self.price + size * price) / self.size
-            self.peak = self.size if abs(self.size) > abs(self.peak) else self.peak
+            self.peak = max(self.peak, abs(self.size))
         else:
             self.pnl += -size * (price - self.price)
 
@@ -133,7 +133,7 @@ class TradeBook:
                 asset=asset,
                 entry_bar=run.entry_bar,
                 exit_bar=run.exit_bar,
-                size=run.peak,
+                size=run.sign * run.peak,
                 entry_price=run.price,
                 exit_price=run.exit_price,
                 pnl=run.pnl,
@@ -142,7 +142,7 @@ class TradeBook:
                 tradeid=tradeid,
             )
             for asset, tradeid, run in self._started
-            if run.started
+            if run.sign
         )
 
     def _start(self, asset: str, tradeid: int, line: list[_Running]) -> None:

@@ -51,11 +51,12 @@ def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None 
     Raises :class:`BadOrders` for orders that no broker could have taken so, or that take too long to follow.
     """
     broker = _Broker(log, bars, terms)
-    broker.run(bars.rows if turns is None else min(turns, bars.rows))
+    turns = bars.rows if turns is None else min(turns, bars.rows)
+    broker.run(turns)
     return Replay(
         fills=tuple(broker.fills),
         trades=broker.book.trades(),
-        equity=_equity(broker.states, bars),
+        equity=_equity(broker.states, bars, turns),
         cash=broker.cash,
         statuses=tuple(order.status for order in broker.orders),
     )
@@ -290,11 +291,11 @@ class _Broker:
             raise BadOrders("more open orders over more bars than can be followed")
 
 
-def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars) -> Floats:
-    """Return the account's value after each bar; between two fills only the prices move."""
+def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars, turns: int) -> Floats:
+    """Return the account's value after each bar; between two fills only the prices move, after the end nothing."""
     closes = [feed["close"] for feed in bars.feeds.values()]
     value = np.empty(bars.rows)
-    ends = [*(bar for bar, _, _ in states[1:]), bars.rows]
+    ends = [*(bar for bar, _, _ in states[1:]), turns]
     for (start, cash, held), stop in zip(states, ends, strict=True):
         total = np.zeros(stop - start)
         for holding, close in zip(held, closes, strict=True):
@@ -305,4 +306,5 @@ def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars) -> F
             # The framework takes the gain off and adds it again, for the sake of leverage; so do its roundings.
             total = total + (worth - won) + won if holding.size > 0 else total + worth
         value[start:stop] = cash + total
+    value[turns:] = value[turns - 1] if turns else states[0][1]
     return value

@@ -1,0 +1,6 @@
+import backtrader as bt
+
+
+class Nothing(bt.Strategy):
+    def next(self):
+        pass
