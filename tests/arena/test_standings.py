@@ -80,6 +80,14 @@ def test_equals_share_the_chance_of_being_first() -> None:
     assert all(c is not None and 0.02 < c < 0.98 for c in chances)
 
 
+def test_exact_equals_share_rank_and_chance() -> None:
+    spec = season(("a", "m"), ("b", "m"), ("c", "m"))
+    lines = {(f"{n}-m", "X"): line(f"{n}-m", "X", noise(2) - 0.01 * (n == "c")) for n in "abc"}
+    rows = standings(spec, lines, FAST).rows
+    assert [row.rank for row in rows] == [1, 1, 3]
+    assert [row.best.value for row in rows] == [0.5, 0.5, 0.0]
+
+
 def test_an_account_over_two_assets_is_the_mean_of_both() -> None:
     spec = season(("a", "m"), assets=("X", "Y"))
     lines = {("a-m", "X"): line("a-m", "X", [0.10, 0.0]), ("a-m", "Y"): line("a-m", "Y", [-0.10])}

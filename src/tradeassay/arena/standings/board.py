@@ -73,12 +73,19 @@ def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: Boa
     base = paths.get(BASELINE)
     rows = [_row(season, e, by_entry[e], paths[e], base, ranks.get(e), config) for e in by_entry]
     rows.sort(key=lambda row: -(row.measures["CR"].value or 0.0))
-    place = 0
-    ranked = []
-    for row in rows:
-        place += row.entry != BASELINE
-        ranked.append(msgspec.structs.replace(row, rank=None if row.entry == BASELINE else place))
+    played = [row.measures["CR"].value for row in rows if row.entry != BASELINE]
+    ranked = [
+        row
+        if row.entry == BASELINE
+        else msgspec.structs.replace(row, rank=1 + _better(played, row.measures["CR"].value))
+        for row in rows
+    ]
     return Board(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+
+
+def _better(values: Sequence[float | None], value: float | None) -> int:
+    """Return how many are strictly better, so that equals share a rank."""
+    return sum(other is not None and (value is None or other > value) for other in values)
 
 
 def _account(found: Sequence[Line], days: Sequence[str]) -> Floats:
@@ -154,10 +161,11 @@ def _rank_probabilities(
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
     totals = np.prod(1 + _draw(stacked, config), axis=-1)  # (names, draws)
-    order = np.argsort(np.argsort(-totals, axis=0, kind="stable"), axis=0, kind="stable") + 1
+    order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # equals share the better rank
+    first = order == 1
     found = {}
     for number, name in enumerate(names):
-        chance = float((order[number] == 1).mean())
+        chance = float((first[number] / first.sum(axis=0)).mean())
         low, high = np.quantile(order[number], (0.05, 0.95), method="inverted_cdf")
         found[name] = (Measure(value=chance, n=order.shape[1]), int(low), int(high))
     return found, ""
