@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tradeassay.codegen.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
 from tradeassay.codegen.bars import TaskBars, make_bars
+from tradeassay.codegen.frames import FrameJob, FrameSubject, many_frames
 from tradeassay.codegen.stages.compiling import Framework
 from tradeassay.codegen.task import CodeTask, Timeframe
 from tradeassay.sandbox import Executor, Limits, SandboxPool
@@ -39,10 +40,9 @@ def run_programs(
     """Run programs on bars on a task's terms, in parallel where the executor can; results in their order."""
     terms = terms_of(task)
     if framework == "frame":
-        from tradeassay.codegen.frames import run_frame
-
-        for source, bars in runs:
-            yield run_frame(executor, source, bars, terms, limits=limits)
+        yield from many_frames(
+            executor, (FrameJob(source=source, bars=bars, terms=terms, limits=limits) for source, bars in runs)
+        )
         return
     jobs = (BacktestJob(source=source, bars=bars, terms=terms, limits=limits) for source, bars in runs)
     yield from many(executor, jobs)
@@ -53,8 +53,6 @@ def leak_subject(
 ) -> Subject:
     """Return a program as the look-ahead check sees it."""
     if framework == "frame":
-        from tradeassay.codegen.frames import FrameSubject
-
         return FrameSubject(executor=executor, source=source, bars=bars, terms=terms_of(task), limits=limits)
     return BacktraderSubject(executor=executor, source=source, bars=bars, terms=terms_of(task), limits=limits)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tradeassay.codegen.evaluation import Evaluation
 from tradeassay.codegen.evaluator import EvaluateConfig, evaluate
-from tradeassay.codegen.judges.behaviour import SHARED, BehaviourConfig, References
+from tradeassay.codegen.judges.behaviour import SHARED, BehaviourConfig, References, twin_agreement
 from tradeassay.codegen.judges.error_rates import Judged, JudgeErrors, error_rates
 from tradeassay.codegen.judges.language import JudgeClient
 from tradeassay.codegen.leak import LeakConfig
@@ -18,17 +18,19 @@ from tradeassay.codegen.stages.compiling import Framework
 from tradeassay.codegen.task import CodeTask, Decoy
 from tradeassay.sandbox import Executor
 
-GLANCE = LeakConfig(warm_up_cuts=1, change_cuts=2, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4)
+GLANCE = LeakConfig(warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4)
 """The look-ahead check that gold solutions get in an ordinary validation."""
 
 _SELF = "a gold solution is compared with itself here: 0 false rejects show that runs repeat, not that the judge is fair"
+
+_TWINS = "each reference for frames is judged by the Backtrader reference of its task: an independent right solution"
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How hard to look. ``thorough`` gives every program that gets so far the full look-ahead check and all markets.
 
     Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they have
-    to fail elsewhere), and a judge stops at the first market that settles a failure.
+    to fail elsewhere), and the behavioural judge leaves out runs that cannot change its verdict.
     """
 
     thorough: bool = False
@@ -62,12 +64,25 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return f"{self.task}/{self.program}{suffix}"
 
 
+class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's two references against each other; ``accepted`` is what the behavioural judge would say."""
+
+    task: str
+    agreement: float
+    accepted: bool
+
+
 class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All lines in the order of the tasks, and how often each judge was wrong."""
+    """All lines in the order of the tasks, and how often each judge was wrong.
+
+    ``twins`` are tasks with a reference in each framework: independent right solutions, on which the behavioural
+    judge's false rejects mean something.
+    """
 
     tasks: int
     lines: tuple[ProgramLine, ...]
     judges: tuple[JudgeErrors, ...]
+    twins: tuple[TwinLine, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -127,9 +142,16 @@ def validate(
             tell(line)
         return line
 
+    def twin(task: CodeTask) -> TwinLine | None:
+        behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
+        value = twin_agreement(executor, task, config=behaviour, references=references)
+        need = behaviour.threshold if task.agreement is None else task.agreement
+        return None if value is None else TwinLine(task=task.id, agreement=value, accepted=value >= need)
+
     with ThreadPoolExecutor(max(1, config.threads), thread_name_prefix="validate") as threads:
         lines = tuple(threads.map(one, programs))
-    return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, judge))
+        twins = tuple(found for found in threads.map(twin, chosen) if found is not None)
+    return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, twins, judge), twins=twins)
 
 
 def _programs(task: CodeTask) -> list[_Program]:
@@ -178,9 +200,14 @@ def _line(program: _Program, found: Evaluation) -> ProgramLine:
     )
 
 
-def _judges(lines: Sequence[ProgramLine], judge: JudgeClient | None) -> tuple[JudgeErrors, ...]:
+def _judges(
+    lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: JudgeClient | None
+) -> tuple[JudgeErrors, ...]:
     """Measure both judges on gold and on the decoys that only a judge can find."""
     found = [error_rates("behaviour", _cases(lines, "behaviour"), note=_SELF)]
+    if twins:
+        right = [Judged(program=t.task, right=True, verdict="passed" if t.accepted else "failed") for t in twins]
+        found.append(error_rates("behaviour, on references of two frameworks", right, note=_TWINS))
     if judge is not None:
         found.append(error_rates(judge.name, _cases(lines, "language")))
     return tuple(found)

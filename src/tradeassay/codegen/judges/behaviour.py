@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeassay.codegen.backtrader import Backtest
 from tradeassay.codegen.bars import MARKETS, TaskBars
-from tradeassay.codegen.judges.agreement import AgreementConfig, FillTable, agreement, hints
+from tradeassay.codegen.judges.agreement import Agreement, AgreementConfig, FillTable, agreement, hints
 from tradeassay.codegen.judges.expectations import check_expectations
 from tradeassay.codegen.judges.verdict import BehaviourVerdict, MarketAgreement
 from tradeassay.codegen.running import HOME_SEED, reference_of, run_programs, task_bars
@@ -30,7 +30,8 @@ class BehaviourConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``threshold`` is the mean agreement that passes; a task may ask for another. ``markets`` counts those on which the
     two are compared: the home market, then other seeds and other kinds of market in turn, of which those are taken
     where the reference makes at least ``least_trades`` trades. With fewer than ``markets`` of them the judge says
-    nothing. ``stop_early`` leaves out markets that cannot change a failure any more.
+    nothing. ``stop_early`` leaves out runs that cannot change the verdict: other markets once a failure is certain, and
+    the reference against itself.
     """
 
     threshold: float = 0.9
@@ -110,11 +111,34 @@ def judge_behaviour(
     waiting = [run for run in runs if run.name != home_name]
     for run in (run for run in runs if run.name == home_name):
         found.append(_compare(home, run, config, said))
-    if not (config.stop_early and _lost(found, threshold, config.markets)):
+    if config.stop_early and source == reference_of(task, framework):
+        found += [_itself(run, config) for run in waiting]
+    elif not (config.stop_early and _lost(found, threshold, config.markets)):
         others = list(run_programs(executor, task, ((source, run.bars) for run in waiting), framework, limits=limits))
         found += [_compare(done, run, config, said) for done, run in zip(others, waiting, strict=True)]
     violations = check_expectations(task.expect, home.trades, home.orders.kinds(), task_bars(task))
     return _verdict(found, threshold, violations, said), tuple(others)
+
+
+def twin_agreement(
+    executor: Executor, task: CodeTask, *, config: BehaviourConfig | None = None, references: References = SHARED
+) -> float | None:
+    """Return how far a task's two references, written for two frameworks, agree on the markets they share.
+
+    They are two independent right solutions: what the judge says of one against the other is a fair test of it. None
+    where the task has only one, or where they share no market.
+    """
+    config = config or BehaviourConfig()
+    if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
+        return None
+    first = {run.name: run for run in references.of(executor, task, "backtrader", config)}
+    second = references.of(executor, task, "frame", config)
+    values = [
+        agreement(run.fills, first[run.name].fills, closes_of(run.bars), config.agreement).value
+        for run in second
+        if run.name in first
+    ]
+    return sum(values) / len(values) if values else None
 
 
 def market_plan(task: CodeTask, seeds: int) -> tuple[tuple[str, int], ...]:
@@ -180,8 +204,12 @@ def _compare(
     mine, closes = fill_table(done, reference.bars), closes_of(reference.bars)
     result = agreement(mine, reference.fills, closes, config.agreement)
     said += hints(mine, reference.fills, closes, config.agreement)
+    return _agreed(reference.name, result)
+
+
+def _agreed(market: str, result: Agreement) -> MarketAgreement:
     return MarketAgreement(
-        market=reference.name,
+        market=market,
         value=result.value,
         fills=result.fills,
         exposure=result.exposure,
@@ -191,6 +219,11 @@ def _compare(
         candidate_events=result.candidate,
         reference_events=result.reference,
     )
+
+
+def _itself(reference: ReferenceRun, config: BehaviourConfig) -> MarketAgreement:
+    result = agreement(reference.fills, reference.fills, closes_of(reference.bars), config.agreement)
+    return _agreed(reference.name, result)
 
 
 def _lost(found: Sequence[MarketAgreement], threshold: float, markets: int) -> bool:

@@ -21,8 +21,8 @@ from tradeassay.llm.scripted.sensible import Sensible
 
 CODE_JUDGE: Final = "quantcode.judge"
 _LINE = re.compile(r"^\d{4,}\| ?(.*)$")
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z_])")
-_ENOUGH_NUMBERS: Final = 0.5
+_NUMBER = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?!\d*[:\w])")
+_ENOUGH_NUMBERS: Final = 0.25
 _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "sma": ("sma", "simplemovingaverage", "movingaveragesimple", "rolling", "mean", "fmean"),
     "ema": ("ema", "exponentialmovingaverage", "movingaverageexponential", "ewm"),
@@ -37,8 +37,13 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "lowest": ("lowest", "minn", "min", "rolling", "donchian"),
     "donchian": ("highest", "lowest", "maxn", "minn", "donchian", "max", "min"),
     "crossover": ("crossover", "crossup", "crossdown"),
-    "roc": ("roc", "rateofchange", "roc100", "momentum", "momentumosc", "percentchange", "pctchange"),
     "vwap": ("vwap", "volume"),
+    "cci": ("cci", "commoditychannelindex"),
+    "aroon": ("aroon", "aroonup", "aroondown", "aroonupdown", "aroonoscillator", "aroonosc"),
+    "adx": ("adx", "averagedirectionalmovementindex", "directionalmovement", "dmi", "directionalindicator"),
+    "sar": ("parabolicsar", "psar", "sar"),
+    "williams": ("williamsr", "willr"),
+    "ichimoku": ("ichimoku",),
 }
 
 
@@ -107,11 +112,12 @@ def _indicators(names: set[str], expected: list[str]) -> dict[str, str]:
 
 
 def _knows(names: set[str], indicator: str) -> bool:
+    """Return whether a name stands for an indicator. Words that are no indicator of a library are let pass."""
     word = re.sub(r"[^a-z]", "", indicator.lower())
     for key, others in _SYNONYMS.items():
         if key in word or word in others:
             return any(name in others or key in name for name in names)
-    return not word or any(word in name or (len(name) > 3 and name in word) for name in names)
+    return True
 
 
 def _logic(names: set[str], direction: str, framework: object) -> dict[str, str]:
