@@ -44,7 +44,7 @@ def test_the_papers_example_of_a_minimum_track_record() -> None:
 
 def test_the_papers_example_of_a_deflated_ratio() -> None:
     # Bailey and Lopez de Prado (2014): 2.5 a year over 1,250 days, skew -3, kurtosis 10; 100 trials with a
-    # variance of 1/2 a year give an expected best of 1.79 a year (0.1132 a day) and a deflated ratio of about 0.90.
+    # variance of 1/2 a year give an expected best of 1.79 a year (0.1132 a day) and a deflated ratio near 0.90.
     hurdle = expected_best_sharpe(100, 0.5)
     assert hurdle / math.sqrt(250) == pytest.approx(0.1132, abs=2e-4)
     ratio = 2.5 / math.sqrt(250)

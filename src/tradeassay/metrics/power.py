@@ -68,8 +68,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     def judged(self) -> float:
         """What the test takes for :attr:`noise`.
 
-        :func:`~tradeassay.metrics.baseline.compare_to_baseline` redraws sessions and seeds. What seeds do not share is
-        then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the safe side.
+        :func:`~tradeassay.metrics.baseline.compare_to_baseline` redraws sessions and seeds. What seeds do not
+        share is then counted (3 k - 2) / k times instead of once, so that with k > 1 seeds the test errs on the
+        safe side.
         """
         shared, k = self.seed_correlation, self.seeds
         return self.inflation * (shared + (1.0 - shared) * (3.0 * k - 2.0) / (k * k))

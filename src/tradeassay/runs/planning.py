@@ -17,6 +17,7 @@ from tradeassay.agents import make_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.data import Snapshot
+from tradeassay.metrics import Design, Foresight, foresight
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
@@ -72,7 +73,11 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A run's size. ``seconds`` is wall time on ``workers``; ``usd`` is None when a model's price is unknown."""
+    """A run's size. ``seconds`` is wall time on ``workers``; ``usd`` is None when a model's price is unknown.
+
+    ``foresight`` says for every cell what its sessions and seeds can show, assuming that sessions are independent
+    and half of the variance is common to all seeds.
+    """
 
     slug: str
     cells: tuple[PlannedCell, ...]
@@ -87,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     usd: float | None = 0.0
     hours: float = 0.0
+    foresight: dict[str, Foresight] = {}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the sums as (what, how much), for a table."""
@@ -99,6 +105,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             ("time", f"about {self.seconds:,.0f} s on {self.workers} workers"),
             ("disk", f"about {self.bytes / 1e6:,.1f} MB"),
             *((f"{cell.cell or cell.benchmark}, {cell.agent}", cell.note) for cell in self.cells if cell.note),
+            *((f"{cell}, what it can show", seen.sentence) for cell, seen in self.foresight.items()),
         ]
 
     def _model_rows(self) -> list[tuple[str, str]]:
@@ -149,7 +156,26 @@ def plan(
         output_tokens=sum(cell.output_tokens for cell in talking),
         usd=None if any(cell.usd is None for cell in talking) else sum(cell.usd or 0.0 for cell in talking),
         hours=round(hours, 4),
+        foresight=_foresight(spec, cells),
     )
+
+
+def _foresight(spec: RunSpec, cells: Sequence[PlannedCell]) -> dict[str, Foresight]:
+    """Return what each cell can show, before anything is spent on it."""
+    found: dict[str, Foresight] = {}
+    for name in dict.fromkeys(cell.cell for cell in cells):
+        compared = [cell for cell in cells if cell.cell == name and not cell.baseline]
+        if compared:
+            year = benchmarks.get(compared[0].benchmark).periods_per_year
+            design = Design(
+                sessions=compared[0].sessions,
+                seeds=max(cell.episodes for cell in compared),
+                level=spec.bootstrap.level,
+                comparisons=len(compared),
+                periods_per_year=year,
+            )
+            found[name] = foresight(design)
+    return found
 
 
 def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:

@@ -111,7 +111,9 @@ def _happenings(tape: Tape, t: int, snapshot: Snapshot, row: int, columns: dict[
             raise UserError(f"two splits of {action.symbol} in one session", mend="mend the data set")
         else:
             now[column, SPLIT] = action.value
-    tape.eventful[t] = bool(actions) or bool(now[:, GONE].any())
+    # Who holds a name that leaves is paid out in the first session without it, and only then.
+    left = now[:, GONE] if t == 0 else now[:, GONE] - tape.grid[t - 1, :, GONE]
+    tape.eventful[t] = bool(actions) or bool(left.any())
 
 
 def _choice(tape: Tape, t: int, choice: Choice, columns: dict[str, int]) -> None:

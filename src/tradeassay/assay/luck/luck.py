@@ -1,0 +1,172 @@
+"""The luck of a recorded episode, of a whole run, or of somebody's own returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.luck.percentile import DEFAULT, By, Place, place_among
+from tradeassay.assay.luck.portfolios import Ground, RandomPortfolios, ground_of, random_portfolios
+from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, growth, significant
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks import Benchmark
+    from tradeassay.data import Snapshot
+    from tradeassay.runs import Run
+
+PORTFOLIOS = 10_000
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """What was to be matched and what the random portfolios came to (their medians).
+
+    Turnover is one-way and yearly, cash a share of the account's value, names the number held; means over
+    sessions.
+    """
+
+    turnover: tuple[float, float]
+    cash: tuple[float, float]
+    names: tuple[float, float]
+
+
+class Luck(msgspec.Struct, frozen=True, kw_only=True):
+    """A result among random portfolios on its own schedule; without a ``place`` there is a ``reason``."""
+
+    episode: str
+    agent: str
+    seed: int
+    place: Place | None
+    matched: Matched | None = None
+    reason: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The result in plain words."""
+        if self.place is None:
+            return f"no luck baseline: {self.reason}"
+        share, place = self.place.percentile, self.place
+        span = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
+        return (
+            f"did better than {share.value:.1%} of {place.portfolios:,} random portfolios that held as many "
+            f"names, traded as much and paid the same costs{span}"
+        )
+
+
+def luck_of_episode(
+    run: Run,
+    key: str,
+    *,
+    portfolios: int = PORTFOLIOS,
+    seed: int = 0,
+    by: By = "return",
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> Luck:
+    """Return where an episode's result lies among random portfolios that trade when and as much as it did.
+
+    No place, with the reason, for an episode that failed, lost everything, never traded, or played a market random
+    portfolios cannot (futures). Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
+    """
+    episode, series = run.episode(key), run.series(key)
+    luck = Luck(episode=key, agent=episode.label, seed=episode.seed, place=None, reason="")
+    if series.failure is not None or series.ruined is not None:
+        return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
+    try:
+        ground = ground_of(run.snapshot(key), run.manifest.benchmark(episode).market)
+        schedule, shape = schedule_of(run.records(key), ground.market)
+    except UserError as error:
+        return msgspec.structs.replace(luck, reason=str(error))
+    if not schedule.seat.size:
+        return msgspec.structs.replace(luck, reason="it never traded")
+    made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
+    return _placed(luck, series.nav, made, ground, shape, by, bootstrap)
+
+
+def luck_of_run(
+    run: Run,
+    *,
+    agents: tuple[str, ...] = (),
+    portfolios: int = PORTFOLIOS,
+    seed: int = 0,
+    by: By = "return",
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> tuple[Luck, ...]:
+    """Return the luck of every episode of a run, or of those of some agents, in the run's order.
+
+    Raises :class:`UserError` for an agent that the run does not have.
+    """
+    known = dict.fromkeys(episode.label for episode in run.episodes)
+    for agent in agents:
+        if agent not in known:
+            raise UserError(f"no agent '{agent}' in {run.folder}", mend=f"it has {', '.join(known)}")
+    return tuple(
+        luck_of_episode(run, episode.key, portfolios=portfolios, seed=seed, by=by, bootstrap=bootstrap)
+        for episode in run.episodes
+        if not agents or episode.label in agents
+    )
+
+
+def luck_of_returns(
+    returns: dict[str, float],
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+    *,
+    names: int,
+    turnover: float,
+    invested: float = 1.0,
+    portfolios: int = PORTFOLIOS,
+    seed: int = 0,
+    by: By = "return",
+    bootstrap: BootstrapConfig = DEFAULT,
+    title: str = "returns",
+) -> Luck:
+    """Return where somebody's own returns lie among random portfolios of a benchmark's market.
+
+    ``returns`` go from ISO day to simple return, one for every session from the first to the last. Returns say
+    nothing about trades, so these are stated: how many ``names`` were held at equal weight, the yearly one-way
+    ``turnover`` and the share ``invested``. Raises :class:`UserError` when a session is missing or the numbers
+    cannot be met.
+    """
+    days = sorted(returns)
+    if len(days) < 2:
+        raise UserError(f"{len(days)} returns", mend="give at least two sessions")
+    market = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
+    ground = ground_of(snapshot, market)
+    missing = sorted(set(ground.market.sessions).symmetric_difference(days))
+    if missing:
+        raise UserError(
+            f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
+            mend="give one return for every session of the market, and no other",
+        )
+    n = len(days)
+    schedule, shape = even_schedule(n, names=names, turnover=turnover / ground.periods_per_year, invested=invested)
+    made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
+    nav = growth(np.array([returns[day] for day in days])) * ground.cash
+    if not (nav > 0).all():
+        return Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
+    luck = Luck(episode=title, agent=title, seed=0, place=None, reason="")
+    return _placed(luck, nav, made, ground, shape, by, bootstrap)
+
+
+def _placed(
+    luck: Luck,
+    nav: Floats,
+    made: RandomPortfolios,
+    ground: Ground,
+    shape: Shape,
+    by: By,
+    bootstrap: BootstrapConfig,
+) -> Luck:
+    year = ground.periods_per_year
+    place = place_among(nav, made.nav, by=by, periods_per_year=year, bootstrap=bootstrap)
+    turnover, cash, names = np.median(made.shapes, axis=0).tolist()
+    matched = Matched(
+        turnover=(significant(shape.turnover * year), significant(turnover * year)),
+        cash=(significant(shape.cash), significant(cash)),
+        names=(significant(shape.names), significant(names)),
+    )
+    return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)

@@ -1,0 +1,127 @@
+"""Where a result lies among random portfolios, and how sure that place is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
+from tradeassay.metrics.bootstrap import choose_block, content_seed
+from tradeassay.metrics.intervals import measure_from
+
+DEFAULT = BootstrapConfig()
+By = Literal["return", "sharpe"]
+_TINY = 1e-12
+"""What an account that lost everything is taken to have left, so that its growth is a number."""
+_TIE = 1e-12
+"""Sums of the same sessions may run in another order: what is equal but for that is a tie."""
+_CHUNK = 100
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe ratio.
+
+    ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the
+    share would have been on redrawn sessions, the same for all. ``by_luck`` is the share that did at least as
+    well, with Wilson's interval. ``median``, ``low`` and ``high`` (5 % and 95 %) describe the random
+    portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture.
+    """
+
+    by: By
+    value: float | None
+    percentile: Measure
+    by_luck: Measure
+    median: float
+    low: float
+    high: float
+    quantiles: tuple[float, ...]
+    portfolios: int
+
+
+def place_among(
+    nav: Floats,
+    random_nav: Floats,
+    *,
+    by: By = "return",
+    periods_per_year: float = 252,
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> Place:
+    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n + 1).
+
+    Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths.
+    """
+    nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
+    if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
+        raise UserError(
+            f"a path of {nav.shape} among paths of {random_nav.shape}", mend="give all of them the same sessions"
+        )
+    mine, theirs = _steps(nav[None], by), _steps(random_nav, by)
+    n, count = nav.size - 1, random_nav.shape[0]
+    own, others = (_score(side, np.ones((1, n)), by)[0] for side in (mine, theirs))
+    value = float(own[0])
+    worse = float(_worse(others[None], own[None, :1])[0])
+    scale = periods_per_year**0.5
+    shown = np.expm1(others) if by == "return" else others * scale
+    quantiles = np.quantile(shown, np.linspace(0.0, 1.0, 101))
+    return Place(
+        by=by,
+        value=significant(float(np.expm1(value)) if by == "return" else value * scale),
+        percentile=_with_interval(worse, mine, theirs, by, bootstrap),
+        by_luck=rate_measure(
+            int((others >= value - _TIE).sum()), count, nothing="no random portfolio", level=bootstrap.level
+        ),
+        median=significant(float(quantiles[50])),
+        low=significant(float(quantiles[5])),
+        high=significant(float(quantiles[95])),
+        quantiles=tuple(significant(float(one)) for one in quantiles),
+        portfolios=count,
+    )
+
+
+def _steps(nav: Floats, by: By) -> Floats:
+    """Return what is summed over sessions: log growth, or returns; shape (paths, n)."""
+    alive = np.maximum(nav, _TINY * nav[:, :1])
+    if by == "return":
+        return np.asarray(np.diff(np.log(alive), axis=1))
+    return np.nan_to_num(simple_returns(alive), nan=0.0)
+
+
+def _score(steps: Floats, counts: Floats, by: By) -> Floats:
+    """Return each path's score, shape (draws, paths), when session t counts ``counts[draw, t]`` times."""
+    total = counts @ steps.T
+    if by == "return":
+        return np.asarray(total)
+    n = steps.shape[1]
+    variance = np.maximum(counts @ (steps * steps).T - total * total / n, 0.0) / max(n - 1, 1)
+    return np.asarray(total / n / np.sqrt(np.where(variance > 1e-30, variance, np.inf)))
+
+
+def _with_interval(value: float, mine: Floats, theirs: Floats, by: By, config: BootstrapConfig) -> Measure:
+    n = mine.shape[1]
+    if n < config.least:
+        note = f"no interval: {n} sessions, at least {config.least} are needed"
+        return measure_from(value, None, level=config.level, n=n, note=note)
+    block = choose_block(np.ascontiguousarray(mine[0]), config)
+    counts = np.concatenate(
+        [
+            np.stack([np.bincount(row, minlength=n) for row in rows])
+            for rows in resamples(n, config.draws, block, content_seed(config, mine, theirs[:1]))
+        ]
+    ).astype(np.float64)
+    drawn = []
+    for first in range(0, config.draws, _CHUNK):
+        part = counts[first : first + _CHUNK]
+        drawn.append(_worse(_score(theirs, part, by), _score(mine, part, by)))
+    return measure_from(value, np.concatenate(drawn), level=config.level, n=n)
+
+
+def _worse(others: Floats, own: Floats) -> Floats:
+    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1), ties counting half."""
+    gap = others - own
+    tie = np.abs(gap) <= _TIE
+    return np.asarray(((gap < 0) & ~tie).mean(axis=1) + 0.5 * tie.mean(axis=1))

@@ -1,0 +1,228 @@
+"""Random portfolios on recorded schedules, held against the real exchange."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import attribute_runs
+import runs_world as world
+
+from tradeassay.assay.luck import (
+    Ground,
+    Schedule,
+    decisions_of,
+    even_schedule,
+    ground_of,
+    luck_of_episode,
+    luck_of_returns,
+    luck_of_run,
+    place_among,
+    random_portfolios,
+    replay,
+    schedule_of,
+)
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import Filled, Rejected, StepRecord
+from tradeassay.core.orders import Decision, Order
+from tradeassay.data import Snapshot
+from tradeassay.market import Market, MarketConfig
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics.returns import growth
+from tradeassay.runs import Run
+
+FEW = BootstrapConfig(draws=50)
+VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
+
+
+def the_run() -> Run:
+    return attribute_runs.every_venue()
+
+
+def key_of(venue: str, agent: str = "test-provoker") -> str:
+    name = venue if venue.endswith("-v1") else f"tiny-{venue}-v1"
+    return next(one.key for one in the_run().episodes if one.benchmark == name and one.label == agent)
+
+
+@lru_cache(maxsize=16)
+def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
+    """A restless account: every session it moves three names to random weights, on margin short ones too."""
+    key = key_of(venue)
+    run = the_run()
+    snapshot, config = run.snapshot(key), run.manifest.benchmark(run.episode(key)).market
+    rng, market, records = np.random.default_rng(1), Market(snapshot, config), []
+    seen = market.reset()
+    while seen is not None:
+        orders = tuple(
+            Order(symbol=str(name), amount=float(weight), unit="target_weight")
+            for name, weight in zip(
+                rng.permutation(seen.universe)[:3],
+                rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 3) * (rng.choice([1, -1], 3) if "margin" in venue else 1),
+                strict=False,
+            )
+        )
+        record, seen = market.step(Decision(orders=orders))
+        records.append(record)
+    return snapshot, config, tuple(records)
+
+
+@lru_cache(maxsize=16)
+def scheduled(venue: str) -> tuple[Ground, Schedule]:
+    snapshot, config, records = played(venue)
+    ground = ground_of(snapshot, config)
+    return ground, schedule_of(records, ground.market)[0]
+
+
+@pytest.mark.parametrize("venue", [*VENUES, attribute_runs.OPEN])
+def test_fifty_portfolios_come_to_the_same_money_in_the_exchange(venue: str) -> None:
+    snapshot, config, _ = played(venue)
+    ground, schedule = scheduled(venue)
+    made = random_portfolios(ground, schedule, n=100, seed=3)
+    for portfolio in range(50):
+        again = replay(snapshot, config, decisions_of(ground, schedule, portfolio, seed=3))
+        assert again == pytest.approx(made.nav[portfolio], rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("venue", VENUES)
+def test_the_exchange_takes_every_order_as_it_is(venue: str) -> None:
+    snapshot, config, _ = played(venue)
+    ground, schedule = scheduled(venue)
+    for portfolio in range(10):
+        market = Market(snapshot, config)
+        market.reset()
+        for decision in decisions_of(ground, schedule, portfolio):
+            events = market.step(decision).record.events
+            fills = [event for event in events if isinstance(event, Filled) and not event.forced]
+            assert not [event for event in events if isinstance(event, Rejected)]
+            assert [(one.symbol, abs(one.quantity)) for one in fills] == [
+                (o.symbol, o.amount) for o in decision.orders
+            ]
+
+
+@pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "us-margin"])
+def test_turnover_cash_and_names_are_matched(venue: str) -> None:
+    _, _, records = played(venue)
+    ground, schedule = scheduled(venue)
+    shape = schedule_of(records, ground.market)[1]
+    turnover, cash, names = np.median(random_portfolios(ground, schedule, n=200).shapes, axis=0)
+    assert turnover == pytest.approx(shape.turnover, rel=0.15)
+    assert cash == pytest.approx(shape.cash, abs=0.06)
+    # With eight names in all, there is sometimes none left to draw.
+    assert names == pytest.approx(shape.names, rel=0.15)
+
+
+def test_equal_arguments_give_equal_portfolios_and_other_seeds_others() -> None:
+    ground, schedule = scheduled("us")
+    one = random_portfolios(ground, schedule, n=120, seed=5)
+    assert np.array_equal(one.nav, random_portfolios(ground, schedule, n=200, seed=5).nav[:120])
+    assert not np.array_equal(one.nav[:, -1], random_portfolios(ground, schedule, n=120, seed=6).nav[:, -1])
+    assert len({round(value, 6) for value in one.nav[:, -1]}) > 100
+
+
+def test_names_are_drawn_evenly() -> None:
+    ground, schedule = scheduled("us")
+    opened = dict.fromkeys(ground.market.symbols, 0)
+    for portfolio in range(200):
+        orders = decisions_of(ground, schedule, portfolio)[0].orders
+        for order in orders:
+            opened[order.symbol] += 1
+    assert opened["IDXF"] == 0
+    counts = np.array([opened[f"S{k}"] for k in range(world.STOCKS)])
+    expected = counts.sum() / world.STOCKS
+    assert ((counts - expected) ** 2 / expected).sum() < 30.0
+
+
+def test_a_hand_made_schedule_buys_and_holds() -> None:
+    snapshot, config, _ = played("us")
+    ground, _ = scheduled("us")
+    n = len(ground.market.sessions)
+    schedule, shape = even_schedule(n, names=2, turnover=0.0, invested=0.8)
+    assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.4, 0.4])
+    assert shape.names == 2.0
+    bought = decisions_of(ground, schedule, 0)
+    assert [len(one.orders) for one in bought] == [2] + [0] * (n - 1)
+    nav = replay(snapshot, config, bought)
+    assert nav == pytest.approx(random_portfolios(ground, schedule, n=100).nav[0], rel=1e-12)
+    turning, turned = even_schedule(n, names=4, turnover=0.05)
+    again = random_portfolios(ground, turning, n=100)
+    assert np.median(again.shapes[:, 0]) == pytest.approx(turned.turnover, rel=0.1)
+
+
+def test_an_index_fund_is_not_left_to_chance() -> None:
+    found = luck_of_episode(the_run(), key_of("us", "index-hold"), portfolios=100, bootstrap=FEW)
+    assert found.place is not None and found.matched is not None
+    assert found.place.percentile.value == 0.5 and found.place.low == found.place.high == found.place.value
+    assert found.matched.names[0] == found.matched.names[1]
+
+
+def test_the_luck_of_a_recorded_run() -> None:
+    run = the_run()
+    found = {one.episode: one for one in luck_of_run(run, portfolios=100, bootstrap=FEW)}
+    assert list(found) == [episode.key for episode in run.episodes]
+    silent = found[key_of("us", "test-never-answers")]
+    assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
+    assert "futures" in str(found[key_of("futures")].reason)
+    one = found[key_of("ashare")]
+    assert one.place is not None and one.matched is not None
+    assert one.place.value == pytest.approx(run.series(one.episode).nav[-1] / run.series(one.episode).nav[0] - 1.0)
+    assert 0.0 <= one.place.percentile.low <= one.place.percentile.value <= one.place.percentile.high <= 1.0
+    assert one.place.quantiles[5] == one.place.low <= one.place.median <= one.place.high
+    assert "of 100 random portfolios" in one.sentence
+    assert one == luck_of_episode(run, one.episode, portfolios=100, bootstrap=FEW)
+    with pytest.raises(UserError, match="no agent"):
+        luck_of_run(run, agents=("nobody",))
+
+
+def test_places_by_hand() -> None:
+    random_nav = np.array([[1.0, 1.1], [1.0, 1.2], [1.0, 1.3], [1.0, 0.9]])
+    found = place_among(np.array([1.0, 1.2]), random_nav)
+    assert found.percentile.value == (2 + 0.5) / 4 and found.by_luck.value == 0.5
+    assert found.value == pytest.approx(0.2) and "no interval" in str(found.percentile.note)
+    with pytest.raises(UserError, match="same sessions"):
+        place_among(np.ones(3), random_nav)
+
+
+@pytest.mark.parametrize("by", ["return", "sharpe"])
+def test_skill_stands_out_and_luck_does_not(by: str) -> None:
+    rng = np.random.default_rng(0)
+    market = rng.normal(0.0003, 0.01, 200)
+    crowd = growth(market + rng.normal(0, 0.004, (500, 200)))
+    skilled = place_among(growth(market + rng.normal(0.002, 0.004, 200)), crowd, by=by, bootstrap=FEW)  # type: ignore[arg-type]
+    lucky = place_among(crowd[7], crowd, by=by, bootstrap=FEW)  # type: ignore[arg-type]
+    assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
+    assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
+
+
+def test_own_returns_are_placed_too() -> None:
+    snapshot, config, _ = played("us")
+    benchmark = benchmarks.get("tiny-us-v1")
+    ground, _ = scheduled("us")
+    returns = dict.fromkeys(ground.market.sessions, 0.01)
+    found = luck_of_returns(returns, benchmark, snapshot, names=4, turnover=5.0, portfolios=100, bootstrap=FEW)
+    assert found.place is not None and found.place.percentile.value == 1.0
+    assert config.first == ground.market.sessions[0]
+    gap = {day: value for day, value in returns.items() if day != ground.market.sessions[5]}
+    with pytest.raises(UserError, match=ground.market.sessions[5]):
+        luck_of_returns(gap, benchmark, snapshot, names=4, turnover=5.0)
+
+
+def test_what_cannot_be_asked() -> None:
+    ground, schedule = scheduled("us")
+    records = played("us")[2]
+    with pytest.raises(UserError, match="no distribution"):
+        random_portfolios(ground, schedule, n=10)
+    with pytest.raises(UserError, match="sessions"):
+        random_portfolios(ground, even_schedule(3, names=1, turnover=0.0)[0])
+    with pytest.raises(UserError, match="finish the run"):
+        schedule_of(records[:5], ground.market)
+    with pytest.raises(UserError, match="not the market's"):
+        schedule_of(records, ground.market._replace(sessions=("2000-01-03",) * len(records)))
+    with pytest.raises(UserError, match="no schedule"):
+        even_schedule(10, names=0, turnover=0.1)
