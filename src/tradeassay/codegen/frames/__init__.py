@@ -1,7 +1,8 @@
 """Plain vectorised signals on a pandas frame: the second framework.
 
-A program defines ``signals(frame)`` (one asset) or ``signals(frames)`` (a dict of frames) and returns target positions,
-row by row. It runs in the sandbox; the host turns changes of the target into market orders for the next open.
+A program defines ``signals(frame)`` (one asset) or ``signals(frames)`` (a dict of frames) and returns target
+positions, row by row. It runs in the sandbox; the host turns changes of the target into market orders for the next
+open.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """From targets to orders: what a desk would send that is told its targets at each close.
 
-An order is given on a row whose target differs from the row before (before the first row it is 0), as a market order
-that fills at the next open. Sizes follow from the task's terms and the account at that close:
+An order is given on a row whose target differs from the row before (before the first row it is 0), as a market
+order that fills at the next open. Sizes follow from the task's terms and the account at that close:
 
 - ``fixed``: target x value units;
 - ``percent``: target x value per cent of the account's worth, over the close; parts of a unit are bought too;
-- ``own``: the target is a share of the account's worth; the order is for whole units, as a target-percent order is.
+- ``own``: the target is a share of the account's worth; orders are for whole units, as target-percent orders are.
 
 A target of 0 closes the position. Several assets: orders that reduce come first, so that their cash can be used.
 """

@@ -19,7 +19,7 @@ LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
 """What one run may use unless it is said otherwise."""
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
-"""A frame is a whole column by design: taking hold of one is no trick. The look-ahead check judges what is done."""
+"""A frame holds whole columns by design: taking hold of one is no trick. The look-ahead check is the judge."""
 
 Trust = Literal["untrusted", "reference"]
 

@@ -42,9 +42,7 @@ def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequenc
     return np.clip(table, -1.0, 1.0)
 
 
-def _by_asset(
-    columns: Mapping[str, NDArray[Any]], assets: Sequence[str]
-) -> list[tuple[str, NDArray[Any]]]:
+def _by_asset(columns: Mapping[str, NDArray[Any]], assets: Sequence[str]) -> list[tuple[str, NDArray[Any]]]:
     if len(assets) == 1:
         if len(columns) != 1:
             raise BadTargets(f"signals returned {len(columns)} columns; one asset needs one target per row")

@@ -1,0 +1,133 @@
+"""Intraday references in an untouched Backtrader, and the same tasks as signals on frames."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.codegen.backtrader import Trade, TrustedRun, run_trusted, terms_of
+from tradeassay.codegen.bars import TaskBars, make_bars
+from tradeassay.codegen.frames import run_frame
+from tradeassay.codegen.stages.compiling import compile_stage
+from tradeassay.codegen.task import CodeTask
+from tradeassay.sandbox import TrustedCodeInProcess
+
+pytest.importorskip("backtrader")
+pytest.importorskip("pandas")
+
+SEEDS = (1, 2, 3)
+TASKS = load_tasks()
+INTRADAY = tuple(task for task in TASKS if task.timeframe != "1d")
+ON_FRAMES = tuple(task for task in TASKS if task.frame is not None)
+ONE_OF_A_KIND = (
+    "h-breakout-trailing",
+    "h-inside-bar-oco",
+    "q-stop-limit-high",
+    "q-leader-laggard",
+    "f-gap-and-go",
+    "f-floor-pivots",
+    "m-opening-drive",
+)
+SAME_TRADES = (
+    "d-stronger-of-two",
+    "d-macd-hist-zero",
+    "h-rsi-dip-buyer",
+    "q-lunch-fade",
+    "f-basket-breadth",
+    "m-average-cross-futures",
+)
+
+
+def bars_of(task: CodeTask, seed: int = 1) -> TaskBars:
+    return make_bars(task.market, task.timeframe, task.assets, task.bars, seed)
+
+
+def run(task: CodeTask, source: str, seed: int) -> TrustedRun:
+    return run_trusted(source, bars_of(task, seed), terms_of(task), trust="reference")
+
+
+def outline(trades: tuple[Trade, ...]) -> Counter[tuple[object, ...]]:
+    return Counter((trade.asset, trade.entry_bar, trade.exit_bar, trade.long) for trade in trades)
+
+
+def check(task: CodeTask, seed: int) -> None:
+    """The reference keeps its own expectations; a decoy for the judge makes other trades."""
+    expect, found = task.expect, run(task, task.reference, seed)
+    days = bars_of(task, seed).sessions
+    assert len(found.trades) >= expect.min_trades
+    sides = {trade.long for trade in found.trades}
+    assert sides <= {"long": {True}, "short": {False}, "both": {True, False}}[expect.direction]
+    for trade in found.trades:
+        end = task.bars - 1 if trade.exit_bar is None else trade.exit_bar
+        assert expect.max_holding_bars is None or end - trade.entry_bar <= expect.max_holding_bars
+        assert not expect.flat_by_session_end or days[trade.entry_bar] == days[end]
+    gold = outline(found.trades)
+    for decoy in task.decoys:
+        if decoy.fails_at == "judge":
+            other = outline(run(task, decoy.source, seed).trades)
+            assert 2 * (gold & other).total() < 0.8 * (gold.total() + other.total()), decoy.name
+
+
+def test_there_are_intraday_tasks_of_every_timeframe() -> None:
+    found = Counter(task.timeframe for task in INTRADAY)
+    assert len(INTRADAY) >= 58
+    assert all(found[timeframe] >= least for timeframe, least in {"1h": 18, "15m": 14, "5m": 14, "1m": 12}.items())
+    assert sum(task.family == "session" for task in INTRADAY) >= 12
+    assert all(1_000 <= task.bars <= 4_000 for task in INTRADAY)
+
+
+@pytest.mark.parametrize("task_id", ONE_OF_A_KIND)
+def test_an_intraday_reference_trades_as_its_task_says(task_id: str) -> None:
+    check(load_task(task_id), seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("task", INTRADAY, ids=lambda task: task.id)
+def test_every_intraday_reference_trades_on_three_markets(task: CodeTask, seed: int) -> None:
+    check(task, seed)
+
+
+def test_a_good_part_of_the_tasks_is_there_for_frames_too() -> None:
+    assert len(ON_FRAMES) >= 24
+    assert {task.timeframe for task in ON_FRAMES} == {"1d", "1h", "15m", "5m", "1m"}
+    assert sum(task.assets > 1 for task in ON_FRAMES) >= 3
+
+
+@pytest.mark.parametrize("task", ON_FRAMES, ids=lambda task: task.id)
+def test_a_variant_for_frames_is_complete(task: CodeTask) -> None:
+    assert task.frame is not None
+    formal, conversational = task.text("formal", "frame"), task.text("conversational", "frame")
+    assert formal and conversational and formal != conversational
+    assert "signals(frame" in formal
+    assert compile_stage(task.frame.reference, "frame").status == "passed"
+    assert task.frame.decoys
+    for decoy in task.frame.decoys:
+        assert decoy.source.strip() != task.frame.reference.strip()
+        assert compile_stage(decoy.source, "frame").status == "passed"
+
+
+def same_trades(task: CodeTask, seed: int) -> None:
+    """The two references of a task make the same trades and end with the same money."""
+    assert task.frame is not None
+    on_frames = run_frame(
+        TrustedCodeInProcess(), task.frame.reference, bars_of(task, seed), terms_of(task), trust="reference"
+    )
+    assert on_frames.ok, on_frames.failure
+    in_backtrader = run(task, task.reference, seed)
+    assert outline(on_frames.trades) == outline(in_backtrader.trades)
+    assert on_frames.final_value == pytest.approx(in_backtrader.value, abs=0.01)
+
+
+@pytest.mark.parametrize("task_id", SAME_TRADES)
+def test_both_frameworks_make_the_same_trades(task_id: str) -> None:
+    same_trades(load_task(task_id), seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("task", ON_FRAMES, ids=lambda task: task.id)
+def test_both_frameworks_make_the_same_trades_on_three_markets(task: CodeTask, seed: int) -> None:
+    same_trades(task, seed)
