@@ -83,7 +83,7 @@ def _probe(
     """Try 5,000 and 20,000 bars of a long series; the report is there only when there is no point in going on."""
     if not config.probe or len(feeds) <= LONG:
         return ()
-    probe, outcomes = probe_speed(subject, feeds.head(SHORT), feeds.head(LONG), len(feeds))
+    probe, outcomes = probe_speed(subject, feeds.head(len(feeds)))
     inquiry.spend((SHORT, LONG)[: len(outcomes)])
     failed = outcomes[-1]
     if isinstance(failed, RunFailure):
@@ -128,7 +128,8 @@ def _trials(feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.G
     assert inquiry.scored is not None
     for number, cut in enumerate(rng.permutation(choose_cuts(inquiry.scored, bars, config, rng)).tolist()):
         length = min(cut + 1 + config.tail_rows, bars)
-        changed = other_future(feeds, cut + 1, length, rng, mirror=number % 2 == 0)
+        mirror = config.mode == "every" or number % 2 == 0  # one chance a bar: take the one that turns every sign
+        changed = other_future(feeds, cut + 1, length, rng, mirror=mirror)
         yield Trial("other future", cut, cut + 1, changed)
         yield _truncation(feeds, cut, config)
 

@@ -55,7 +55,7 @@ def mirrored(group: Mapping[str, Array], anchors: Rows, rows: Rows) -> dict[str,
             source = group[_SWAP[name] if _SWAP[name] in group else name]
             price = np.asarray(source, dtype=np.float64)[rows]
             turned[name] = axis * axis / price if multiply else 2 * axis - price
-    _enclose(turned, 0, len(rows))
+    _enclose(turned)
     return turned
 
 
@@ -73,32 +73,34 @@ def _continue(group: Mapping[str, Array], start: int, stop: int, bars: Rows, *, 
     for name, values in group.items():
         if name != TIME and name not in PRICES:
             grown[name][start:stop] = values[bars[::-1] if mirror else bars]
-    if anchor is None or start == 0:
+    if anchor is None:
         return grown
     close = _filled(np.asarray(group[anchor], dtype=np.float64))
-    multiply = bool((close[np.isfinite(close)] > 0).all())
+    multiply = bool((close > 0).all())
+    first = close[max(start - 1, 0)]  # a feed that has not begun by then goes on from its own first price
     last = np.concatenate([close[:1], close[:-1]])[bars]
     step = _move(close[bars], last, multiply, mirror)
-    step[~np.isfinite(step)] = 1.0 if multiply else 0.0
-    path = close[start - 1] * np.cumprod(step) if multiply else close[start - 1] + np.cumsum(step)
-    before = np.concatenate([close[start - 1 : start], path[:-1]])
+    path = first * np.cumprod(step) if multiply else first + np.cumsum(step)
+    before = np.concatenate([[first], path[:-1]])[: len(path)]
+    prices = {}
     for name in PRICES:
         if name in group:
             taken = group[_SWAP[name] if mirror and _SWAP[name] in group else name]
             move = _move(np.asarray(taken, dtype=np.float64)[bars], last, multiply, mirror)
-            grown[name] = grown[name].astype(np.float64)
-            grown[name][start:stop] = before * move if multiply else before + move
-    _enclose(grown, start, stop)
+            prices[name] = before * move if multiply else before + move
+    _enclose(prices)
+    for name, values in prices.items():
+        grown[name][start:stop] = np.rint(values) if grown[name].dtype.kind in "iu" else values
     return grown
 
 
-def _enclose(grown: dict[str, Array], start: int, stop: int) -> None:
+def _enclose(prices: dict[str, Array]) -> None:
     """Undo the last digit of rounding: no open or close outside the bar's range."""
-    inside = [grown[name][start:stop] for name in ("open", "close", "high", "low") if name in grown]
-    if "high" in grown:
-        grown["high"][start:stop] = np.maximum.reduce(inside)
-    if "low" in grown:
-        grown["low"][start:stop] = np.minimum.reduce(inside)
+    inside = list(prices.values())
+    if "high" in prices:
+        prices["high"] = np.maximum.reduce(inside)
+    if "low" in prices:
+        prices["low"] = np.minimum.reduce(inside)
 
 
 def _move(value: Array, last: Array, multiply: bool, mirror: bool) -> Array:

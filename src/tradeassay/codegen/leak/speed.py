@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from tradeassay.codegen.leak.feeds import Feeds
 from tradeassay.codegen.leak.subject import RunFailure, Subject
 from tradeassay.codegen.leak.trace import Columns, Trace
 
@@ -14,6 +15,7 @@ SHORT: Final = 5_000
 LONG: Final = 20_000
 _LINEAR: Final = 1.0
 _STEEP: Final = 1.5
+_NOISE: Final = 1.15
 _MEASURABLE_S: Final = 0.2
 
 Outcomes = tuple[Trace | RunFailure, ...]
@@ -53,14 +55,15 @@ class SpeedProbe(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def probe_speed(subject: Subject, short: Columns, long: Columns, bars: int) -> tuple[SpeedProbe | None, Outcomes]:
-    """Run 5,000 bars and, if that went well, 20,000; extrapolate to ``bars``.
+def probe_speed(subject: Subject, columns: Columns) -> tuple[SpeedProbe | None, Outcomes]:
+    """Run the first 5,000 rows and, if that went well, the first 20,000; extrapolate to all rows.
 
     The probe is None when a run failed or gave no times. The outcomes come with it: they are runs on prefixes.
     """
+    feeds = Feeds.of(columns)
     outcomes: list[Trace | RunFailure] = []
-    for columns in (short, long):
-        outcomes.append(subject.run(columns))
+    for rows in (SHORT, LONG):
+        outcomes.append(subject.run(feeds.head(min(rows, len(feeds)))))
         if isinstance(outcomes[-1], RunFailure):
             return None, tuple(outcomes)
     times = [outcome.cpu_s for outcome in outcomes if isinstance(outcome, Trace)]
@@ -68,8 +71,9 @@ def probe_speed(subject: Subject, short: Columns, long: Columns, bars: int) -> t
         return None, tuple(outcomes)
     short_s, long_s = max(times[0], 1e-6), max(times[1], 1e-6)
     exponent = math.log(long_s / short_s) / math.log(LONG / SHORT) if long_s >= _MEASURABLE_S else _LINEAR
-    expected = long_s * (bars / LONG) ** max(exponent, _LINEAR)
-    probe = SpeedProbe(short_s=short_s, long_s=long_s, bars=bars, exponent=exponent, expected_s=expected)
+    growth = exponent if exponent > _NOISE else _LINEAR
+    expected = long_s * (len(feeds) / LONG) ** growth
+    probe = SpeedProbe(short_s=short_s, long_s=long_s, bars=len(feeds), exponent=exponent, expected_s=expected)
     return probe, tuple(outcomes)
 
 

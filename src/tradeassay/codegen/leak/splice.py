@@ -130,8 +130,8 @@ def _turn(
         for name, values in group.items():
             full = f"{feed}/{name}" if feed else name
             if name != TIME:
-                columns[full] = columns[full].astype(turned[name].dtype if name in turned else values.dtype)
-                columns[full][ahead] = turned.get(name, values[foreign])
+                other = turned.get(name, values[foreign])
+                columns[full][ahead] = np.rint(other) if values.dtype.kind in "iu" else other
 
 
 def _moved(trace: Trace, by: int) -> Trace:
