@@ -36,14 +36,22 @@ def log(values: ArrayLike) -> Floats:
     small = mantissa < _SQRT_HALF
     mantissa = mantissa * (1.0 + small)
     power = (exponent - small).astype(np.float64)
+    # Long arrays wait for memory rather than for arithmetic, so everything happens in place.
     with np.errstate(all="ignore"):
-        s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s
+        s = mantissa - 1.0
+        mantissa = np.add(mantissa, 1.0, out=np.asarray(mantissa))
+        s = np.divide(s, mantissa, out=np.asarray(s))
+    z = np.multiply(s, s, out=mantissa)
     series = np.full_like(s, _LOG_SERIES[-1])
     for coefficient in reversed(_LOG_SERIES[:-1]):
         series *= z
         series += coefficient
-    result: Floats = np.asarray(power * _LN2_HIGH + (2.0 * s * series + power * _LN2_LOW))
+    s *= 2.0
+    s *= series
+    s += np.multiply(power, _LN2_LOW, out=series)
+    power *= _LN2_HIGH
+    s += power
+    result: Floats = np.asarray(s)
     np.copyto(result, np.nan, where=~(x > 0))
     return result
 

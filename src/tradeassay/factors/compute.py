@@ -6,7 +6,7 @@ needs "strictly before day d" takes the row of the session before d, or the last
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,10 +18,14 @@ from tradeassay.factors import moments
 from tradeassay.factors.bars import FactorBars
 from tradeassay.factors.definition import FACTOR_NAMES, definition
 from tradeassay.factors.last_row import SKIPPED, last_row
-from tradeassay.factors.rolling import rolling_max, rolling_sum
+from tradeassay.factors.rolling import rolling_max, rolling_sum, rolling_sums
 
 _CELLS = 1 << 16
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
+_WIDTH = 64
+"""Names per block of the shorter factors: whole cache lines of a row."""
+_REACH = 64
+"""Bars up to which a factor is a shorter one; blocks of the others span all sessions."""
 
 
 def compute(factor: str, bars: FactorBars) -> Floats:
@@ -54,20 +58,44 @@ def latest_all(bars: FactorBars) -> dict[str, Floats]:
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
     sessions, columns = bars.close.shape
     values = np.empty((len(names), sessions, columns))
-    step = max(1, _CELLS // max(1, sessions))
+    places = {name: k for k, name in enumerate(names)}
+    long = [name for name in names if definition(name).rows > _REACH]
+    short = [name for name in names if definition(name).rows <= _REACH]
     with np.errstate(all="ignore"):
-        for first in range(0, columns, step):
-            block = _Block(bars, slice(first, first + step))
-            for k, name in enumerate(names):
-                values[k, :, first : first + step] = block.value(name)
+        _fill(
+            values,
+            {name: places[name] for name in long},
+            bars,
+            max(1, sessions),
+            max(1, _CELLS // max(1, sessions)),
+        )
+        _fill(values, {name: places[name] for name in short}, bars, _CELLS // _WIDTH, _WIDTH)
     return values
 
 
-class _Block:
-    """Some columns, copied together; series shared by several factors are made once."""
+def _fill(values: Floats, places: Mapping[str, int], bars: FactorBars, height: int, width: int) -> None:
+    """Compute factors in blocks of ``height`` sessions and ``width`` names.
 
-    def __init__(self, bars: FactorBars, columns: slice) -> None:
+    A block begins as many sessions early as its factors look back, so that its values are those of the whole.
+    """
+    if not places:
+        return
+    sessions, columns = bars.close.shape
+    lead = max(definition(name).rows for name in places) - 1
+    for first in range(0, columns, width):
+        for start in range(0, sessions, height):
+            early, stop = max(0, start - lead), min(start + height, sessions)
+            block = _Block(bars, slice(early, stop), slice(first, first + width))
+            for name, k in places.items():
+                values[k, start:stop, first : first + width] = block.value(name)[start - early :]
+
+
+class _Block:
+    """Some sessions of some columns, copied together; series shared by several factors are made once."""
+
+    def __init__(self, bars: FactorBars, rows: slice, columns: slice) -> None:
         self._bars = bars
+        self._rows = rows
         self._columns = columns
 
     def value(self, name: str) -> Floats:
@@ -76,7 +104,7 @@ class _Block:
         return value
 
     def _take(self, array: Floats) -> Floats:
-        taken = np.array(array[:, self._columns], dtype=np.float64, order="C")
+        taken = np.array(array[self._rows, self._columns], dtype=np.float64, order="C")
         if (taken <= 0).any():
             moments.keep(taken, taken > 0)
         return taken
@@ -95,15 +123,25 @@ class _Block:
 
     @cached_property
     def returns(self) -> Floats:
-        return self.close / _shift(self.close) - 1.0
+        return _change(self.close, _shift(self.close))
+
+    @cached_property
+    def _returns_present(self) -> Bools:
+        return np.isfinite(self.returns)
+
+    @cached_property
+    def _return_sums(self) -> tuple[list[Floats], list[Floats], Floats]:
+        """Sums of returns and of their squares over 60 and 20 sessions, and of their cubes over 60."""
+        x = _filled(self.returns, self._returns_present)
+        square = x * x
+        return rolling_sums(x, 60, 20), rolling_sums(square, 60, 20), rolling_sum(square * x, 60)
 
     @cached_property
     def _moments_60(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Count, sum, sum of squares, sum of cubes, sum of squared deviations."""
-        x, n = _counted(self.returns, 60)
-        square = x * x
-        sums, squares = rolling_sum(x, 60), rolling_sum(square, 60)
-        return n, sums, squares, rolling_sum(square * x, 60), moments.centred(n, sums, squares)
+        n = _count(self._returns_present, 60)
+        sums, squares, cubes = self._return_sums
+        return n, sums[0], squares[0], cubes, moments.centred(n, sums[0], squares[0])
 
     def _mom_12_1(self, enough: int) -> Floats:
         known = self._enough(self.close, enough)
@@ -127,24 +165,29 @@ class _Block:
         return -moments.skewness(n, x, xx, xxx, deviations, enough)
 
     def _illiq(self, enough: int) -> Floats:
-        x, n = _counted(np.abs(self.returns) / self.amount, 20)
-        return exact.log(moments.average(n, rolling_sum(x, 20), enough))
+        ratio = np.abs(self.returns)
+        ratio /= self.amount
+        return exact.log(_mean_20(ratio, enough))
 
     def _rev_on(self, enough: int) -> Floats:
-        x, n = _counted(self.open / _shift(self.close) - 1.0, 20)
-        return moments.average(n, rolling_sum(x, 20), enough)
+        return _mean_20(_change(self.open, _shift(self.close)), enough)
 
     def _mom_id(self, enough: int) -> Floats:
-        x, n = _counted(self.close / self.open - 1.0, 20)
-        return moments.average(n, rolling_sum(x, 20), enough)
+        return _mean_20(_change(self.close, self.open), enough)
 
     def _corr_pv(self, enough: int) -> Floats:
         volume = self._take(self._bars.volume)
-        change = exact.log(volume / _shift(volume))
-        x, y, n = _counted_pair(self.returns, change, 20)
-        sum_x, sum_y, product = (rolling_sum(z, 20) for z in (x, y, x * y))
-        spread_x = moments.centred(n, sum_x, rolling_sum(x * x, 20))
-        spread_y = moments.centred(n, sum_y, rolling_sum(y * y, 20))
+        y = exact.log(volume / _shift(volume))
+        present = self._returns_present & np.isfinite(y)
+        n = _count(present, 20)
+        x, y = _filled(self.returns, present), _filled(y, present)
+        if np.array_equal(present, self._returns_present):
+            (_, sum_x), (_, squares), _ = self._return_sums
+        else:
+            sum_x, squares = rolling_sum(x, 20), rolling_sum(x * x, 20)
+        sum_y, product = rolling_sum(y, 20), rolling_sum(x * y, 20)
+        spread_x = moments.centred(n, sum_x, squares)
+        spread_y = moments.centred(n, sum_y, rolling_sum(np.multiply(y, y, out=y), 20))
         return moments.correlation(n, sum_x, sum_y, product, (spread_x, spread_y), enough)
 
     def _high_52w(self, enough: int) -> Floats:
@@ -154,7 +197,8 @@ class _Block:
         return moments.keep(_nearest(self.close, 0, -1, known) / rolling_max(high, 252), known)
 
     def _cv_vol(self, enough: int) -> Floats:
-        x, n = _counted(self.amount, 20)
+        present = np.isfinite(self.amount)
+        x, n = _filled(self.amount, present), _count(present, 20)
         return moments.relative_spread(n, rolling_sum(x, 20), rolling_sum(x * x, 20), enough)
 
 
@@ -197,15 +241,19 @@ def _count(present: Bools, window: int) -> Floats:
     return counted.astype(np.float64)
 
 
-def _counted(values: Floats, window: int) -> tuple[Floats, Floats]:
-    """Return the values with 0 for missing ones, and how many of a window are present."""
+def _change(now: Floats, before: Floats) -> Floats:
+    """Return now / before - 1."""
+    change: Floats = now / before
+    change -= 1.0
+    return change
+
+
+def _mean_20(values: Floats, enough: int) -> Floats:
+    """Return the mean of what is present in 20 sessions; ``values`` are spent: missing ones become 0."""
     present = np.isfinite(values)
-    return _filled(values, present), _count(present, window)
-
-
-def _counted_pair(x: Floats, y: Floats, window: int) -> tuple[Floats, Floats, Floats]:
-    present = np.isfinite(x) & np.isfinite(y)
-    return _filled(x, present), _filled(y, present), _count(present, window)
+    if not present.all():
+        np.copyto(values, 0.0, where=~present)
+    return moments.average(_count(present, 20), rolling_sum(values, 20), enough)
 
 
 def _filled(values: Floats, present: Bools) -> Floats:

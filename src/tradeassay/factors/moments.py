@@ -18,7 +18,10 @@ YEAR = float(np.sqrt(252.0))
 
 def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:
     """Return sums of squared deviations from the mean, exactly 0 where only rounding is left."""
-    deviations: Floats = squares - sums * sums / n
+    # In place wherever it can be: long arrays wait for memory, not for arithmetic.
+    deviations: Floats = sums * sums
+    deviations /= n
+    np.subtract(squares, deviations, out=deviations)
     np.copyto(deviations, 0.0, where=deviations <= _ROUNDING * squares)
     return deviations
 
@@ -37,15 +40,29 @@ def average(n: Floats, sums: Floats, enough: int) -> Floats:
 
 def spread(n: Floats, deviations: Floats, enough: int) -> Floats:
     """Return the sample standard deviation (ddof 1) from :func:`centred` sums."""
-    return keep(np.sqrt(deviations / (n - 1.0)), n >= enough)
+    value: Floats = n - 1.0
+    value = np.divide(deviations, value, out=value) if value.shape == deviations.shape else deviations / value
+    return keep(np.sqrt(value, out=value), n >= enough)
 
 
 def skewness(n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations: Floats, enough: int) -> Floats:
     """Return the bias-corrected sample skewness (adjusted Fisher-Pearson); NaN without spread."""
     mean = sums / n
-    third = cubes - 3.0 * mean * squares + 2.0 * n * mean * mean * mean
-    scale = np.sqrt(deviations / (n - 1.0))
-    value = third * n / ((n - 1.0) * (n - 2.0)) / (scale * scale * scale)
+    value: Floats = 3.0 * mean
+    value *= squares
+    np.subtract(cubes, value, out=value)
+    part: Floats = 2.0 * n
+    for _ in range(3):
+        part *= mean
+    value += part
+    value *= n
+    less = n - 1.0
+    scale = np.sqrt(np.divide(deviations, less, out=mean), out=mean)
+    less *= np.subtract(n, 2.0, out=part)
+    value /= less
+    np.multiply(scale, scale, out=part)
+    part *= scale
+    value /= part
     return keep(value, (n >= enough) & (deviations > 0))
 
 
@@ -57,11 +74,16 @@ def correlation(
     ``product`` holds the sums of products, ``deviations`` the :func:`centred` sums of both series.
     """
     both = deviations[0] * deviations[1]
-    value = (product - x * y / n) / np.sqrt(both)
-    inside = np.minimum(np.maximum(value, -1.0), 1.0)
-    return keep(inside, (n >= enough) & (both > 0))
+    value: Floats = x * y
+    value /= n
+    np.subtract(product, value, out=value)
+    value /= np.sqrt(both)
+    np.minimum(np.maximum(value, -1.0, out=value), 1.0, out=value)
+    return keep(value, (n >= enough) & (both > 0))
 
 
 def relative_spread(n: Floats, sums: Floats, squares: Floats, enough: int) -> Floats:
     """Return standard deviation over mean; NaN where the mean is not positive."""
-    return keep(spread(n, centred(n, sums, squares), enough) / (sums / n), sums > 0)
+    value = spread(n, centred(n, sums, squares), enough)
+    value /= sums / n
+    return keep(value, sums > 0)

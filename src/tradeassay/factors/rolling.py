@@ -20,24 +20,39 @@ Number = TypeVar("Number", np.float64, np.uint8)
 
 def rolling_sum(values: NDArray[Number], window: int) -> NDArray[Number]:
     """Return the sum of the last ``window`` values at every position."""
-    blocks: list[tuple[int, NDArray[Number]]] = []
-    block, size = values, 1
-    while True:
-        if window & size:
-            blocks.append((size, block))
-        if size * 2 > window:
-            break
+    return rolling_sums(values, window)[0]
+
+
+def rolling_sums(values: NDArray[Number], *windows: int) -> list[NDArray[Number]]:
+    """Return :func:`rolling_sum` for several windows, which share their blocks."""
+    widest = max(windows)
+    blocks = [values]
+    size = 1
+    while size * 2 <= widest:
+        block = blocks[-1]
         double = np.empty_like(block)
         double[:size] = block[:size]
         np.add(block[size:], block[:-size], out=double[size:])
-        block, size = double, size * 2
-    # The largest block is ours to add to, unless it is the input itself.
-    offset, result = blocks[-1]
-    result = result.copy() if offset == 1 else result
-    for size, block in reversed(blocks[:-1]):
-        result[offset:] += block[:-offset]
-        offset += size
-    return result
+        blocks.append(double)
+        size *= 2
+    return [_added(blocks, window) for window in windows]
+
+
+def _added(blocks: list[NDArray[Number]], window: int) -> NDArray[Number]:
+    """Return the sum over a window: its blocks, the largest and latest first."""
+    level = window.bit_length() - 1
+    offset = 1 << level
+    largest, result = blocks[level], None
+    for lower in reversed(range(level)):
+        if window & (1 << lower):
+            if result is None:
+                result = np.empty_like(largest)
+                result[:offset] = largest[:offset]
+                np.add(largest[offset:], blocks[lower][:-offset], out=result[offset:])
+            else:
+                result[offset:] += blocks[lower][:-offset]
+            offset += 1 << lower
+    return largest.copy() if result is None else result
 
 
 def rolling_max(values: Floats, window: int) -> Floats:
