@@ -96,7 +96,7 @@ def market_of(symbol: str) -> str:
 
 
 def _id(value: object, number: int, lacks: list[str]) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return f"public-{value:03d}"
     words = re.sub(r"[^a-z0-9]+", "-", str(value or "").lower()).strip("-")
     if words:

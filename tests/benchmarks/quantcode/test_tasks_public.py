@@ -1,0 +1,121 @@
+"""The public task file: records of its shape, written here, and broken ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.benchmarks.quantcode import load_public_tasks
+from tradeassay.benchmarks.quantcode.public import PUBLIC_KEYS, market_of
+from tradeassay.core.errors import DataError, UserError
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    whole = {
+        "id": 7,
+        "reformulated_task": "**Assignment:**\n\n**Name:** Buy dips\n\nBuy a low close, sell a high one.",
+        "source": "reddit",
+        "difficulty": "easy",
+        "ticker": "generic",
+        "yf_symbol": "AAPL",
+        "timeframe": "1h",
+        "original_ticker": None,
+        "original_timeframe": None,
+        "was_reformulated": False,
+    }
+    assert tuple(whole) == PUBLIC_KEYS
+    return whole | changes
+
+
+def written(folder: Path, content: Any) -> Path:
+    file = folder / "public.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def test_a_record_becomes_a_task(tmp_path: Path) -> None:
+    (task,) = load_public_tasks(written(tmp_path, [record()]))
+    assert (task.id, task.source, task.difficulty, task.timeframe) == ("public-007", "reddit", "easy", "1h")
+    assert task.title == "Name: Buy dips"
+    assert task.formal == record()["reformulated_task"]
+    assert task.wordings == ("formal",)
+    assert (task.market, task.symbol, task.family) == ("us", "AAPL", None)
+    assert (task.sizing.kind, task.sizing.value, task.cash, task.commission) == ("fixed", 1.0, 10_000.0, 0.001)
+    assert not task.has_reference
+    assert task.lacks == ("a conversational wording", "a reference program", "decoys")
+    assert task.expect.order_kinds == ()
+
+
+@pytest.mark.parametrize(
+    ("symbol", "market"),
+    [
+        ("BTC-USD", "crypto"),
+        ("eth-usd", "crypto"),
+        ("EURUSD=X", "futures"),
+        ("ES=F", "futures"),
+        ("SPY", "us"),
+        ("", "us"),
+    ],
+)
+def test_a_symbol_has_a_market_that_stands_in_for_it(symbol: str, market: str) -> None:
+    assert market_of(symbol) == market
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    bare = {"reformulated_task": "Buy the close.", "difficulty": "brutal", "timeframe": "4h", "novel_key": 1}
+    (task,) = load_public_tasks(written(tmp_path, {"tasks": [bare]}))
+    assert (task.id, task.difficulty, task.timeframe, task.source) == ("public-001", "medium", "1d", "public")
+    said = " ".join(task.lacks)
+    assert "'brutal'" in said and "'4h'" in said and "an id" in said and "a source" in said
+
+
+def test_other_names_of_a_timeframe(tmp_path: Path) -> None:
+    tasks = load_public_tasks(
+        written(tmp_path, [record(id="a b", timeframe="Daily"), record(id=2, timeframe="M5")])
+    )
+    assert {task.id: task.timeframe for task in tasks} == {"public-a-b": "1d", "public-002": "5m"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "no list of tasks"),
+        ('{"rows": []}', "no list of tasks"),
+        ("[3]", "record 1 is no object"),
+        ('[{"id": 1, "reformulated_tasks": "x"}]', "did you mean"),
+        ('[{"id": 1, "reformulated_task": " "}]', "record 1"),
+    ],
+)
+def test_a_broken_file_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        load_public_tasks(written(tmp_path, content))
+
+
+def test_a_missing_file_and_a_repeated_id(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no task file"):
+        load_public_tasks(tmp_path / "nothing.json")
+    with pytest.raises(UserError, match="two tasks have the id 'public-007'"):
+        load_public_tasks(written(tmp_path, [record(), record()]))
+
+
+_JSON = st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.lists(st.integers(), max_size=2)
+
+
+@given(st.dictionaries(st.sampled_from(PUBLIC_KEYS), _JSON))
+def test_odd_values_never_break_the_loader(values: dict[str, Any]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = written(Path(folder), [values])
+        try:
+            (task,) = load_public_tasks(file)
+        except DataError as error:
+            assert "record 1" in str(error)
+        else:
+            assert task.formal == values["reformulated_task"]
