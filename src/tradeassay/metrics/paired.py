@@ -76,7 +76,8 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     kept, place = _nonzero(differences, np.array([names[name] for name in clusters], dtype=np.int64))
     if not kept.size:
         return _nothing("every difference is zero")
-    sums = np.bincount(place, weights=_signed_ranks(kept), minlength=len(names))[np.unique(place)]
+    every = np.asarray(np.bincount(place, weights=_signed_ranks(kept), minlength=len(names)), dtype=np.float64)
+    sums = every[np.unique(place)]
     total = float(sums.sum())
     m = int(sums.size)
     if m <= EXACT_CLUSTERS:

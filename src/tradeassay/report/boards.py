@@ -8,6 +8,7 @@ from tradeassay.report import numbers
 from tradeassay.report.contrast_view import contrast_verdict
 from tradeassay.report.contrasts import Contrast, contrasts
 from tradeassay.report.data import AgentData, CellData, ReportData
+from tradeassay.report.limits import limits_in_words
 from tradeassay.report.model_view import kinds
 from tradeassay.report.view import badge_words
 from tradeassay.report.words import Verdict, answer, in_words, ranked, result, verdict
@@ -118,7 +119,7 @@ def _sentences(cell: CellData, data: ReportData) -> Text:
     said = answer(cell, data.level, data.draws)
     text = Text()
     text.append(said.headline + "\n", style="bold")
-    for sentence in in_words(ranked(cell.agents), cell, data.level):
+    for sentence in (*in_words(ranked(cell.agents), cell, data.level), *limits_in_words(cell, data.level)):
         text.append(f"- {sentence}\n")
     return text
 

@@ -17,6 +17,7 @@ from tradeassay.report.contrasts import contrasts
 from tradeassay.report.data import AgentData, CellData, DecisionNote, ReportData
 from tradeassay.report.figure import Figure
 from tradeassay.report.interval_bar import Scale, common_scale
+from tradeassay.report.limits import limits_in_words, together
 from tradeassay.report.model_view import ANSWERS, ModelView, kinds, model_view
 from tradeassay.report.palette import LineStyle, colours, styles
 from tradeassay.report.words import Answer, Verdict, answer, in_words, ranked, result, verdict
@@ -119,12 +120,14 @@ def _cell(place: str, tab: str, cell: CellData, data: ReportData) -> CellView:
     order = ranked(cell.agents)
     scale = common_scale([result(agent) for agent in order])
     apart = common_scale([agent.versus_baseline.difference for agent in order if agent.versus_baseline])
+    jointly = together(cell, data.level, data.draws)
     agents = []
     for number, agent in enumerate(order):
         scales = {"cumulative_return": scale, "difference": apart}
         rank = number + 1 if result(agent).value is not None else None
         told = verdict(agent, cell, data.level)
-        agents.append(_agent(f"{place}-a{number}", rank, agent, cell, looks[agent.name], told, scales))
+        view = _agent(f"{place}-a{number}", rank, agent, cell, looks[agent.name], told, scales)
+        agents.append(_with_joint(view, jointly.get(agent.name)))
     moved = [abs(month) for view in agents for year in view.months for month in year.months if month is not None]
     return CellView(
         id=place,
@@ -132,7 +135,7 @@ def _cell(place: str, tab: str, cell: CellData, data: ReportData) -> CellView:
         cell=cell,
         badges=badge_words(cell.badges, kinds(cell.agents)),
         answer=answer(cell, data.level, data.draws),
-        in_words=in_words(order, cell, data.level),
+        in_words=(*in_words(order, cell, data.level), *limits_in_words(cell, data.level)),
         agents=tuple(agents),
         hottest=max([0.01, *moved]),
         rules=_paragraphs(cell.rules),
@@ -214,6 +217,14 @@ def _difference(measure: Measure, p: float | None, scale: Scale) -> Figure:
         note=measure.reason or ("" if p is None else numbers.p_value(p)),
         bar=scale.bar(measure),
     )
+
+
+def _with_joint(view: AgentView, joint: Measure | None) -> AgentView:
+    """Return a row with the interval that holds for all rows together beside its own."""
+    if view.difference is None or joint is None or joint.low is None or joint.high is None:
+        return view
+    words = f"all agents together: {numbers.difference(joint.low)} to {numbers.difference(joint.high)}"
+    return msgspec.structs.replace(view, difference=msgspec.structs.replace(view.difference, spread=words))
 
 
 def _paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
