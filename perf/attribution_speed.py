@@ -2,8 +2,8 @@
 
     python perf/attribution_speed.py [--json]
 
-Ours does the regression and the whole decomposition of a portfolio; the others do the regression alone: numpy in one
-batch (normal equations and ``np.linalg.solve``), a loop over days with statsmodels, and linearmodels where it is
+Ours does the regression and the whole decomposition of a portfolio, the others the regression alone: one batch of
+numpy (normal equations and ``np.linalg.solve``), a loop over days with statsmodels, and linearmodels where it is
 installed. All start from the same standardised exposures. Bar: ours under 60 ms. The exit status is 1 when it is
 missed.
 """

@@ -3,8 +3,8 @@
     python perf/attribution_truth.py [--json] [--worlds 20]
 
 Five portfolios of 30 names are formed from the answer key of each world (200 names, a year of evaluation),
-rebalanced daily without costs, and taken apart from the printed prices alone. Truth: style is exposure times planted
-style return; selection is what news, drift and noise gave the names held. Differences are per year.
+rebalanced daily without costs, and taken apart from the printed prices alone. Truth: style is exposure times
+planted style return; selection is what news, drift and noise gave the names held. Differences are per year.
 
 What reading the news earns is partly style by nature (news moves opens and closes, which two factors measure), so
 that its bias has a bar of its own. The exit status is 1 when one is missed: bias within 3 standard errors of zero,
