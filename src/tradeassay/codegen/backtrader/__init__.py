@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tradeassay.codegen.backtrader.account import Fill, Trade
 from tradeassay.codegen.backtrader.backtest import Backtest, Trick
+from tradeassay.codegen.backtrader.host_broker import Replay, replay
 from tradeassay.codegen.backtrader.orders import OrderLog
-from tradeassay.codegen.backtrader.replay import Replay, replay
 from tradeassay.codegen.backtrader.runner import BacktestJob, many, run_backtrader, sandbox_config
 from tradeassay.codegen.backtrader.subject import BacktraderSubject
 from tradeassay.codegen.backtrader.terms import BrokerTerms, terms_of

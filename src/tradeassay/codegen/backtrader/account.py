@@ -30,8 +30,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 class Trade(msgspec.Struct, frozen=True, kw_only=True):
     """A position from nothing back to nothing, or still open (``exit_bar`` None).
 
-    ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is before, ``net`` after
-    commission, both of what has been closed so far.
+    ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is
+    before, ``net`` after commission, both of what has been closed so far.
     """
 
     asset: str

@@ -12,11 +12,11 @@ import numpy as np
 from tradeassay.codegen.backtrader.child_broker import RecordingBroker
 from tradeassay.codegen.backtrader.child_feed import feeds_of
 from tradeassay.codegen.backtrader.child_lines import LineWatch
-from tradeassay.codegen.backtrader.child_watch import Print, changes, fingerprint, shadowed
+from tradeassay.codegen.backtrader.child_watch import Members, Print, changes, fingerprint, shadowed
 from tradeassay.codegen.backtrader.wire import ACCOUNT, FLOATS, INTEGERS, NOTES
 from tradeassay.sandbox.strategy import MODULE, NoEntry
 
-_ORIGINAL: Final[list[Print]] = fingerprint()
+_ORIGINAL: Final[list[Print | Members]] = fingerprint()
 
 
 class NoStrategy(NoEntry):

@@ -47,11 +47,34 @@ class Print(NamedTuple):
         return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
 
 
-def fingerprint() -> list[Print]:
+class Members(NamedTuple):
+    """A class of the framework and the names it had."""
+
+    owner: type
+    names: frozenset[str]
+
+    @property
+    def changed(self) -> bool:
+        """Whether a function was added to it, which hides the one of its base."""
+        return bool(self._added())
+
+    @property
+    def name(self) -> str:
+        """The dotted name of what was added."""
+        return f"{self.owner.__module__}.{self.owner.__qualname__}.{'/'.join(sorted(self._added()))}"
+
+    def _added(self) -> list[str]:
+        own = vars(self.owner)
+        return [
+            name for name in own.keys() - self.names if _function(own[name]) or isinstance(own[name], property)
+        ]
+
+
+def fingerprint() -> list[Print | Members]:
     """Return what every function of the framework's moving parts is made of."""
     names = [f"backtrader.{part}" for part in _PARTS]
     names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
-    prints = [
+    prints: list[Print | Members] = [
         Print(bt, label, value, None, None)
         for label, value in vars(bt).items()
         if inspect.isclass(value) and value.__module__.startswith("backtrader.")
@@ -61,11 +84,12 @@ def fingerprint() -> list[Print]:
             # Names with an underscore are classes that the framework makes up for lines and parameters.
             if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
                 prints += _prints_of(kind)
+                prints.append(Members(kind, frozenset(vars(kind))))
     return prints
 
 
-def changes(prints: list[Print]) -> list[str]:
-    """Return the notes about what was replaced or taken away since."""
+def changes(prints: list[Print | Members]) -> list[str]:
+    """Return the notes about what was replaced, taken away or added since."""
     return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.codegen.backtrader.backtest import Backtest, Trick
+from tradeassay.codegen.backtrader.host_broker import replay as replay_orders
 from tradeassay.codegen.backtrader.orders import BadOrders, read_orders
-from tradeassay.codegen.backtrader.replay import replay as replay_orders
 from tradeassay.codegen.backtrader.terms import BrokerTerms
 from tradeassay.codegen.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.codegen.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES

@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from tradeassay.codegen.backtrader.backtest import Trick
+from tradeassay.codegen.backtrader.host_broker import Replay
 from tradeassay.codegen.backtrader.orders import OrderLog
-from tradeassay.codegen.backtrader.replay import Replay
 from tradeassay.codegen.backtrader.wire import FUTURE, PATCHED
 from tradeassay.sandbox import ChildClaim, Failure
 from tradeassay.sandbox.config import ENVIRONMENT

@@ -1,0 +1,123 @@
+"""One Backtrader task on 1,500 daily bars: through the sandbox, isolation included, against the naive way.
+
+The naive way is a fresh interpreter that imports the framework, loads a frame row by row and runs with the usual
+observers and no isolation at all. Both are measured in this run: median clock seconds, and the processor seconds of
+the child. The sandbox's account is compared with the naive one's.
+
+    python perf/backtrader_speed.py
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from tradeassay.codegen.backtrader import BrokerTerms, run_backtrader, sandbox_config
+from tradeassay.codegen.bars import make_bars
+from tradeassay.codegen.task import Sizing
+from tradeassay.sandbox import SandboxPool
+
+BAR_S = 0.4
+ROUNDS = 11
+NAIVE_ROUNDS = 5
+STRATEGY = """
+import backtrader as bt
+
+
+class Cross(bt.Strategy):
+    params = (("fast", 10), ("slow", 30))
+
+    def __init__(self):
+        fast, slow = bt.ind.SMA(period=self.p.fast), bt.ind.SMA(period=self.p.slow)
+        self.cross = bt.ind.CrossOver(fast, slow)
+        self.rsi = bt.ind.RSI(period=14)
+
+    def next(self):
+        if not self.position and self.cross > 0 and self.rsi < 75:
+            self.buy()
+        elif self.position and self.cross < 0:
+            self.close()
+"""
+NAIVE = """
+import sys
+
+import backtrader as bt
+import pandas as pd
+
+scope = {}
+module = type(sys)("strategy")
+sys.modules["strategy"] = module
+exec(compile(open(sys.argv[2]).read(), "strategy.py", "exec"), module.__dict__)
+frame = pd.read_csv(sys.argv[1], index_col=0, parse_dates=True)
+cerebro = bt.Cerebro()
+cerebro.broker.setcash(10_000.0)
+cerebro.broker.setcommission(commission=0.001)
+cerebro.addsizer(bt.sizers.FixedSize, stake=10)
+cerebro.adddata(bt.feeds.PandasData(dataname=frame))
+cerebro.addstrategy(module.Cross)
+cerebro.run()
+print(repr(cerebro.broker.getvalue()))
+"""
+
+
+def main() -> int:
+    """Measure, print, and return 1 when the sandbox misses its bar or the accounts differ."""
+    bars = make_bars("us", "1d", 1, 1500, 1)
+    terms = BrokerTerms(sizing=Sizing(kind="fixed", value=10))
+    with SandboxPool(sandbox_config()) as pool:
+        run_backtrader(pool, STRATEGY, bars, terms)
+        wall, cpu = [], []
+        for _ in range(ROUNDS):
+            started = time.perf_counter()
+            done = run_backtrader(pool, STRATEGY, bars, terms)
+            wall.append(time.perf_counter() - started)
+            cpu.append(done.usage.cpu_s)
+        tier = pool.tier.level
+    with tempfile.TemporaryDirectory() as folder:
+        naive_wall, naive_cpu, value = _naive(Path(folder), bars)
+    ours, theirs = statistics.median(wall), statistics.median(naive_wall)
+    print(f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} processors")
+    print(f"sandbox ({tier}): {ours:.3f} s by the clock, {statistics.median(cpu):.3f} CPU-s, over {ROUNDS} runs")
+    print(f"naive subprocess: {theirs:.3f} s by the clock, {statistics.median(naive_cpu):.3f} CPU-s")
+    print(
+        f"ratio: {theirs / ours:.1f} by the clock, {statistics.median(naive_cpu) / statistics.median(cpu):.1f} in CPU"
+    )
+    agreed = done.final_value is not None and abs(done.final_value - value) < 0.005
+    print(f"final value {done.final_value:.2f}, naive {value:.2f}: {'the same' if agreed else 'DIFFERENT'}")
+    print(f"bar: under {BAR_S} s: {'held' if ours < BAR_S else 'MISSED'}; load {os.getloadavg()[0]:.1f}")
+    return 0 if agreed and ours < BAR_S else 1
+
+
+def _naive(folder: Path, bars: object) -> tuple[list[float], list[float], float]:
+    import pandas as pd
+
+    feed = bars.feeds["A"]  # type: ignore[attr-defined]
+    columns = {name: feed[name] for name in ("open", "high", "low", "close", "volume")}
+    pd.DataFrame(columns, index=pd.DatetimeIndex(feed["time"])).to_csv(folder / "bars.csv")
+    (folder / "strategy.py").write_text(STRATEGY)
+    (folder / "naive.py").write_text(NAIVE)
+    command = [sys.executable, str(folder / "naive.py"), str(folder / "bars.csv"), str(folder / "strategy.py")]
+    wall, cpu, value = [], [], 0.0
+    for _ in range(NAIVE_ROUNDS):
+        started, before = time.perf_counter(), _children_cpu()
+        value = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        wall.append(time.perf_counter() - started)
+        cpu.append(_children_cpu() - before)
+    return wall, cpu, value
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())
