@@ -1,0 +1,97 @@
+"""Who finds the leaks? The leak check, rules on the source, and the two checks printed in the SysTradeBench paper.
+
+Bar: all leaky strategies found, no honest one flagged, with the default settings and every seed tried. Prints a
+Markdown table, the times in processor seconds, and the ratios.
+
+    python perf/leak_bench.py [--seeds 3] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+
+import msgspec
+import numpy as np
+import pandas as pd
+import scipy
+
+import tradeassay
+from tradeassay.codegen.leak.bench import BenchLine, bench_columns, load_bench, measure_bench
+
+
+def table(lines: list[BenchLine]) -> str:
+    def yes(found: bool) -> str:
+        return "found" if found else "-"
+
+    rows = ["| strategy | where the future comes in | leak check | source rules | paper's rules | paper's guard |"]
+    rows.append("|---|---|---|---|---|---|")
+    for line in lines:
+        if line.leaky:
+            others = " | ".join(yes(found) for found in (line.rules, line.paper_rules, line.paper_guard))
+            rows.append(f"| {line.name} | {line.what} | {line.method or '-'} | {others} |")
+    return "\n".join(rows)
+
+
+def counts(lines: list[BenchLine], leaky: bool) -> dict[str, int]:
+    chosen = [line for line in lines if line.leaky == leaky]
+    columns = ("check", "rules", "paper_rules", "paper_guard")
+    return {"strategies": len(chosen)} | {name: sum(getattr(line, name) for line in chosen) for name in columns}
+
+
+def cost_in_runs() -> float:
+    """The processor time of a check over that of one run, in the middle of all honest strategies."""
+    ratios = []
+    for case in load_bench():
+        if case.leaky:
+            continue
+        columns, subject = bench_columns(case.data), case.subject()
+        subject.run(columns)
+        before = time.process_time()
+        subject.run(columns)
+        alone = time.process_time() - before
+        before = time.process_time()
+        measure_bench(seed=1, cases=[case])
+        ratios.append((time.process_time() - before) / alone)
+    return float(np.median(ratios))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    before = time.process_time()
+    measured = [measure_bench(seed=seed) for seed in range(1, options.seeds + 1)]
+    used = time.process_time() - before
+    wrong = [
+        (seed + 1, line.name) for seed, lines in enumerate(measured) for line in lines if line.check != line.leaky
+    ]
+    result = {
+        "versions": {
+            "tradeassay": tradeassay.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pandas": pd.__version__,
+            "scipy": scipy.__version__,
+        },
+        "seeds": options.seeds,
+        "leaky": counts(measured[0], True),
+        "honest": counts(measured[0], False),
+        "wrong": wrong,
+        "cpu_s_per_case": used / options.seeds / len(measured[0]),
+        "check_over_one_run": cost_in_runs(),
+    }
+    if options.json:
+        print(json.dumps({**result, "lines": [msgspec.to_builtins(line) for line in measured[0]]}, indent=1))
+    else:
+        print(table(measured[0]))
+        print(json.dumps(result, indent=1))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
