@@ -238,3 +238,22 @@ def test_windows_are_read() -> None:
 def test_a_window_without_factors_is_refused(planted: Planted) -> None:
     with pytest.raises(UserError, match="gives samples"):
         make_samples(planted.snapshot, "IDX", range(3, 12), window=5, horizon=2)
+
+
+def test_it_trades_in_a_run_like_any_other_agent(
+    planted: Planted, compared: dict[str, Contrast], tmp_path: Path
+) -> None:
+    from tradeassay import api
+
+    agent = {"name": "factor-model", "params": {"key": compared["lightgbm"].trained.key}, "label": "lightgbm"}
+    # The first two sessions belong to the validation window: nothing may be traded there.
+    done = api.run(
+        "ktdfin-v1", agents=[agent], dataset=planted.spec.dataset, first=planted.days[TEST[0] - 2],
+        last=planted.days[TEST[0] + 7], folder=tmp_path / "run", executor="inline", progress="none",
+    )  # fmt: skip
+    (episode,) = [one for one in done.episodes if one.agent.label == "lightgbm"]
+    records = list(done.records(episode.key))
+    assert [record.decision.status for record in records[:3]] == ["failed", "failed", "ok"]
+    assert "has seen the market" in records[0].decision.failures[0].detail
+    assert not records[1].decision.orders and len(records[2].decision.orders) > 10
+    assert api.verify(done.folder).ok

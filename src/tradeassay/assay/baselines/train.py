@@ -14,7 +14,7 @@ from tradeassay.agents.factor_models.catalogue import FactorModel, factor_model
 from tradeassay.agents.factor_models.dataset import Samples
 from tradeassay.agents.factor_models.features import FEATURES_VERSION
 from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, fit
-from tradeassay.agents.factor_models.qlib_world import check_installed
+from tradeassay.agents.factor_models.qlib_world import check_installed, model_module
 from tradeassay.agents.factor_models.trained import (
     FACTS_FILE,
     RankIC,
@@ -136,6 +136,7 @@ class Workshop:
         if recipe.shuffled:
             rng = np.random.default_rng([recipe.seed, 1])
             taught = (train.shuffled(rng), valid.shuffled(rng))
+        model_module(model)
         begun = time.process_time()
         config = FitConfig(size=recipe.size, seed=recipe.seed, threads=recipe.threads, gpu=recipe.gpu)
         fitted = fit(model.name, *taught, config)
