@@ -1,8 +1,9 @@
 """One Backtrader task on 1,500 daily bars: through the sandbox, isolation included, against the naive way.
 
 The naive way is a fresh interpreter that imports the framework, loads a frame row by row and runs with the usual
-observers and no isolation at all. Both are measured in this run: median clock seconds, and the processor seconds of
-the child. The sandbox's account is compared with the naive one's.
+observers and no isolation at all. Both are measured in this run: median clock seconds, and the processor seconds
+of the child. The sandbox's account is compared with the naive one's. On a machine with more to do than processors
+the bar is held against processor seconds, host and child together, and the output says so.
 
     python perf/backtrader_speed.py
 """
@@ -52,7 +53,6 @@ import sys
 import backtrader as bt
 import pandas as pd
 
-scope = {}
 module = type(sys)("strategy")
 sys.modules["strategy"] = module
 exec(compile(open(sys.argv[2]).read(), "strategy.py", "exec"), module.__dict__)
@@ -74,26 +74,32 @@ def main() -> int:
     terms = BrokerTerms(sizing=Sizing(kind="fixed", value=10))
     with SandboxPool(sandbox_config()) as pool:
         run_backtrader(pool, STRATEGY, bars, terms)
-        wall, cpu = [], []
+        wall, cpu, both = [], [], []
         for _ in range(ROUNDS):
-            started = time.perf_counter()
+            started, before = time.perf_counter(), time.process_time()
             done = run_backtrader(pool, STRATEGY, bars, terms)
             wall.append(time.perf_counter() - started)
             cpu.append(done.usage.cpu_s)
+            both.append(done.usage.cpu_s + time.process_time() - before)
         tier = pool.tier.level
     with tempfile.TemporaryDirectory() as folder:
         naive_wall, naive_cpu, value = _naive(Path(folder), bars)
     ours, theirs = statistics.median(wall), statistics.median(naive_wall)
     print(f"python {platform.python_version()}, backtrader {version('backtrader')}, {os.cpu_count()} processors")
-    print(f"sandbox ({tier}): {ours:.3f} s by the clock, {statistics.median(cpu):.3f} CPU-s, over {ROUNDS} runs")
+    spent = statistics.median(cpu)
+    print(f"sandbox ({tier}): {ours:.3f} s by the clock, {spent:.3f} CPU-s in the child, over {ROUNDS} runs")
     print(f"naive subprocess: {theirs:.3f} s by the clock, {statistics.median(naive_cpu):.3f} CPU-s")
-    print(
-        f"ratio: {theirs / ours:.1f} by the clock, {statistics.median(naive_cpu) / statistics.median(cpu):.1f} in CPU"
-    )
+    in_cpu = statistics.median(naive_cpu) / statistics.median(both)
+    print(f"ratio: {theirs / ours:.1f} by the clock, {in_cpu:.1f} in CPU")
     agreed = done.final_value is not None and abs(done.final_value - value) < 0.005
     print(f"final value {done.final_value:.2f}, naive {value:.2f}: {'the same' if agreed else 'DIFFERENT'}")
-    print(f"bar: under {BAR_S} s: {'held' if ours < BAR_S else 'MISSED'}; load {os.getloadavg()[0]:.1f}")
-    return 0 if agreed and ours < BAR_S else 1
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    crowded = load > processors
+    taken = statistics.median(both) if crowded else ours
+    held = taken < BAR_S
+    how = f"CPU-s of host and child (load {load:.1f} on {processors} processors)" if crowded else "s by the clock"
+    print(f"bar: {taken:.3f} {how}, under {BAR_S}: {'held' if held else 'MISSED'}")
+    return 0 if agreed and held else 1
 
 
 def _naive(folder: Path, bars: object) -> tuple[list[float], list[float], float]:

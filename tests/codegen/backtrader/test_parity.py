@@ -51,11 +51,16 @@ SINGLE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SINGLE)
-@pytest.mark.parametrize("terms", [FIXED, PERCENT], ids=["fixed", "percent"])
-def test_strategies_agree(name: str, terms: BrokerTerms) -> None:
-    fills, trades = compare(source(name), make_bars("volatile", "1d", 1, 300, 3), terms)
+@pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
+def test_strategies_agree(number: int, name: str) -> None:
+    fills, trades = compare(source(name), make_bars("volatile", "1d", 1, 200, 3), (FIXED, PERCENT)[number % 2])
     assert fills >= trades >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
+def test_strategies_agree_on_other_terms(number: int, name: str) -> None:
+    compare(source(name), make_bars("volatile", "1d", 1, 400, 4), (PERCENT, FIXED)[number % 2])
 
 
 def test_a_strategy_that_does_nothing_keeps_its_cash() -> None:
@@ -63,15 +68,15 @@ def test_a_strategy_that_does_nothing_keeps_its_cash() -> None:
 
 
 def test_several_assets_agree() -> None:
-    fills, _ = compare(source("rotation"), make_bars("crypto", "1d", 4, 300, 2), PERCENT)
+    fills, _ = compare(source("rotation"), make_bars("crypto", "1d", 4, 200, 2), PERCENT)
     assert fills > 20
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_any_orders_agree(seed: int) -> None:
     text = source("any_order").replace("SEED = 0", f"SEED = {seed}")
     market, timeframe, assets = (("volatile", "1d", 1), ("us", "15m", 2), ("crypto", "1h", 3))[seed % 3]
-    fills, trades = compare(text, make_bars(market, timeframe, assets, 200, seed), (FIXED, PERCENT)[seed % 2])
+    fills, trades = compare(text, make_bars(market, timeframe, assets, 150, seed), (FIXED, PERCENT)[seed % 2])
     assert fills > 10
     assert trades >= 2
 

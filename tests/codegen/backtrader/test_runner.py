@@ -198,11 +198,12 @@ def test_a_timer_that_cheats_leaves_a_note(pool: SandboxPool) -> None:
 
 def test_the_look_ahead_check_tells_peeping_from_honest_code(pool: SandboxPool) -> None:
     bars = make_bars("us", "1d", 1, 90)
+    config = LeakConfig(warm_up_cuts=2, change_cuts=3, random_cuts=1, perturbations=1, splice_runs=0)
     honest = BacktraderSubject(executor=pool, source=CROSS, bars=bars, terms=TERMS)
-    assert check_leaks(honest, bars.columns(), LeakConfig(), seed=1).verdict == "clean"
+    assert check_leaks(honest, bars.columns(), config, seed=1).verdict == "clean"
     peeping = PEEPS["index"].replace("close[1]", "close[1 if len(self) < self.data.buflen() else 0]")
     leaky = BacktraderSubject(executor=pool, source=peeping, bars=bars, terms=TERMS)
-    assert check_leaks(leaky, bars.columns(), LeakConfig(), seed=1).verdict == "leaky"
+    assert check_leaks(leaky, bars.columns(), config, seed=1).verdict == "leaky"
 
 
 def test_a_failed_run_has_no_trace(pool: SandboxPool) -> None:
