@@ -50,8 +50,17 @@ def luck(
     if path.is_file():
         from tradeassay.assay.own_luck import luck_of_file
 
-        held = {"names": names, "turnover": turnover}
-        found = (luck_of_file(path, benchmark, dataset, **held, portfolios=portfolios, seed=seed, by=by),)
+        one = luck_of_file(
+            path,
+            benchmark,
+            dataset,
+            names=names,
+            turnover=turnover,
+            portfolios=portfolios,
+            seed=seed,
+            by=by,
+        )
+        found: tuple[Luck, ...] = (one,)
     else:
         from tradeassay.assay.luck import luck_of_run
         from tradeassay.runs import Run
@@ -61,7 +70,7 @@ def luck(
     if as_json:
         print_json(found)
         return
-    print_table(f"luck of '{path.name}'", _COLUMNS, [_row(one) for one in found])
+    print_table(f"luck of '{path.name}'", _COLUMNS, [_row(each) for each in found])
     say("better than: share of random portfolios with the same trades in other names that did worse")
 
 

@@ -110,7 +110,8 @@ def sessions_needed(ir: float, design: Design) -> int:
 
 def seeds_needed(ir: float, design: Design) -> int | None:
     """Return how many seeds find ``ir`` in the design's sessions, None when :data:`MOST_SEEDS` would not."""
-    for seeds in (*range(1, 101), *range(110, MOST_SEEDS + 1, 10)):
+    candidates: list[int] = [*range(1, 101), *range(110, MOST_SEEDS + 1, 10)]
+    for seeds in candidates:
         tried = msgspec.structs.replace(design, seeds=seeds)
         if minimum_detectable_ir(tried) <= abs(ir):
             return seeds
@@ -191,5 +192,5 @@ def _shared(table: Floats) -> float:
         return SEED_CORRELATION
     if moving.shape[0] < 2:
         return 1.0
-    pairs = np.corrcoef(moving)[np.triu_indices(moving.shape[0], 1)]
+    pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(moving.shape[0], 1)]
     return min(1.0, max(0.0, float(pairs.mean())))

@@ -175,9 +175,9 @@ def effective_trials(returns: Floats) -> float:
     count = moving.shape[1]
     if count < 2:
         return float(max(1, count))
-    pairs = np.corrcoef(moving, rowvar=False)[np.triu_indices(count, 1)]
+    pairs = np.atleast_2d(np.corrcoef(moving, rowvar=False))[np.triu_indices(count, 1)]
     mean = min(1.0, max(0.0, float(pairs.mean())))
-    return mean + (1.0 - mean) * count
+    return float(mean + (1.0 - mean) * count)
 
 
 def minimum_track_record(

@@ -18,7 +18,7 @@ BELOW = 1e-9
 @inner
 def open_session(book: Book, t: int, tape: Tape) -> None:
     """Apply dividends, splits and delistings to what is held."""
-    for at in range(book.count[1]):
+    for at in range(book.tally[1]):
         column = book.column[at]
         if column == EMPTY:
             continue
@@ -59,20 +59,20 @@ def close_session(book: Book, t: int, tape: Tape, rules: Rules) -> float:
         charge(book, t, tape, rules)
         call_margin(book, t, tape, rules)
     nav = book.money[0]
-    for at in range(book.count[1]):
+    for at in range(book.tally[1]):
         column = book.column[at]
         if column != EMPTY:
             price = tape.grid[t, column, MARK]
             if price > 0.0:
                 book.last[at] = price
             nav += book.units[at] * book.last[at] * tape.facts[column, MULTIPLIER]
-    return nav
+    return float(nav)
 
 
 @inner
 def charge(book: Book, t: int, tape: Tape, rules: Rules) -> None:
     """Take one session's borrow fees and interest."""
-    for at in range(book.count[1]):
+    for at in range(book.tally[1]):
         column = book.column[at]
         if column != EMPTY and book.units[at] < 0.0:
             price = tape.grid[t, column, MARK]
@@ -90,7 +90,7 @@ def need(book: Book, at: int, t: int, tape: Tape, rules: Rules) -> float:
         return 0.0
     price = tape.grid[t, column, MARK]
     worth = book.units[at] * (price if price > 0.0 else book.last[at]) * tape.facts[column, MULTIPLIER]
-    return worth * rules.maintenance_long if worth > 0.0 else -worth * rules.maintenance_short
+    return float(worth * rules.maintenance_long if worth > 0.0 else -worth * rules.maintenance_short)
 
 
 @inner
@@ -98,7 +98,7 @@ def shortfall(book: Book, t: int, tape: Tape, rules: Rules) -> float:
     """Return how much equity is missing for the maintenance margin; 0 when nothing is."""
     equity = valued(book, t, MARK, tape)[0]
     required = 0.0
-    for at in range(book.count[1]):
+    for at in range(book.tally[1]):
         required += need(book, at, t, tape, rules)
     return required - equity if equity < required - BELOW * (abs(equity) + required) else 0.0
 
@@ -109,7 +109,7 @@ def call_margin(book: Book, t: int, tape: Tape, rules: Rules) -> None:
     missing = shortfall(book, t, tape, rules)
     if missing <= 0.0:
         return
-    needs = np.array([need(book, at, t, tape, rules) for at in range(book.count[1])])
+    needs = np.array([need(book, at, t, tape, rules) for at in range(book.tally[1])])
     for _ in range(needs.size):
         at = int(np.argmax(needs))
         if needs[at] <= 0.0:

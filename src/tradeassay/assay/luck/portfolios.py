@@ -102,8 +102,8 @@ def decisions_of(ground: Ground, schedule: Schedule, portfolio: int, *, seed: in
         log = np.empty((count, 3))
     orders: list[list[Order]] = [[] for _ in range(sessions)]
     for t, column, units in log[:count].tolist():
-        side = "BUY" if units > 0.0 else "SELL"
-        orders[int(t)].append(Order(symbol=ground.market.symbols[int(column)], amount=abs(units), side=side))  # type: ignore[arg-type]
+        symbol = ground.market.symbols[int(column)]
+        orders[int(t)].append(Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL"))
     return tuple(Decision(orders=tuple(batch)) for batch in orders)
 
 

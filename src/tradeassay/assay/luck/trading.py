@@ -26,7 +26,7 @@ class Book(NamedTuple):
     """An account's positions: seats first, then what could not be sold when its seat was given up.
 
     ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
-    name. ``money`` holds cash and the value traded in the session; ``count`` the positions, how many entries are
+    name. ``money`` holds cash and the value traded in the session; ``tally`` the positions, how many entries are
     in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when nobody asks.
     """
 
@@ -36,7 +36,7 @@ class Book(NamedTuple):
     held: Bools
     touched: Ints
     money: Floats
-    count: Ints
+    tally: Ints
     log: Floats
 
 
@@ -92,17 +92,17 @@ def book_trade(book: Book, at: int, t: int, change: float, cash: float, value: f
     book.money[0] += cash
     book.money[1] += value
     if logged:
-        if book.count[2] < book.log.shape[0]:
-            row = book.count[2]
+        if book.tally[2] < book.log.shape[0]:
+            row = book.tally[2]
             book.log[row, 0] = t
             book.log[row, 1] = column
             book.log[row, 2] = change
-        book.count[2] += 1
+        book.tally[2] += 1
     book.touched[column] = t
     if book.units[at] == 0.0:
         book.held[column] = True
-        book.count[0] += 1
-        book.count[1] = max(book.count[1], at + 1)
+        book.tally[0] += 1
+        book.tally[1] = max(book.tally[1], at + 1)
     book.units[at] += change
     if book.units[at] == 0.0:
         clear(book, at)
@@ -114,14 +114,14 @@ def clear(book: Book, at: int) -> None:
     book.held[book.column[at]] = False
     book.column[at] = EMPTY
     book.units[at] = 0.0
-    book.count[0] -= 1
+    book.tally[0] -= 1
 
 
 @inner
 def valued(book: Book, t: int, which: int, tape: Tape) -> tuple[float, float]:
     """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, the last mark without one."""
     equity, gross = book.money[0], 0.0
-    for at in range(book.count[1]):
+    for at in range(book.tally[1]):
         column = book.column[at]
         if column != EMPTY:
             price = tape.grid[t, column, which]
@@ -174,7 +174,7 @@ def largest(
     if not buying:
         bound = min(bound, tape.grid[t, column, LENDABLE] - abs(held))
     units = within(bound, lot)
-    if units <= 0.0 or (held == 0.0 and book.count[0] >= rules.max_positions):
+    if units <= 0.0 or (held == 0.0 and book.tally[0] >= rules.max_positions):
         return 0.0
     price = slipped(reference, buying, rules)
     units = carried(book, t, column, units, buying, tape, rules) if rules.margin else units

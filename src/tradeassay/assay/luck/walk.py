@@ -46,24 +46,24 @@ def walk(
         book.money[1] = 0.0
         if tape.eventful[t]:
             open_session(book, t, tape)
-        if plan.first[t] < plan.first[t + 1] or book.count[1] > plan.seats:
+        if plan.first[t] < plan.first[t + 1] or book.tally[1] > plan.seats:
             trade(book, t, dice, wish, tape, rules, plan)
         nav[t + 1] = close_session(book, t, tape, rules)
         if nav[t] > 0.0:
             shape[0] += book.money[1] / 2.0 / nav[t] / sessions
         if nav[t + 1] > 0.0:
             shape[1] += book.money[0] / nav[t + 1] / sessions
-        shape[2] += book.count[0] / sessions
-    return int(book.count[2])
+        shape[2] += book.tally[0] / sessions
+    return int(book.tally[2])
 
 
 @inner
 def trade(book: Book, t: int, dice: State, wish: Floats, tape: Tape, rules: Rules, plan: Schedule) -> None:
     """Carry out a session's changes: sales first, then purchases, as the exchange orders a batch."""
-    size_up(book, t, wish, tape, plan)
+    nav = size_up(book, t, wish, tape, plan)
     for sign in (1.0, -1.0):
         # What is left of seats given up earlier, longs with the sales and shorts with the purchases.
-        for at in range(plan.seats, book.count[1]):
+        for at in range(plan.seats, book.tally[1]):
             if book.column[at] != EMPTY and book.units[at] * sign > 0.0 and book.touched[book.column[at]] != t:
                 shrink(book, at, t, abs(book.units[at]), tape, rules)
         for e in range(plan.first[t], plan.first[t + 1]):
@@ -71,12 +71,12 @@ def trade(book: Book, t: int, dice: State, wish: Floats, tape: Tape, rules: Rule
                 give_up(book, e, t, wish[e], tape, rules, plan)
         for e in range(plan.first[t], plan.first[t + 1]):
             if plan.grows[e] and plan.sign[e] == -sign:
-                grow(book, e, t, dice, wish[e], tape, rules, plan)
+                grow(book, e, t, dice, wish[e], nav, tape, rules, plan)
 
 
 @inner
-def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> None:
-    """Work out every change before the first trade: units to give up, values to take on.
+def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> float:
+    """Work out every change before the first trade: units to give up, values to take on. Returns NAV.
 
     What is taken on is scaled so that the account is as much invested as the recorded one was, within limits.
     """
@@ -99,6 +99,7 @@ def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> Non
     for e in range(plan.first[t], plan.first[t + 1]):
         if plan.grows[e]:
             wish[e] = plan.size[e] * scale
+    return nav
 
 
 @inner
@@ -114,16 +115,17 @@ def give_up(book: Book, e: int, t: int, units: float, tape: Tape, rules: Rules, 
             place += 1
         book.column[place], book.units[place], book.last[place] = book.column[at], book.units[at], book.last[at]
         book.column[at], book.units[at] = EMPTY, 0.0
-        book.count[1] = max(book.count[1], place + 1)
+        book.tally[1] = max(book.tally[1], place + 1)
 
 
 @inner
-def grow(book: Book, e: int, t: int, dice: State, value: float, tape: Tape, rules: Rules, plan: Schedule) -> None:
+def grow(
+    book: Book, e: int, t: int, dice: State, value: float, nav: float, tape: Tape, rules: Rules, plan: Schedule
+) -> None:
     """Open a seat with a drawn name, or add to the one that sits there."""
     at = plan.seat[e]
     if value <= 0.0:
         return
-    nav = valued(book, t, FILL, tape)[0]
     wanted = value * plan.sign[e]
     if not plan.opens[e]:
         column = book.column[at]
