@@ -6,6 +6,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -30,9 +31,10 @@ from tradeassay.assay.luck import (
 )
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, Rejected, StepRecord
+from tradeassay.core.events import Filled, MarginCalled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Snapshot
+from tradeassay.execution import Margin, venues
 from tradeassay.market import Market, MarketConfig
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.returns import growth
@@ -88,6 +90,30 @@ def test_fifty_portfolios_come_to_the_same_money_in_the_exchange(venue: str) -> 
     for portfolio in range(50):
         again = replay(snapshot, config, decisions_of(ground, schedule, portfolio, seed=3))
         assert again == pytest.approx(made.nav[portfolio], rel=1e-9, abs=0.0)
+
+
+def test_margin_calls_are_the_exchanges_own() -> None:
+    name = "test-tight-margin-v1"
+    if name not in venues:
+        tight = Margin(initial=0.3, maintenance_long=0.41, maintenance_short=0.41)
+        venues.add(name, msgspec.structs.replace(venues.get("us-margin-v1"), id=name, margin=tight))
+    snapshot, config, _ = played("us-margin")
+    config = msgspec.structs.replace(config, venue=name)
+    ground = ground_of(snapshot, config)
+    n = len(ground.market.sessions)
+    plain, _ = even_schedule(n, names=6, turnover=0.1)
+    borrowed = plain._replace(size=plain.size * 2.4, gross=plain.gross * 2.4)
+    sides = np.where(borrowed.seat % 2 == 0, 1.0, -1.0)
+    for schedule in (borrowed, borrowed._replace(sign=sides)):
+        made, calls = random_portfolios(ground, schedule, n=100), 0
+        for portfolio in range(15):
+            market = Market(snapshot, config)
+            market.reset()
+            for t, decision in enumerate(decisions_of(ground, schedule, portfolio)):
+                record = market.step(decision).record
+                calls += sum(isinstance(event, MarginCalled) for event in record.events)
+                assert market.ledger.nav() == pytest.approx(made.nav[portfolio, t + 1], rel=1e-9)
+        assert calls > 0
 
 
 @pytest.mark.parametrize("venue", VENUES)

@@ -19,9 +19,19 @@ if TYPE_CHECKING:
     )
     from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, DailyAttribution
     from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+    from tradeassay.assay.luck.luck import Luck, luck_of_episode, luck_of_returns, luck_of_run
     from tradeassay.assay.own_attribution import attribute_tables
+    from tradeassay.assay.own_luck import luck_of_file
+    from tradeassay.assay.power import AgentPower, power_of_run
 
 _HOMES = {
+    "AgentPower": "power",
+    "Luck": "luck.luck",
+    "luck_of_episode": "luck.luck",
+    "luck_of_file": "own_luck",
+    "luck_of_returns": "luck.luck",
+    "luck_of_run": "luck.luck",
+    "power_of_run": "power",
     "AgentAttribution": "attribute",
     "Attribution": "attribution_record",
     "BrinsonTotals": "attribution_record",
@@ -39,9 +49,11 @@ _HOMES = {
 
 __all__ = [
     "AgentAttribution",
+    "AgentPower",
     "Attribution",
     "BrinsonTotals",
     "DailyAttribution",
+    "Luck",
     "MarketInputs",
     "MarketQuery",
     "RunAttribution",
@@ -49,7 +61,12 @@ __all__ = [
     "attribute_run",
     "attribute_tables",
     "check_identity",
+    "luck_of_episode",
+    "luck_of_file",
+    "luck_of_returns",
+    "luck_of_run",
     "market_inputs",
+    "power_of_run",
 ]
 
 

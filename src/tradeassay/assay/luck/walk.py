@@ -124,7 +124,8 @@ def grow(
 ) -> None:
     """Open a seat with a drawn name, or add to the one that sits there."""
     at = plan.seat[e]
-    if value <= 0.0:
+    # A seat that is still taken cannot be opened: a short one is covered only after the session's sales.
+    if value <= 0.0 or (plan.opens[e] and book.column[at] != EMPTY):
         return
     wanted = value * plan.sign[e]
     if not plan.opens[e]:
