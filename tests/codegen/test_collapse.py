@@ -23,7 +23,7 @@ class Crossing(bt.Strategy):
         elif self.up[0] < self.down[0]:
             self.close()
 '''
-RENAMED = '''
+RENAMED = """
 import backtrader as bt
 class TotallyDifferentRsiIdea(bt.Strategy):
     params = (("rsi_period", 14), ("limit", -70))
@@ -35,7 +35,7 @@ class TotallyDifferentRsiIdea(bt.Strategy):
             self.buy()
         elif self.rsi[0] < self.atr[0]:
             self.close()
-'''
+"""
 RSI = SMA.replace("bt.indicators.SMA(period=self.p.fast)", "bt.indicators.RSI(period=self.p.fast)")
 SHORT = SMA.replace("self.buy()", "self.sell()")
 
@@ -46,7 +46,9 @@ def test_names_numbers_texts_and_comments_are_no_part_of_a_shape() -> None:
     assert shape_sha256("x = '\0'") is None
 
 
-@pytest.mark.parametrize("other", [RSI, SHORT, SMA.replace(">", ">=", 1), SMA.replace("not self.position", "True")])
+@pytest.mark.parametrize(
+    "other", [RSI, SHORT, SMA.replace(">", ">=", 1), SMA.replace("not self.position", "True")]
+)
 def test_another_indicator_side_or_condition_is_another_shape(other: str) -> None:
     assert shape_sha256(SMA) != shape_sha256(other)
 

@@ -17,7 +17,9 @@ def test_one_fenced_block(label: str) -> None:
 
 def test_the_last_block_with_a_strategy_wins_over_examples_of_use() -> None:
     first = CODE.replace("buy", "sell")
-    answer = f"```python\n{first}```\nBetter:\n```python\n{CODE}```\nRun:\n```python\nprint(1)\n```\n```text\nout\n```"
+    answer = (
+        f"```python\n{first}```\nBetter:\n```python\n{CODE}```\nRun:\n```python\nprint(1)\n```\n```text\nout\n```"
+    )
     found = extract(answer)
     assert found.code == CODE and found.blocks == 3
 

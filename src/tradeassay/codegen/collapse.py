@@ -20,8 +20,8 @@ class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
     """When programs count as one, and when that is a collapse.
 
     ``similarity``: two programs are one when they share this part of their statements (multiset Jaccard of shaped
-    lines; 1 = equal shapes). ``share`` and ``least``: flagged when the largest group answers at least this share of
-    the tasks and at least this many.
+    lines; 1 = equal shapes). ``share`` and ``least``: flagged when the largest group answers at least this
+    share of the tasks and at least this many.
     """
 
     similarity: float = 0.95

@@ -53,8 +53,8 @@ class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole record of one program on one task. JSON-able; equal programs get equal records, usage aside.
 
-    ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and ``judge_language`` are
-    both verdicts in full. ``earned`` is shown and never scored.
+    ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and
+    ``judge_language`` are both verdicts in full. ``earned`` is shown and never scored.
     """
 
     task: str

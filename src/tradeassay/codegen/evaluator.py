@@ -10,7 +10,13 @@ from tradeassay.codegen.backtrader import Backtest
 from tradeassay.codegen.earned import earned
 from tradeassay.codegen.evaluation import Evaluation, EvaluationUsage, TrickFound
 from tradeassay.codegen.judges.behaviour import SHARED, BehaviourConfig, References, judge_behaviour
-from tradeassay.codegen.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, drive_judge, judge_dialogue
+from tradeassay.codegen.judges.language import (
+    JudgeCase,
+    JudgeClient,
+    LanguageJudgeConfig,
+    drive_judge,
+    judge_dialogue,
+)
 from tradeassay.codegen.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.codegen.leak import LeakConfig
 from tradeassay.codegen.running import run_programs, task_bars
@@ -29,9 +35,9 @@ Decides = Literal["reference-first", "behaviour", "language", "both"]
 class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How a program is evaluated.
 
-    ``decides`` says which judge the judge stage goes by: ``reference-first`` is the behavioural one, and the language
-    judge where a task has no reference; ``both`` asks for both. ``leak`` None leaves the look-ahead check out; the
-    stage is then not scored, and nothing can be solved.
+    ``decides`` says which judge the judge stage goes by: ``reference-first`` is the behavioural one, and the
+    language judge where a task has no reference; ``both`` asks for both. ``leak`` None leaves the look-ahead
+    check out; the stage is then not scored, and nothing can be solved.
     """
 
     decides: Decides = "reference-first"
@@ -54,8 +60,8 @@ def evaluate(
 ) -> Evaluation:
     """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
 
-    The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is shown.
-    Raises :class:`UserError` for a framework that the task has no variant for.
+    The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
+    shown. Raises :class:`UserError` for a framework that the task has no variant for.
     """
     config = config or EvaluateConfig()
     found = examine(task, source, executor=executor, config=config, framework=framework, references=references)
@@ -75,7 +81,9 @@ def examine(
     framework: Framework = "backtrader",
     references: References = SHARED,
 ) -> Evaluation:
-    """Return all of an evaluation but the language judge, whom somebody else may ask; see :func:`with_language`."""
+    """Return all of an evaluation but the language judge, whom somebody else may ask; see
+    :func:`with_language`.
+    """
     config = config or EvaluateConfig()
     if framework == "frame" and task.frame is None:
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")

@@ -103,7 +103,8 @@ def _best(blocks: list[str]) -> str:
 
 def _defines_strategy(tree: ast.Module) -> bool:
     return any(
-        (isinstance(node, ast.ClassDef) and node.bases) or (isinstance(node, ast.FunctionDef) and node.name == "signals")
+        (isinstance(node, ast.ClassDef) and node.bases)
+        or (isinstance(node, ast.FunctionDef) and node.name == "signals")
         for node in tree.body
     )
 

@@ -44,63 +44,71 @@ def shape_sha256(source: str) -> str | None:
 
 def _lines(tree: ast.Module, tell_apart: bool) -> list[str]:
     own = _own_names(tree)
-    names: dict[str, str] = {}
-
-    def renamed(name: str) -> str:
-        return names.setdefault(name, f"v{len(names)}") if tell_apart else "v"
-
-    class Shaper(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.AST:
-            keep = isinstance(node.value, bool) or node.value is None
-            return node if keep else ast.copy_location(ast.Constant(value=0), node)
-
-        def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-            return ast.copy_location(ast.Constant(value=0), node)
-
-        def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-            self.generic_visit(node)
-            negative = isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
-            return node.operand if negative else node
-
-        def visit_Name(self, node: ast.Name) -> ast.AST:
-            return ast.copy_location(ast.Name(renamed(node.id), node.ctx), node) if node.id in own else node
-
-        def visit_arg(self, node: ast.arg) -> ast.AST:
-            return ast.arg(renamed(node.arg), None) if node.arg != "self" else ast.arg("self", None)
-
-        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-            inner = node.value
-            of_self = isinstance(inner, ast.Name) and inner.id == "self" and f"self.{node.attr}" in own
-            of_params = (isinstance(inner, ast.Attribute) and inner.attr in _PARAMS) or (
-                isinstance(inner, ast.Name) and inner.id in _PARAMS
-            )
-            self.generic_visit(node)
-            if of_self:
-                node.attr = renamed(f"self.{node.attr}")
-            elif of_params:
-                node.attr = "param"
-            return node
-
-        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-            node.returns = None
-            if node.name not in _API and node.name in own:
-                node.name = renamed(node.name)
-            self.generic_visit(node)
-            return node
-
-        def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-            node.name = renamed(node.name)
-            self.generic_visit(node)
-            return node
-
-        def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-            self.generic_visit(node)
-            return None if node.value is None else ast.Assign(targets=[node.target], value=node.value)
-
     for node in ast.walk(tree):
         _without_docstring(node)
-    shaped = ast.fix_missing_locations(Shaper().visit(tree))
+    shaped = ast.fix_missing_locations(_Shaper(own, tell_apart).visit(tree))
     return [line.strip() for line in ast.unparse(shaped).splitlines() if line.strip()]
+
+
+class _Shaper(ast.NodeTransformer):
+    """Takes constants, annotations and chosen names out of a tree."""
+
+    def __init__(self, own: set[str], tell_apart: bool) -> None:
+        self._own = own
+        self._tell_apart = tell_apart
+        self._names: dict[str, str] = {}
+
+    def _renamed(self, name: str) -> str:
+        return self._names.setdefault(name, f"v{len(self._names)}") if self._tell_apart else "v"
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        keep = isinstance(node.value, bool) or node.value is None
+        return node if keep else ast.copy_location(ast.Constant(value=0), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return ast.copy_location(ast.Constant(value=0), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        negative = isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+        return node.operand if negative else node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self._own:
+            return node
+        return ast.copy_location(ast.Name(self._renamed(node.id), node.ctx), node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg("self" if node.arg == "self" else self._renamed(node.arg), None)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        inner = node.value
+        of_self = isinstance(inner, ast.Name) and inner.id == "self" and f"self.{node.attr}" in self._own
+        of_params = (isinstance(inner, ast.Attribute) and inner.attr in _PARAMS) or (
+            isinstance(inner, ast.Name) and inner.id in _PARAMS
+        )
+        self.generic_visit(node)
+        if of_self:
+            node.attr = self._renamed(f"self.{node.attr}")
+        elif of_params:
+            node.attr = "param"
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        if node.name not in _API and node.name in self._own:
+            node.name = self._renamed(node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._renamed(node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if node.value is None else ast.Assign(targets=[node.target], value=node.value)
 
 
 def _own_names(tree: ast.Module) -> set[str]:
@@ -125,5 +133,9 @@ def _without_docstring(node: ast.AST) -> None:
     if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return
     first = node.body[0] if node.body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
         node.body = node.body[1:] or [ast.Pass()]

@@ -43,12 +43,15 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
         if min(parts) < 0 or abs(sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
             raise UserError(f"the parts {parts} are no shares of 1", mend="give four that add up to 1")
         if not 0 <= self.near < 1:
-            raise UserError(f"near {self.near:g} is outside [0, 1)", mend="0.5 gives half of the judge's part at most")
+            raise UserError(
+                f"near {self.near:g} is outside [0, 1)", mend="0.5 gives half of the judge's part at most"
+            )
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
     """``value`` in [0, 1], or None with the ``reason`` when a judge was asked for and could not tell: leave such a
-    sample out. ``parts`` says what each stage gave. Tricks and proven look-ahead are 0, and ``outcome`` names them.
+    sample out. ``parts`` says what each stage gave. Tricks and proven look-ahead are 0, and ``outcome`` names
+    them.
     """
 
     value: float | None
@@ -71,8 +74,8 @@ def reward(
 ) -> Reward:
     """Return the reward of a program: without a judge, by the behavioural judge, or by a language judge.
 
-    ``executor`` should be one that stays open over many calls (:func:`open_code_executor`); without one a sandbox is
-    opened and closed for this call. Raises what opening a sandbox raises.
+    ``executor`` should be one that stays open over many calls (:func:`open_code_executor`); without one a
+    sandbox is opened and closed for this call. Raises what opening a sandbox raises.
     """
     if executor is None:
         with open_code_executor() as opened:
@@ -94,7 +97,9 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
     outcome = found.outcome
     whole = 1.0 if judged else 1.0 - config.judge
     parts = {
-        name: getattr(config, name) / whole for name in ("compile", "backtest", "trade") if found.stage(name).passed
+        name: getattr(config, name) / whole
+        for name in ("compile", "backtest", "trade")
+        if found.stage(name).passed
     }
     value: float | None
     reason = found.reason
@@ -112,6 +117,4 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
 
 
 def _reward(found: Evaluation, value: float | None, judged: bool, parts: dict[str, float], reason: str) -> Reward:
-    return Reward(
-        value=value, outcome=found.outcome, judged=judged, parts=parts, reason=reason, evaluation=found
-    )
+    return Reward(value=value, outcome=found.outcome, judged=judged, parts=parts, reason=reason, evaluation=found)

@@ -19,7 +19,9 @@ HOME_SEED = 1
 
 
 def open_code_executor(workers: int = 1) -> Executor:
-    """Return a sandbox that can run programs of every framework; raises SandboxRefused where code cannot be held."""
+    """Return a sandbox that can run programs of every framework; raises SandboxRefused where code cannot be
+    held.
+    """
     return SandboxPool(sandbox_config(), workers=workers)
 
 
@@ -49,7 +51,12 @@ def run_programs(
 
 
 def leak_subject(
-    executor: Executor, task: CodeTask, source: str, bars: TaskBars, framework: Framework, limits: Limits | None = None
+    executor: Executor,
+    task: CodeTask,
+    source: str,
+    bars: TaskBars,
+    framework: Framework,
+    limits: Limits | None = None,
 ) -> Subject:
     """Return a program as the look-ahead check sees it."""
     if framework == "frame":

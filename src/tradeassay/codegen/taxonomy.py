@@ -1,8 +1,8 @@
 """Why programs fail: the classes of the paper's Table 6, found in our records, and those that the paper lacks.
 
-The paper's harness believes what the program says about itself. Here the classes of errors inside the program rest on
-its own word too (there is no other), while time-outs, refused calls, missing trades, look-ahead and tricks are
-findings of the host.
+The paper's harness believes what the program says about itself. Here the classes of errors inside the program
+rest on its own word too (there is no other), while time-outs, refused calls, missing trades, look-ahead and
+tricks are findings of the host.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
             "syntax-at-runtime", "Syntax error while running", "Syntax errors (runtime)",
             "a syntax error of code that the program compiles itself",
         ),
-        ("index-out-of-range", "Index out of range", "Index out of range", "reads data before there is enough of it"),
+        ("index-out-of-range", "Index out of range", "Index out of range", "reads data before there is any"),
         ("compilation", "Does not compile", "Compilation error", "a syntax error, or not exactly one strategy"),
         ("timeout", "Time-out", "Execution timeout", "used more time than it may"),
         ("no-code", "No code or a reasoning loop", "", "the answer holds no program"),
@@ -83,7 +83,9 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
 
 BY_CLASS: Final = {info.id: info for info in FAILURES}
 
-_LINE = re.compile(r"__bool__|\bLine(s|Own|Buffer|Series|Root|Multiple|Single|Num|sOperation|OwnOperation)|LineBuffer|Lines_")
+_LINE = re.compile(
+    r"__bool__|\bLine(s|Own|Buffer|Series|Root|Multiple|Single|Num|sOperation|OwnOperation)|LineBuffer|Lines_"
+)
 _WRONG_CALL = re.compile(
     r"unexpected keyword argument|required (positional|keyword-only) argument|positional arguments? but|"
     r"takes (no|at (most|least)|exactly|from|\d+)|got multiple values|is an invalid keyword argument"
@@ -113,7 +115,11 @@ def classify_run(result: StageResult) -> FailureClass:
     name, words = result.error_class, result.reason
     if name in _BY_CODE:
         return _BY_CODE[name]
-    if name in ("TypeError", "AttributeError", "ValueError") and _LINE.search(words) and "no attribute" not in words:
+    if (
+        name in ("TypeError", "AttributeError", "ValueError")
+        and _LINE.search(words)
+        and "no attribute" not in words
+    ):
         return "line-object"
     if name == "AttributeError":
         return "type-or-none" if "NoneType" in words else "missing-attribute"

@@ -21,16 +21,19 @@ from tradeassay.sandbox import Executor
 GLANCE = LeakConfig(warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4)
 """The look-ahead check that gold solutions get in an ordinary validation."""
 
-_SELF = "a gold solution is compared with itself here: 0 false rejects show that runs repeat, not that the judge is fair"
+_SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"
 
-_TWINS = "each reference for frames is judged by the Backtrader reference of its task: an independent right solution"
+_TWINS = (
+    "each reference for frames is judged by the Backtrader reference of its task: an independent right solution"
+)
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How hard to look. ``thorough`` gives every program that gets so far the full look-ahead check and all markets.
+    """How hard to look. ``thorough`` gives every program that gets so far the full look-ahead check and all
+    markets.
 
-    Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they have
-    to fail elsewhere), and the behavioural judge leaves out runs that cannot change its verdict.
+    Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they
+    have to fail elsewhere), and the behavioural judge leaves out runs that cannot change its verdict.
     """
 
     thorough: bool = False

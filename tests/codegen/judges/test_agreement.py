@@ -12,7 +12,9 @@ CLOSES = np.full((10, 2), 100.0)
 
 def table(*fills: tuple[int, int, float]) -> FillTable:
     bars, assets, sizes = ([fill[k] for fill in fills] for k in range(3))
-    return FillTable(bar=np.array(bars, np.int64), asset=np.array(assets, np.int64), size=np.array(sizes, np.float64))
+    return FillTable(
+        bar=np.array(bars, np.int64), asset=np.array(assets, np.int64), size=np.array(sizes, np.float64)
+    )
 
 
 REFERENCE = table((2, 0, 10.0), (5, 0, -10.0), (6, 0, 10.0), (8, 0, -10.0))
@@ -72,7 +74,9 @@ def test_no_trades_against_none_and_some() -> None:
     assert found.value == 0.0 and "does not trade" in hints(nothing, REFERENCE, CLOSES)[0]
 
 
-FILLS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1), st.sampled_from([-7.0, -3.0, 2.0, 5.0])), max_size=12)
+FILLS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 1), st.sampled_from([-7.0, -3.0, 2.0, 5.0])), max_size=12
+)
 
 
 @given(FILLS, FILLS, st.integers(0, 2))

@@ -28,7 +28,8 @@ import backtrader as bt
 class Cross(bt.Strategy):
     params = (("fast", 10), ("slow", 30))
     def __init__(self):
-        self.cross = bt.indicators.CrossOver(bt.indicators.SMA(period=self.p.fast), bt.indicators.SMA(period=self.p.slow))
+        fast, slow = bt.indicators.SMA(period=self.p.fast), bt.indicators.SMA(period=self.p.slow)
+        self.cross = bt.indicators.CrossOver(fast, slow)
     def next(self):
         if self.cross > 0:
             self.buy()
@@ -40,7 +41,9 @@ YES = {name: {"verdict": "pass", "reason": "line 8 does it"} for name in ("indic
 
 
 def case(source: str = GOOD) -> JudgeCase:
-    return JudgeCase(task_id="t", description=TASK, source=source, indicators=("SMA", "CrossOver"), direction="long")
+    return JudgeCase(
+        task_id="t", description=TASK, source=source, indicators=("SMA", "CrossOver"), direction="long"
+    )
 
 
 def judged(

@@ -40,10 +40,10 @@ Answer = ModelReply | Evaluation
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer and what came of it. ``stage`` is where it ended; ``feedback`` what the model was told, if anything.
+    """One answer and what came of it. ``stage`` is where it ended, ``feedback`` what the model was told.
 
-    ``code`` is None when there was none (``form`` ``none``); ``raw`` is kept then, so that a reader can see what came
-    instead.
+    ``code`` is None when there was none (``form`` ``none``); ``raw`` is kept then, so that a reader can see what
+    came instead.
     """
 
     number: int
@@ -61,8 +61,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of one task. ``solved`` is None when nobody could tell, and ``reason`` says why.
 
-    ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it. ``tricks``
-    names those of every turn. ``usage`` adds up the writer's tokens, not the judge's (those are in the evaluations).
+    ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it.
+    ``tricks`` names those of every turn. ``usage`` adds up the writer's tokens, not the judge's (those are in the
+    evaluations).
     """
 
     task: str
@@ -82,8 +83,8 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answer, TaskOutcome]:
     """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
 
-    Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is found (which
-    scores zero whatever would follow) or nobody can tell any more.
+    Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
+    found (which scores zero whatever would follow) or nobody can tell any more.
     """
     opening = _opening(task, settings)
     messages = opening
@@ -175,7 +176,9 @@ def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> 
     failure: FailureClass | None = "no-code" if last.stage == "no_code" else None
     if last.evaluation is not None:
         failure = last.evaluation.failure_class
-    tricks = {trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks}
+    tricks = {
+        trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks
+    }
     return TaskOutcome(
         task=task.id,
         setting=settings.setting,

@@ -48,7 +48,7 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
     """Return the feedback on a program that was not accepted."""
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
-    stages = {name: evaluation.stage(name).status for name in STAGES}
+    stages: dict[str, str] = {name: evaluation.stage(name).status for name in STAGES}
     text = PROMPTS.fill(
         "feedback",
         left=_left(settings, turn),
@@ -88,7 +88,9 @@ def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Finding
     language = evaluation.judge_language
     for criterion in language.criteria if language is not None else ():
         if criterion.verdict == "fail":
-            found.append(Finding(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings)))
+            found.append(
+                Finding(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
+            )
     behaviour = evaluation.judge_behaviour
     if behaviour is not None and behaviour.status == "failed":
         words = [*behaviour.violations, *(behaviour.hints if settings.behaviour_hints else ())]

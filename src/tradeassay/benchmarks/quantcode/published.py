@@ -116,8 +116,8 @@ def published() -> Published:
 def why_not_comparable(ours: OurRun) -> tuple[str, ...]:
     """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
 
-    It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our look-ahead
-    check.
+    It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our
+    look-ahead check.
     """
     checks = (
         (ours.public_tasks, "our tasks are not the paper's"),

@@ -21,10 +21,10 @@ Setting = Literal["single-turn", "agentic"]
 class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
-    ``history``: ``full`` keeps the whole conversation before the model, ``last`` only its latest program and what was
-    found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints`` adds, for a program
-    that the behavioural judge turned down, in general terms what differs; the reference itself is never shown.
-    Raises :class:`UserError` for numbers that allow no turn or no message.
+    ``history``: ``full`` keeps the whole conversation before the model, ``last`` only its latest program and
+    what was found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints``
+    adds, for a program that the behavioural judge turned down, in general terms what differs; the reference
+    itself is never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
     """
 
     setting: Setting = "single-turn"

@@ -1,13 +1,13 @@
 """How far two runs on the same bars agree: one number in 0 .. 1 with a definition.
 
 Fills of one asset on one bar are netted. What is left is split into *events* by what it does to the position: an
-*entry* opens or enlarges it, an *exit* reduces or closes it, and a reversal is an exit and an entry. Two events match
-when asset, kind and direction are the same, their bars differ by at most ``bar_tolerance`` and their sizes by at most
-``size_tolerance`` of the larger one; each event matches once.
+*entry* opens or enlarges it, an *exit* reduces or closes it, and a reversal is an exit and an entry. Two events
+match when asset, kind and direction are the same, their bars differ by at most ``bar_tolerance`` and their
+sizes by at most ``size_tolerance`` of the larger one; each event matches once.
 
 - ``fills`` = 2 x matched / (events of one + events of the other), the F1 score; 1 when neither has any.
-- ``exposure`` = 1 - sum |a - b| / sum (|a| + |b|) over bars and assets, where a and b are the values of the positions
-  held at each close; 1 when neither ever holds anything.
+- ``exposure`` = 1 - sum |a - b| / sum (|a| + |b|) over bars and assets, where a and b are the values of the
+  positions held at each close; 1 when neither ever holds anything.
 - ``value`` is the smaller of the two: the same trades, and the same position in between.
 """
 

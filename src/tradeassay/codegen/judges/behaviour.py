@@ -27,11 +27,11 @@ from tradeassay.sandbox import Executor, Limits
 class BehaviourConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What is compared, and how much must agree.
 
-    ``threshold`` is the mean agreement that passes; a task may ask for another. ``markets`` counts those on which the
-    two are compared: the home market, then other seeds and other kinds of market in turn, of which those are taken
-    where the reference makes at least ``least_trades`` trades. With fewer than ``markets`` of them the judge says
-    nothing. ``stop_early`` leaves out runs that cannot change the verdict: other markets once a failure is certain, and
-    the reference against itself.
+    ``threshold`` is the mean agreement that passes; a task may ask for another. ``markets`` counts those on
+    which the two are compared: the home market, then other seeds and other kinds of market in turn, of which
+    those are taken where the reference makes at least ``least_trades`` trades. With fewer than ``markets`` of
+    them the judge says nothing. ``stop_early`` leaves out runs that cannot change the verdict: other markets
+    once a failure is certain, and the reference against itself.
     """
 
     threshold: float = 0.9
@@ -114,7 +114,9 @@ def judge_behaviour(
     if config.stop_early and source == reference_of(task, framework):
         found += [_itself(run, config) for run in waiting]
     elif not (config.stop_early and _lost(found, threshold, config.markets)):
-        others = list(run_programs(executor, task, ((source, run.bars) for run in waiting), framework, limits=limits))
+        others = list(
+            run_programs(executor, task, ((source, run.bars) for run in waiting), framework, limits=limits)
+        )
         found += [_compare(done, run, config, said) for done, run in zip(others, waiting, strict=True)]
     violations = check_expectations(task.expect, home.trades, home.orders.kinds(), task_bars(task))
     return _verdict(found, threshold, violations, said), tuple(others)
@@ -125,8 +127,8 @@ def twin_agreement(
 ) -> float | None:
     """Return how far a task's two references, written for two frameworks, agree on the markets they share.
 
-    They are two independent right solutions: what the judge says of one against the other is a fair test of it. None
-    where the task has only one, or where they share no market.
+    They are two independent right solutions: what the judge says of one against the other is a fair test of it.
+    None where the task has only one, or where they share no market.
     """
     config = config or BehaviourConfig()
     if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
@@ -193,9 +195,7 @@ def _reference_runs(
     return tuple(chosen)
 
 
-def _compare(
-    done: Backtest, reference: ReferenceRun, config: BehaviourConfig, said: list[str]
-) -> MarketAgreement:
+def _compare(done: Backtest, reference: ReferenceRun, config: BehaviourConfig, said: list[str]) -> MarketAgreement:
     if done.failure is not None:
         said.append("it breaks on other data")
         return MarketAgreement(

@@ -12,7 +12,9 @@ from tradeassay.metrics import rate_measure
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One program with a known answer: ``right`` is a gold solution, otherwise a decoy that a judge must turn down."""
+    """One program with a known answer: ``right`` is a gold solution, otherwise a decoy that a judge must turn
+    down.
+    """
 
     program: str
     right: bool
@@ -20,8 +22,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's errors. ``false_rejects`` is over gold solutions, ``false_accepts`` over decoys, both of those that it
-    gave a verdict on; ``unscored`` counts the others. The lists name the programs it was wrong about.
+    """A judge's errors. ``false_rejects`` is over gold solutions, ``false_accepts`` over decoys, both of those
+    that it gave a verdict on; ``unscored`` counts the others. The lists name the programs it was wrong about.
     """
 
     judge: str
@@ -43,7 +45,9 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
     accepted = tuple(case.program for case in decoys if case.verdict == "passed")
     return JudgeErrors(
         judge=judge,
-        false_rejects=rate_measure(len(rejected), len(gold), nothing="the judge gave no verdict on a gold solution"),
+        false_rejects=rate_measure(
+            len(rejected), len(gold), nothing="the judge gave no verdict on a gold solution"
+        ),
         false_accepts=rate_measure(len(accepted), len(decoys), nothing="the judge gave no verdict on a decoy"),
         unscored=len(cases) - len(told),
         rejected_gold=rejected,

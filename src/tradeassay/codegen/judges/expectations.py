@@ -26,7 +26,9 @@ def check_expectations(
         if most > expect.max_open_positions:
             found.append(f"{most} assets held at once, at most {expect.max_open_positions} are expected")
     if expect.max_holding_bars is not None:
-        longest = max((min(_end(trade, bars.rows), bars.rows - 1) - trade.entry_bar for trade in trades), default=0)
+        longest = max(
+            (min(_end(trade, bars.rows), bars.rows - 1) - trade.entry_bar for trade in trades), default=0
+        )
         if longest > expect.max_holding_bars:
             found.append(f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected")
     if expect.flat_by_session_end and _overnight(trades, bars):
@@ -61,7 +63,9 @@ def _end(trade: Trade, rows: int) -> int:
 
 
 def _overnight(trades: Sequence[Trade], bars: TaskBars) -> int:
-    """Count trades that were open at the close of a session's last bar; the data's own last bar ends no session."""
+    """Count trades that were open at the close of a session's last bar; the data's own last bar ends no
+    session.
+    """
     sessions = bars.sessions
     last = np.flatnonzero(sessions[1:] != sessions[:-1])
     count = 0

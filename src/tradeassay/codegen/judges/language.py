@@ -1,7 +1,8 @@
 """The language judge: a model reads task and program and answers per criterion, in strict JSON. No I/O here.
 
-:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies. Whoever drives it
-brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the stage not scored.
+:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies. Whoever
+drives it brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the stage
+not scored.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def judge_dialogue(
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
     """Ask a model about one program; returns the verdict, ``not_scored`` when there is none to be had."""
     config = config or LanguageJudgeConfig()
-    messages = [Message(role="system", text=prompts.system), Message(role="user", text=_question(case, prompts, config))]
+    messages = [
+        Message(role="system", text=prompts.system),
+        Message(role="user", text=_question(case, prompts, config)),
+    ]
     answers: list[str] = []
     usage = Usage(usd=0.0)
     problem = ""
@@ -114,7 +118,9 @@ def judge_dialogue(
         left = config.retries + 1 - attempt
         messages += [
             Message(role="assistant", text=reply.text),
-            Message(role="user", text=prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}")),
+            Message(
+                role="user", text=prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}")
+            ),
         ]
     reason = f"the judge kept to no form in {config.retries + 1} attempts, last: {problem}"
     return _unscored(reason, judge, prompts, answers, usage)
@@ -137,11 +143,15 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
         answer: _Answer = getattr(answers, name)
         if not answer.reason.strip():
             return f"'{name}' has no reason"
-        criteria.append(Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON]))
+        criteria.append(
+            Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
+        )
     return tuple(criteria)
 
 
-def drive_judge(dialogue: Generator[AskModel, ModelReply, LanguageVerdict], client: JudgeClient) -> LanguageVerdict:
+def drive_judge(
+    dialogue: Generator[AskModel, ModelReply, LanguageVerdict], client: JudgeClient
+) -> LanguageVerdict:
     """Carry a judge's dialogue to its end with a client."""
     try:
         request = next(dialogue)
@@ -197,9 +207,7 @@ def _verdict(
     )
 
 
-def _unscored(
-    reason: str, judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage
-) -> LanguageVerdict:
+def _unscored(reason: str, judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage) -> LanguageVerdict:
     return LanguageVerdict(
         status="not_scored",
         reason=reason,

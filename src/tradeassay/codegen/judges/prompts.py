@@ -15,8 +15,8 @@ _BLANKS = {"system": set[str](), "question": {"payload", "task", "program"}, "ag
 class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
     """The three texts of the judge; ``$name`` marks a blank.
 
-    ``system`` has none. ``question`` has ``$payload``, ``$task`` and ``$program``, ``again`` (an answer could not be
-    read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text whose blanks are others.
+    ``system`` has none. ``question`` has ``$payload``, ``$task`` and ``$program``, ``again`` (an answer could
+    not be read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text whose blanks are others.
     """
 
     system: str

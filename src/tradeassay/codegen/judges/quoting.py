@@ -1,8 +1,8 @@
 """Foreign text inside a prompt: marked so that it cannot pass for anything else.
 
 The marks hold a hash of the text between them, and every line of it starts with its number. To end the quotation
-early, a text would have to hold its own SHA-256, and a line without a number; it can have neither. There is nothing
-random in it, so that the same program is asked about with the same words.
+early, a text would have to hold its own SHA-256, and a line without a number; it can have neither. There is
+nothing random in it, so that the same program is asked about with the same words.
 """
 
 from __future__ import annotations

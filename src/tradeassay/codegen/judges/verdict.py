@@ -41,9 +41,9 @@ class LanguageVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far candidate and reference agree on one market, all numbers in 0 .. 1.
 
-    ``value`` is the smaller of ``fills`` (F1 of matched fills) and ``exposure`` (overlap of positions). ``entries``
-    and ``exits`` split the first; None where neither has any. ``failure`` is why the candidate did not run here;
-    the value is then 0.
+    ``value`` is the smaller of ``fills`` (F1 of matched fills) and ``exposure`` (overlap of positions).
+    ``entries`` and ``exits`` split the first; None where neither has any. ``failure`` is why the candidate did
+    not run here; the value is then 0.
     """
 
     market: str
@@ -61,8 +61,8 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class BehaviourVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What running candidate and reference side by side showed.
 
-    ``agreement`` is the mean over ``markets``; passed when it reaches ``threshold`` and no expectation of the task is
-    violated. ``hints`` say in general terms what differs, without giving the reference away.
+    ``agreement`` is the mean over ``markets``; passed when it reaches ``threshold`` and no expectation of the
+    task is violated. ``hints`` say in general terms what differs, without giving the reference away.
     """
 
     status: JudgeStatus

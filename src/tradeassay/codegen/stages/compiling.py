@@ -19,8 +19,8 @@ _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 def compile_stage(source: str, framework: Framework = "backtrader") -> StageResult:
     """Return whether a source compiles and holds the one thing its framework asks for.
 
-    ``backtrader``: exactly one class that derives from ``bt.Strategy``, a class that others of the file derive from
-    not counted. ``frame``: a function ``signals`` at the top level.
+    ``backtrader``: exactly one class that derives from ``bt.Strategy``, a class that others of the file derive
+    from not counted. ``frame``: a function ``signals`` at the top level.
     """
     if len(source) > LONGEST_SOURCE:
         return failed(f"the source has more than {LONGEST_SOURCE} characters", "too_long")
@@ -55,7 +55,9 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
     grew = True
     while grew:
         new = {
-            name for name, bases in parents.items() if name not in found and any(b in known or b in found for b in bases)
+            name
+            for name, bases in parents.items()
+            if name not in found and any(b in known or b in found for b in bases)
         }
         grew = bool(new)
         found |= new
@@ -69,7 +71,10 @@ def _one_strategy(tree: ast.Module) -> StageResult:
         return PASSED
     if not names:
         return failed("no class derives from bt.Strategy", "no_strategy")
-    return failed(f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for", "many_strategies")
+    return failed(
+        f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for",
+        "many_strategies",
+    )
 
 
 def _one_function(tree: ast.Module) -> StageResult:

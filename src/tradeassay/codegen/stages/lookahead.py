@@ -15,7 +15,9 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox import Executor, Limits
 
 BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturbations=1, splice_runs=1)
-"""How hard a program is looked at that gave no cause. One that read whole lines or later bars gets the full check."""
+"""How hard a program is looked at that gave no cause. One that read whole lines or later bars gets the full
+check.
+"""
 
 _POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 

@@ -1,10 +1,10 @@
 """The scripted model that judges programs. It is crude, and says so.
 
-It reads a question of kind ``quantcode.judge`` (task and program quoted line by line between marks that the payload
-names) and looks at the program's syntax tree: which indicator names occur, whether it buys, sells and closes as the
-direction asks, how many of the task's numbers it uses. It understands nothing: a right program that computes an
-average by hand may fail, and one that uses the right parts in the wrong order passes. It exists so that everything
-around a judge can be run and measured without a model.
+It reads a question of kind ``quantcode.judge`` (task and program quoted line by line between marks that the
+payload names) and looks at the program's syntax tree: which indicator names occur, whether it buys, sells and
+closes as the direction asks, how many of the task's numbers it uses. It understands nothing: a right program
+that computes an average by hand may fail, and one that uses the right parts in the wrong order passes. It
+exists so that everything around a judge can be run and measured without a model.
 """
 
 from __future__ import annotations

@@ -1,0 +1,162 @@
+"""One task with one model: every turn kept, feedback with a structure, ends that are told apart."""
+
+import json
+from collections.abc import Callable, Iterable
+
+import msgspec
+import pytest
+
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
+from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
+from tradeassay.codegen.evaluation import EvaluateRequest, Evaluation, TrickFound
+from tradeassay.codegen.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict
+from tradeassay.codegen.stages.result import PASSED, StageResult, failed, not_reached, not_scored
+from tradeassay.codegen.task import CodeTask, Sizing
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.errors import UserError
+
+TASK = CodeTask(
+    id="d-rsi-dip", title="t", difficulty="easy", timeframe="1d", family="trend", formal="Buy when RSI is low.",
+    conversational="Catch dips.", market="us", bars=100, sizing=Sizing(kind="fixed", value=1),
+)  # fmt: skip
+CODE = "```python\nimport backtrader as bt\nclass S{n}(bt.Strategy):\n    pass\n```"
+AGENTIC = QuantCodeSettings(setting="agentic")
+
+
+def evaluation(**stages: object) -> Evaluation:
+    parts: dict[str, object] = dict.fromkeys(("compile", "backtest", "trade", "lookahead", "judge"), PASSED)
+    return Evaluation(task=TASK.id, framework="backtrader", source_sha256="0", **(parts | stages))  # type: ignore[arg-type]  # a test's shorthand
+
+
+def stopped(stage: str, reason: str, error_class: str = "X") -> Evaluation:
+    names = ["compile", "backtest", "trade", "lookahead", "judge"]
+    parts: dict[str, StageResult] = {name: not_reached("no") for name in names[names.index(stage) + 1 :]}
+    return evaluation(**{stage: failed(reason, error_class, line=3)}, **parts)
+
+
+def played(
+    replies: Iterable[ModelReply], found: Callable[[EvaluateRequest], Evaluation], settings: QuantCodeSettings
+) -> tuple[TaskOutcome, list[AskModel]]:
+    answers, asked = iter(replies), []
+    dialogue = play(TASK, settings)
+    request = next(dialogue)
+    try:
+        while True:
+            if isinstance(request, AskModel):
+                asked.append(request)
+                request = dialogue.send(next(answers))
+            else:
+                request = dialogue.send(found(request))
+    except StopIteration as done:
+        return done.value, asked
+
+
+def say(text: str) -> ModelReply:
+    return ModelReply(text=text, usage=Usage(input_tokens=10, output_tokens=5, usd=0.5))
+
+
+def test_single_turn_ends_after_one_answer_without_feedback() -> None:
+    outcome, asked = played(
+        [say(CODE)], lambda _: stopped("backtest", "KeyError: x", "KeyError"), QuantCodeSettings()
+    )
+    assert len(asked) == 1 and outcome.solved is False and outcome.stage == "backtest"
+    assert outcome.failure_class == "other-runtime" and outcome.turns[0].feedback == ""
+    assert asked[0].purpose == "write" and "Buy when RSI is low." in asked[0].messages[-1].text
+
+
+def test_the_model_is_not_told_the_name_of_the_task() -> None:
+    _, asked = played([say(CODE)], lambda _: evaluation(), QuantCodeSettings())
+    text = asked[0].messages[-1].text
+    assert TASK.id not in text and opaque_id(TASK) in text
+    assert json.loads(text.split("```json\n")[1].split("\n```")[0])["kind"] == "quantcode.task"
+
+
+def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
+    results = iter(
+        [
+            stopped("compile", "no class", "no_strategy"),
+            stopped("trade", "no trade was opened", "no_order"),
+            evaluation(),
+        ]
+    )
+    replies = [say(CODE.format(n=1)), say("I am thinking."), say(CODE.format(n=2)), say(CODE.format(n=3))]
+    outcome, asked = played(replies, lambda _: next(results), AGENTIC)
+    assert outcome.solved and outcome.solved_at == 4 and outcome.reason == ""
+    assert [turn.stage for turn in outcome.turns] == ["compile", "no_code", "trade", "solved"]
+    assert [turn.code is None for turn in outcome.turns] == [False, True, False, False]
+    assert len({turn.code_sha256 for turn in outcome.turns if turn.code}) == 3
+    assert outcome.turns[1].raw == "I am thinking." and outcome.usage == Usage(
+        input_tokens=40, output_tokens=20, usd=2.0
+    )
+    feedback = json.loads(outcome.turns[0].feedback.split("```json\n")[1].split("\n```")[0])
+    assert feedback["kind"] == "feedback" and feedback["stages"]["compile"] == "failed"
+    assert feedback["failures"] == [
+        {"kind": "compile", "error_class": "no_strategy", "detail": "no class", "line": 3}
+    ]
+    assert "9 attempts left" in outcome.turns[0].feedback and [len(a.messages) for a in asked] == [2, 4, 6, 8]
+    again = msgspec.json.decode(msgspec.json.encode(outcome), type=TaskOutcome)
+    assert again == outcome
+
+
+def test_a_short_memory_keeps_the_last_attempt_only() -> None:
+    settings = msgspec.structs.replace(AGENTIC, history="last", turns=3)
+    outcome, asked = played([say(CODE)] * 3, lambda _: stopped("compile", "no"), settings)
+    assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3
+    assert outcome.turns[-1].feedback == "" and outcome.solved is False
+
+
+def test_judges_reasons_go_back_and_the_reference_does_not() -> None:
+    found = evaluation(
+        judge=failed("agreement 0.3", "does_not_match"),
+        judge_language=LanguageVerdict(
+            status="failed", criteria=(Criterion(name="logic", verdict="fail", reason="exit is missing"),)
+        ),
+        judge_behaviour=BehaviourVerdict(status="failed", agreement=0.3, hints=("its exits differ",)),
+    )
+    outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
+    words = outcome.turns[0].feedback
+    assert "exit is missing" in words and "its exits differ" in words and "0.3" not in words
+    quiet = msgspec.structs.replace(AGENTIC, turns=2, behaviour_hints=False)
+    outcome, _ = played([say(CODE)] * 2, lambda _: found, quiet)
+    assert "its exits differ" not in outcome.turns[0].feedback
+
+
+def test_a_trick_ends_it_with_nothing() -> None:
+    trick = evaluation(tricks=(TrickFound(name="printed-result", detail="printed"),))
+    outcome, asked = played([say(CODE)] * 9, lambda _: trick, AGENTIC)
+    assert len(asked) == 1 and outcome.solved is False and outcome.tricks == ("printed-result",)
+    assert outcome.failure_class == "trick"
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "over_budget", "timeout", "rejected", "rate_limited"])
+def test_a_model_that_could_not_answer_is_not_scored(kind: str) -> None:
+    outcome, _ = played([ModelReply(error="x", error_kind=kind, stop="error")], lambda _: evaluation(), AGENTIC)
+    assert outcome.solved is None and outcome.stage == "no_answer" and kind in outcome.reason
+
+
+def test_a_refusal_and_a_loop_are_no_code() -> None:
+    refused = ModelReply(error="I must not", error_kind="refused", stop="error")
+    outcome, _ = played([refused], lambda _: evaluation(), QuantCodeSettings())
+    assert outcome.solved is False and outcome.stage == "no_code" and outcome.failure_class == "no-code"
+    loop = ModelReply(text="<think>hm " * 50, stop="length")
+    outcome, _ = played([loop], lambda _: evaluation(), QuantCodeSettings())
+    assert outcome.stage == "no_code" and "loop" in outcome.reason
+
+
+def test_a_verdict_that_nobody_could_give_ends_it_unscored() -> None:
+    outcome, asked = played([say(CODE)], lambda _: evaluation(judge=not_scored("no judge")), AGENTIC)
+    assert outcome.solved is None and outcome.reason == "no judge" and len(asked) == 1
+
+
+def test_a_wording_that_is_missing_is_refused() -> None:
+    with pytest.raises(UserError, match="frame"):
+        next(play(TASK, QuantCodeSettings(framework="frame")))
+    with pytest.raises(UserError, match="turns"):
+        QuantCodeSettings(turns=0)
+
+
+def test_long_errors_are_cut_in_the_middle() -> None:
+    found = stopped("backtest", "a" * 5000 + "END", "KeyError")
+    settings = msgspec.structs.replace(AGENTIC, turns=2, longest_message=200)
+    outcome, _ = played([say(CODE)] * 2, lambda _: found, settings)
+    assert "END" in outcome.turns[0].feedback and len(outcome.turns[0].feedback) < 1500

@@ -1,0 +1,78 @@
+"""The paper's tables as data, and the classes of failure they are compared by."""
+
+import pytest
+
+from tradeassay.benchmarks.quantcode.published import OurRun, published, why_not_comparable
+from tradeassay.codegen.stages.result import failed
+from tradeassay.codegen.taxonomy import BY_CLASS, FAILURES, classify_run
+
+
+def test_the_tables_are_whole() -> None:
+    tables = published()
+    assert len(tables.single_turn) == len(tables.agentic) == 17
+    assert sum(source.total for source in tables.sources) == tables.tasks == 400
+    assert sum(row.share for row in tables.single_turn_stages) == pytest.approx(100.0)
+    assert sum(row.share for row in tables.agentic_stages) == pytest.approx(100.0)
+    loops = next(row.share for row in tables.single_turn_stages if row.stage == "no_code")
+    solved = next(row.share for row in tables.single_turn_stages if row.stage == "solved")
+    assert sum(row.share for row in tables.failures) == pytest.approx(100.0 - loops - solved)
+
+
+def test_rows_by_hand() -> None:
+    tables = published()
+    best = tables.single_turn[0]
+    assert (best.model, best.compile, best.backtest, best.trade, best.judge) == (
+        "claude-opus-4.6",
+        100,
+        98.2,
+        77.2,
+        75.8,
+    )
+    last = tables.agentic[-1]
+    assert (last.model, last.mean_turns, last.t1, last.t10) == ("qwen3-1.7b", 9.2, 7.8, 14.2)
+    # T1 of the agentic table is the single-turn result, and T10 its judge rate.
+    single = {row.model: row.judge for row in tables.single_turn}
+    assert all(single[row.model] == row.t1 and row.t10 == row.judge for row in tables.agentic)
+    by_class = {row.failure_class: row.share for row in tables.failures}
+    assert all(by_class[row.failure_class] == row.turn_1 for row in tables.failure_turns)
+
+
+def test_every_class_of_the_paper_is_one_of_ours() -> None:
+    names = {info.paper for info in FAILURES if info.paper}
+    assert {row.name for row in published().failures} == names
+    assert all(BY_CLASS[row.failure_class].paper == row.name for row in published().failures)
+
+
+def test_it_is_said_why_numbers_are_not_comparable() -> None:
+    reasons = why_not_comparable(
+        OurRun(public_tasks=False, real_data=False, tasks=120, setting="agentic", turns=5)
+    )
+    assert any("tasks" in reason for reason in reasons) and any("5 turns" in reason for reason in reasons)
+    nearest = OurRun(public_tasks=True, real_data=True, tasks=400, setting="agentic", decided_by="language")
+    assert len(why_not_comparable(nearest)) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "expected"),
+    [
+        ("TypeError", "__bool__ should return bool, returned LineOwnOperation", "line-object"),
+        ("TypeError", "'<' not supported between instances of 'LineBuffer' and 'float'", "line-object"),
+        ("AttributeError", "module 'backtrader.indicators' has no attribute 'VWAP'", "missing-attribute"),
+        ("AttributeError", "'Lines_LineSeries_DataSeries' object has no attribute 'hl2'", "missing-attribute"),
+        ("AttributeError", "'NoneType' object has no attribute 'price'", "type-or-none"),
+        ("TypeError", "__init__() got an unexpected keyword argument 'period_fast'", "wrong-api-params"),
+        ("TypeError", "next() takes 1 positional argument but 2 were given", "wrong-api-params"),
+        ("TypeError", "unsupported operand type(s) for +: 'NoneType' and 'float'", "type-or-none"),
+        ("IndexError", "array index out of range", "index-out-of-range"),
+        ("SyntaxError", "invalid syntax", "syntax-at-runtime"),
+        ("ZeroDivisionError", "float division by zero", "other-runtime"),
+        ("cpu_timeout", "used 10 s", "timeout"),
+        ("wall_timeout", "not done", "timeout"),
+        ("oom_killed", "killed", "resources"),
+        ("network_attempt", "refused", "forbidden"),
+        ("forbidden_import", "requests", "forbidden"),
+        ("crashed", "SIGSEGV", "other-runtime"),
+    ],
+)
+def test_errors_are_sorted_as_the_paper_does(error: str, message: str, expected: str) -> None:
+    assert classify_run(failed(f"{error}: {message}", error)) == expected
