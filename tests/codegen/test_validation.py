@@ -112,7 +112,8 @@ def tiny_task(**changes: object) -> CodeTask:
     return CodeTask(**(parts | changes))  # type: ignore[arg-type]  # a test's shorthand
 
 
-QUICK = EvaluateConfig(leak=GLANCE)
+SHORTEST = LeakConfig(warm_up_cuts=0, change_cuts=1, random_cuts=0, perturbations=0, splice_runs=0)
+QUICK = EvaluateConfig(leak=SHORTEST)
 NO_LEAK = EvaluateConfig(leak=None)
 TASK = tiny_task()
 DECIDES = get_args(Decides)
