@@ -67,7 +67,7 @@ def check(task: CodeTask, seed: int) -> None:
     for decoy in task.decoys:
         if decoy.fails_at == "judge":
             other = outline(run(task, decoy.source, seed).trades)
-            assert 2 * (gold & other).total() < 0.8 * (gold.total() + other.total()), decoy.name
+            assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 
 def test_there_are_intraday_tasks_of_every_timeframe() -> None:
