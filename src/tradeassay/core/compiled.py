@@ -1,0 +1,65 @@
+"""How functions are compiled with numba, and where the result is kept.
+
+Numba keeps compiled code beside the source and looks at that one file to see whether it is still good. Our
+functions call each other across files, so that an old caller would go on with old insides. The result is therefore
+kept in a folder of its own, named by the content of all sources of a package: another source, another folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from tradeassay.core.hashing import sha256_file, sha256_of
+
+_Args = ParamSpec("_Args")
+_Out = TypeVar("_Out")
+
+
+class Compiler:
+    """Compiles the functions of the package in ``sources`` and keeps them under ``home``.
+
+    A module that has one imports numba when it is imported itself, so such modules are imported on use.
+    """
+
+    def __init__(self, sources: Path, home: Path) -> None:
+        self._sources = sources
+        self._home = home
+
+    def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
+        """Compile a function that Python calls."""
+        return self._compile(function)
+
+    def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
+        """Compile a function that only compiled code calls: without a door for Python it compiles faster."""
+        return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+    def _compile(self, function: Callable[_Args, _Out], **options: Any) -> Callable[_Args, _Out]:
+        from numba import config, njit
+
+        folder, before = self._folder, config.CACHE_DIR
+        # Numba reads its setting while it decorates; others' functions keep the place they had.
+        config.CACHE_DIR = str(folder or before)
+        try:
+            made: Callable[_Args, _Out] = njit(
+                cache=folder is not None, nogil=True, error_model="numpy", **options
+            )(function)
+        finally:
+            config.CACHE_DIR = before
+        return made
+
+    @cached_property
+    def _folder(self) -> Path | None:
+        """Where compiled code is kept, None where nothing can be written: then it is compiled every time."""
+        import numba
+
+        sources = [sha256_file(path) for path in sorted(self._sources.rglob("*.py"))]
+        folder = self._home / "compiled" / sha256_of((numba.__version__, sources))[:16]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "writable").touch()
+        except OSError:
+            return None
+        return folder
