@@ -32,7 +32,7 @@ def play_models(
     Raises what stops a run; the other episodes then stop too, and everything written stays. Raises
     :class:`UserError` when a model cannot be opened at all.
     """
-    _take_over(tasks, place, asking)
+    take_over([task.episode.key for task in tasks], place, asking)
     with one_thread():
         run_async(_play_all(tasks, place, asking, listen, ended))
 
@@ -44,7 +44,7 @@ async def _play_all(
     async with AsyncExitStack() as stack:
         # Answers that cost money or time survive a power cut; a scripted model gives the same ones again.
         paid = any(parse_name(model_config(task.episode).model).route != "scripted" for task in tasks)
-        models = _Models(place, asking, stack, home=tasks[0].home, durable=paid)
+        models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
         async def one(task: PlayTask) -> None:
             async with slots:
@@ -54,10 +54,10 @@ async def _play_all(
                 played = await play_with_model(task, model, models.answers(model.name), listen)
                 ended(task.episode.key, played)
 
-        await _all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
+        await all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
 
 
-async def _all_or_first_error(running: list[asyncio.Future[None]]) -> None:
+async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:
     """Wait for all; when one raises, end the others before it is raised on."""
     try:
         await asyncio.gather(*running)
@@ -67,7 +67,7 @@ async def _all_or_first_error(running: list[asyncio.Future[None]]) -> None:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-class _Models:
+class OpenModels:
     """The open models of a run, each opened once per set of parameters."""
 
     def __init__(
@@ -110,16 +110,19 @@ class _Models:
         return "replayed" if self._asking.replay else "live"
 
 
-def _take_over(tasks: Sequence[PlayTask], place: RunFolder, asking: Asking) -> None:
-    """Copy another run's recorded answers to this one, where it has none of its own."""
+def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
+    """Copy another run's recorded answers to this one, where it has none of its own.
+
+    Raises :class:`UserError` when the other one has none.
+    """
     if asking.cassettes is None:
         return
     source = RunFolder(asking.cassettes).models
     if not source.is_dir():
         raise UserError(f"{asking.cassettes} holds no recorded answers", mend="name a run that models played")
     place.models.mkdir(exist_ok=True)
-    for task in tasks:
-        name = f"{task.episode.key}.jsonl"
+    for key in keys:
+        name = f"{key}.jsonl"
         if (source / name).is_file() and not (place.models / name).exists():
             shutil.copyfile(source / name, place.models / name)
 

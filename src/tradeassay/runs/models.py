@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -82,14 +82,18 @@ def params_for(episode: Episode, benchmark: Benchmark) -> ModelParams:
 
 
 def refuse_bad_models(episodes: Sequence[Episode], asking: Asking, home: str | None = None) -> None:
-    """Raise before anything is written what is certain to fail for every day of an episode.
+    """Raise before anything is written what is certain to fail for every day of an episode."""
+    refuse_bad_names([model_config(episode).model for episode in episodes if episode.by_model], asking, home)
+
+
+def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
+    """Raise what is certain to fail for every question to a model.
 
     That is a scripted or local model that does not exist, an extra that is not installed, or a cap on a model
     without a known price. A missing key is found when the model is asked: other models must not die of it.
     """
-    names = dict.fromkeys(model_config(episode).model for episode in episodes if episode.by_model)
     prices = load_prices(asking.prices)
-    for name in names:
+    for name in dict.fromkeys(names):
         if asking.max_usd is not None and prices.of(name) is None:
             raise UserError(
                 f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be kept",

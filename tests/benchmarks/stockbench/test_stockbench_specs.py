@@ -100,7 +100,9 @@ def test_other_data_has_its_worst_and_best_stretch(us: Snapshot) -> None:
     assert us.rows(found["down"].first, found["down"].last).start >= 252
 
 
-@pytest.mark.parametrize("name", sorted(scripted_models.names()))
+@pytest.mark.parametrize(
+    "name", [name for name in scripted_models.names() if name != "away" and "coder" not in name]
+)
 @pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.convention)
 def test_scripted_models_play_and_their_faults_show(world: Snapshot, name: str, benchmark_: Any) -> None:
     market = Market(world, benchmark_.market)

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from tradeassay.llm.scripted.broken_json import BrokenJson
 from tradeassay.llm.scripted.code_judge import CodeJudge
+from tradeassay.llm.scripted.coder import GoldCoder, MendingCoder, SmaCoder, teach_coder
+from tradeassay.llm.scripted.coder_faults import Away, CheatingCoder, SilentCoder
 from tradeassay.llm.scripted.future_asker import FutureAsker
 from tradeassay.llm.scripted.injector import Injector
 from tradeassay.llm.scripted.never_submits import NeverSubmits
@@ -28,18 +30,25 @@ from tradeassay.llm.scripted.sensible import Sensible
 from tradeassay.llm.scripted.slow import Slow
 
 __all__ = [
+    "Away",
     "BrokenJson",
+    "CheatingCoder",
     "CodeJudge",
     "FutureAsker",
+    "GoldCoder",
     "Injector",
+    "MendingCoder",
     "NeverSubmits",
     "Overspender",
     "Reading",
     "ScriptedModel",
     "ScriptedProvider",
     "Sensible",
+    "SilentCoder",
     "Slow",
+    "SmaCoder",
     "ToolResult",
     "read_request",
     "scripted_models",
+    "teach_coder",
 ]

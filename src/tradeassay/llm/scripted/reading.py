@@ -58,6 +58,10 @@ The arena (``purpose`` = the role's name)
     ``headlines``, reports, ``opinions``, ``debate``, ``proposal``, ``risk``, ``outcomes``, ``memory``.
     The answers' shapes stand in :mod:`tradeassay.agents.ama.answers`.
 
+Code (``purpose`` = ``write``)
+    ``quantcode.task``: ``{"kind", "task": an opaque name, "framework": "backtrader" | "frame", "timeframe",
+    ...}``. The answer is a program in one fenced ``python`` block; ``attempt`` counts the turns.
+
 ``stock_id`` is whatever the mask shows (``asset_0007`` or a ticker); a scripted model never interprets it.
 """
 
