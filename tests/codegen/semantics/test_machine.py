@@ -129,6 +129,9 @@ def test_expressions() -> None:
     assert evaluate("a < k", values).tolist() == [1, 0, 0]
     assert evaluate("a != k", values).tolist() == [1, 0, 1]
     assert evaluate("not a < k", values).tolist() == [0, 1, 1]
+    tie = {"x": np.array([0.1 + 0.2, 0.3 + 1e-6]), "y": 0.3}
+    assert evaluate("x > y", tie).tolist() == [0, 1]
+    assert evaluate("x <= y", tie).tolist() == evaluate("x == y", tie).tolist() == [1, 0]
     assert evaluate("where(X.close >= k, -X.close, 0) + max(a, 2)", values)[2] == 0.0
     assert evaluate("1 < X.close <= 3 and isnan(a)", values).tolist() == [0, 1, 0]
     assert names_in("where(a > k, X.close, mean(X.high, 3))") == {"a", "k", "X.close", "X.high"}

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -58,13 +58,25 @@ _BINARY: Final[dict[type[ast.operator], Callable[[Floats, Floats], Floats]]] = {
     ast.Mult: operator.mul,
     ast.Div: lambda a, b: np.divide(a, b),
 }
-_COMPARE: Final[dict[type[ast.cmpop], Callable[[Floats, Floats], Floats]]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: lambda a, b: ~(np.isnan(a) | np.isnan(b)) & (np.asarray(a) != b),
+RELATIVE: Final = 1e-9
+ABSOLUTE: Final = 1e-10
+"""Two numbers nearer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal to every comparison.
+
+Otherwise a tie would be decided by the last bit of a running sum, and two honest programs would disagree.
+"""
+
+
+def _near(a: Floats, b: Floats) -> Floats:
+    return RELATIVE * np.maximum(np.abs(a), np.abs(b)) + ABSOLUTE
+
+
+_COMPARE: Final[dict[type[ast.cmpop], Callable[[Floats, Floats], Any]]] = {
+    ast.Lt: lambda a, b: b - a > _near(a, b),
+    ast.LtE: lambda a, b: a - b <= _near(a, b),
+    ast.Gt: lambda a, b: a - b > _near(a, b),
+    ast.GtE: lambda a, b: b - a <= _near(a, b),
+    ast.Eq: lambda a, b: np.abs(a - b) <= _near(a, b),
+    ast.NotEq: lambda a, b: np.abs(a - b) > _near(a, b),
 }
 
 Values = Mapping[str, Floats | float]

@@ -68,6 +68,7 @@ class Conventions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     channel_includes_current_bar: bool | None = None
     reversal: str = ""
     zero_variance: str | None = None
+    ties: str = "numbers nearer than 1e-9 of the larger plus 1e-10 are equal"
     warm_up: str = "no rule fires while an indicator it uses is undefined"
 
 

@@ -58,7 +58,7 @@ def spread_of(x: Floats, first: int, last: int, mean: float, ddof: int) -> float
 @inner
 def top_of(x: Floats, first: int, last: int) -> float:
     """Return the largest of rows ``first`` to ``last``."""
-    found = x[first]
+    found: float = x[first]
     for t in range(first + 1, last + 1):
         found = max(found, x[t])
     return found
@@ -67,7 +67,7 @@ def top_of(x: Floats, first: int, last: int) -> float:
 @inner
 def bottom_of(x: Floats, first: int, last: int) -> float:
     """Return the smallest of rows ``first`` to ``last``."""
-    found = x[first]
+    found: float = x[first]
     for t in range(first + 1, last + 1):
         found = min(found, x[t])
     return found

@@ -1,4 +1,4 @@
-"""Compiled strategies that live within a session. Arguments as in :mod:`tradeassay.codegen.engine.kernels.single`."""
+"""Compiled strategies that live within a session; arguments as in :mod:`~.kernels.single`."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from tradeassay.core.view import Bools, Floats, Ints
 
 
 @compiled
-def dual_thrust(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-                rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def dual_thrust(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Breaks of the open by a share of the last days' range; flat at the day's end."""
     n, k1, k2 = int(p[0]), p[1], p[2]
-    x, high, low, opening = c[0], h[0], l[0], o[0]
+    x, high, low, opening = closes[0], highs[0], lows[0], opens[0]
     # One entry per session that has ended; there are at most as many as bars.
     sessions = int(np.sum(first)) + 1
-    highs, lows, ends = np.empty(sessions), np.empty(sessions), np.empty(sessions)
+    tops, bottoms, ends = np.empty(sessions), np.empty(sessions), np.empty(sessions)
     day, upper, lower = -1, np.nan, np.nan
     hi, lo, state, count = 0.0, 0.0, 0, 0
     for t in range(x.size):
         if first[t]:
             if day >= 0:
-                highs[day], lows[day], ends[day] = hi, lo, x[t - 1]
+                tops[day], bottoms[day], ends[day] = hi, lo, x[t - 1]
             day += 1
             hi, lo = high[t], low[t]
             if day >= n:
-                a = top_of(highs, day - n, day - 1) - bottom_of(ends, day - n, day - 1)
-                b = top_of(ends, day - n, day - 1) - bottom_of(lows, day - n, day - 1)
+                a = top_of(tops, day - n, day - 1) - bottom_of(ends, day - n, day - 1)
+                b = top_of(ends, day - n, day - 1) - bottom_of(bottoms, day - n, day - 1)
                 reach = max(a, b)
                 upper, lower = opening[t] + k1 * reach, opening[t] - k2 * reach
         else:
@@ -47,11 +49,13 @@ def dual_thrust(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: 
 
 
 @compiled
-def r_breaker(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-              rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def r_breaker(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Breaks beyond yesterday's levels, and reversals inside them; flat at the day's end."""
     f1, f2, f3 = p[0], p[1], p[2]
-    x, high, low = c[0], h[0], l[0]
+    x, high, low = closes[0], highs[0], lows[0]
     setup_s, setup_b, enter_s, enter_b = np.nan, np.nan, np.nan, np.nan
     break_b, break_s = np.nan, np.nan
     hi, lo, state, count = 0.0, 0.0, 0, 0

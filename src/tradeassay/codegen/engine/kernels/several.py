@@ -1,4 +1,4 @@
-"""Compiled strategies on several legs. Arguments as in :mod:`tradeassay.codegen.engine.kernels.single`."""
+"""Compiled strategies on several legs; arguments as in :mod:`~.kernels.single`."""
 
 from __future__ import annotations
 
@@ -38,32 +38,38 @@ def reversion(gap: Floats, begin: int, weights: Floats, p: Floats,
 
 
 @compiled
-def spread(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-           rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def spread(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Reversion of the log ratio of two legs."""
-    gap = np.log(c[0]) - np.log(c[1])
-    return reversion(gap, 0, np.full(c.shape, 0.5), p, rows, legs, fractions, signals)
+    gap = np.log(closes[0]) - np.log(closes[1])
+    return reversion(gap, 0, np.full(closes.shape, 0.5), p, rows, legs, fractions, signals)
 
 
 @compiled
-def calendar_spread(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-                    rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def calendar_spread(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Reversion of the price difference of two expiries."""
-    return reversion(c[0] - c[1], 0, np.full(c.shape, 0.5), p, rows, legs, fractions, signals)
+    return reversion(closes[0] - closes[1], 0, np.full(closes.shape, 0.5), p, rows, legs, fractions, signals)
 
 
 @compiled
-def pairs(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-          rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def pairs(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Reversion of the residual of a rolling regression of one leg on the other."""
     w = int(p[0])
-    n = c.shape[1]
+    n = closes.shape[1]
     gap = np.empty(n)
     weights = np.empty((2, n))
     for t in range(w - 1, n):
         x, y, xy, yy = 0.0, 0.0, 0.0, 0.0
         for s in range(t - w + 1, t + 1):
-            a, b = log(c[0, s]), log(c[1, s])
+            a, b = log(closes[0, s]), log(closes[1, s])
             x += a
             y += b
             xy += a * b
@@ -71,22 +77,24 @@ def pairs(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools,
         cov = xy / w - (x / w) * (y / w)
         var = yy / w - (y / w) * (y / w)
         beta = cov / var if gt(var, 0.0000000001) else 1.0
-        gap[t] = log(c[0, t]) - beta * log(c[1, t])
+        gap[t] = log(closes[0, t]) - beta * log(closes[1, t])
         weights[0, t] = 1.0 / (1.0 + abs(beta))
         weights[1, t] = beta / (1.0 + abs(beta))
     return reversion(gap, w - 1, weights, p, rows, legs, fractions, signals)
 
 
 @compiled
-def cross_asset_momentum(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-                         rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def cross_asset_momentum(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """All in the strongest leg, or in cash when none has risen."""
     n, threshold = int(p[0]), p[1]
     held, count = -1, 0
-    for t in range(n, c.shape[1]):
+    for t in range(n, closes.shape[1]):
         best, leader = 0.0, -1
         for k in range(3):
-            mom = c[k, t] / c[k, t - n] - 1.0
+            mom = closes[k, t] / closes[k, t - n] - 1.0
             if leader < 0 or gt(mom, best):
                 best, leader = mom, k
         chosen = leader if gt(best, threshold) else -1

@@ -11,18 +11,20 @@ from math import sqrt
 
 import numpy as np
 
-from tradeassay.codegen.engine.kernels import compiled
+from tradeassay.codegen.engine.kernels import compiled, inner
 from tradeassay.codegen.engine.kernels.parts import bottom_of, emit, gt, le, mean_of, spread_of, top_of
 from tradeassay.core.view import Bools, Floats, Ints
 
 
 @compiled
-def double_ma(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-              rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def double_ma(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Two moving averages; running sums around the first price, so that they stay exact over long data."""
     fast, slow = int(p[0]), int(p[1])
     start = max(fast, slow) - 1
-    x = c[0]
+    x = closes[0]
     base = x[0] if x.size else 0.0
     quick, calm, state, count = 0.0, 0.0, 0, 0
     for t in range(x.size):
@@ -45,11 +47,13 @@ def double_ma(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bo
 
 
 @compiled
-def bollinger(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-              rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def bollinger(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Mean reversion from the bands, with a stop."""
     n, k, stop = int(p[0]), p[1], p[2]
-    x = c[0]
+    x = closes[0]
     state, entry, count = 0, 0.0, 0
     for t in range(x.size):
         price = x[t]
@@ -83,19 +87,47 @@ def bollinger(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bo
     return count
 
 
+@inner
+def true_range(high: float, low: float, before: float) -> float:
+    """Return how far a bar reached, yesterday's close included."""
+    return max(max(high - low, abs(high - before)), abs(low - before))
+
+
+@inner
+def turtle_exit(state: int, price: float, halt: float, high: Floats, low: Floats, t: int, n: int) -> int:
+    """Return the rule that ends a position (the stop first, then the channel), or -1."""
+    if state == 1:
+        if le(price, halt):
+            return 0
+        return 2 if t >= n and gt(bottom_of(low, t - n, t - 1), price) else -1
+    if le(halt, price):
+        return 1
+    return 3 if t >= n and gt(price, top_of(high, t - n, t - 1)) else -1
+
+
+@inner
+def turtle_entry(price: float, high: Floats, low: Floats, t: int, n: int) -> int:
+    """Return the side of a break of the entry channel, or 0."""
+    if gt(price, top_of(high, t - n, t - 1)):
+        return 1
+    return -1 if gt(bottom_of(low, t - n, t - 1), price) else 0
+
+
 @compiled
-def turtle(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-           rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def turtle(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Channel breakouts in units of volatility, added to as they advance, stopped by range."""
     enter_n, exit_n, atr_n = int(p[0]), int(p[1]), int(p[2])
     add, stop, most, risk, cap = p[3], p[4], p[5], p[6], p[7]
-    high, low, x = h[0], l[0], c[0]
+    high, low, x = highs[0], lows[0], closes[0]
     state, units, latest, halt, unit, n0 = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     atr, total, count = np.nan, 0.0, 0
     for t in range(x.size):
         price = x[t]
         if t > 0:
-            tr = max(max(high[t] - low[t], abs(high[t] - x[t - 1])), abs(low[t] - x[t - 1]))
+            tr = true_range(high[t], low[t], x[t - 1])
             if t <= atr_n:
                 total += tr
                 if t == atr_n:
@@ -104,20 +136,11 @@ def turtle(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools
                 atr += (tr - atr) / atr_n
         side = float(state)
         if state != 0:
-            adverse = le(price, halt) if state == 1 else le(halt, price)
-            if adverse:
-                count = emit(rows, legs, fractions, signals, count, t, 0, 0.0, 0 if state == 1 else 1)
+            out = turtle_exit(state, price, halt, high, low, t, exit_n)
+            if out >= 0:
+                count = emit(rows, legs, fractions, signals, count, t, 0, 0.0, out)
                 state, units = 0, 0.0
                 continue
-            if t >= exit_n:
-                if state == 1:
-                    out = gt(bottom_of(low, t - exit_n, t - 1), price)
-                else:
-                    out = gt(price, top_of(high, t - exit_n, t - 1))
-                if out:
-                    count = emit(rows, legs, fractions, signals, count, t, 0, 0.0, 2 if state == 1 else 3)
-                    state, units = 0, 0.0
-                    continue
             far = le(latest + add * n0, price) if state == 1 else le(price, latest - add * n0)
             if gt(most, units) and far:
                 wanted = side * (units + 1.0) * unit
@@ -127,10 +150,7 @@ def turtle(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools
                 halt = price - side * stop * n0
         elif t >= enter_n and gt(atr, 0.0):
             size = min(cap, risk * price / atr)
-            if gt(price, top_of(high, t - enter_n, t - 1)):
-                state = 1
-            elif gt(bottom_of(low, t - enter_n, t - 1), price):
-                state = -1
+            state = turtle_entry(price, high, low, t, enter_n)
             if state != 0:
                 side = float(state)
                 count = emit(rows, legs, fractions, signals, count, t, 0, side * size, 6 if state == 1 else 7)
@@ -140,11 +160,13 @@ def turtle(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools
 
 
 @compiled
-def index_enhancement(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-                      rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def index_enhancement(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """A base exposure, more after a rise, less after a fall."""
     m, threshold, base, delta = int(p[0]), p[1], p[2], p[3]
-    x = c[0]
+    x = closes[0]
     state, held, count = -1, 0.0, 0
     for t in range(m, x.size):
         mom = x[t] / x[t - m] - 1.0
@@ -163,11 +185,13 @@ def index_enhancement(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, 
 
 
 @compiled
-def vol_target(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-               rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def vol_target(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Exposure in inverse proportion to volatility, traded when it has moved enough."""
     n, goal, cap, band, year = int(p[0]), p[1], p[2], p[3], p[4]
-    x = c[0]
+    x = closes[0]
     ret = np.empty(x.size)
     scale = sqrt(year)
     held, count = 0.0, 0
@@ -183,13 +207,27 @@ def vol_target(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: B
     return count
 
 
+@inner
+def rsi_rule(state: int, gap: float, before: float, rsi: float, over: float, under: float) -> int:
+    """Return the rule that fires, or -1. What is not known yet is NaN, and fires nothing."""
+    if state == 1:
+        return 0 if gt(0.0, gap) or gt(rsi, over) else -1
+    if state == -1:
+        return 1 if gt(gap, 0.0) or gt(under, rsi) else -1
+    if le(before, 0.0) and gt(gap, 0.0) and gt(over, rsi):
+        return 2
+    return 3 if le(0.0, before) and gt(0.0, gap) and gt(rsi, under) else -1
+
+
 @compiled
-def rsi_macd(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Bools, p: Floats,
-             rows: Ints, legs: Ints, fractions: Floats, signals: Ints) -> int:  # fmt: skip
+def rsi_macd(
+    opens: Floats, highs: Floats, lows: Floats, closes: Floats, first: Bools, last: Bools, p: Floats,
+    rows: Ints, legs: Ints, fractions: Floats, signals: Ints,
+) -> int:  # fmt: skip
     """Fresh crosses of the MACD line, unless the RSI says that the move has been made."""
     n, over, under = int(p[0]), p[1], p[2]
     fast, slow, sign = int(p[3]), int(p[4]), int(p[5])
-    x = c[0]
+    x = closes[0]
     gain, loss, ef, es, line = 0.0, 0.0, 0.0, 0.0, 0.0
     ready = slow + sign - 2
     state, count, before = 0, 0, np.nan
@@ -212,24 +250,12 @@ def rsi_macd(o: Floats, h: Floats, l: Floats, c: Floats, first: Bools, last: Boo
         if t < ready:
             continue
         gap = macd - line
-        known = t >= n
         rsi = 50.0
         if gt(gain + loss, 0.0):
             rsi = 100.0 * gain / (gain + loss)
-        if state == 1:
-            if gt(0.0, gap) or (known and gt(rsi, over)):
-                state = 0
-                count = emit(rows, legs, fractions, signals, count, t, 0, 0.0, 0)
-        elif state == -1:
-            if gt(gap, 0.0) or (known and gt(under, rsi)):
-                state = 0
-                count = emit(rows, legs, fractions, signals, count, t, 0, 0.0, 1)
-        elif known and t > ready:
-            if le(before, 0.0) and gt(gap, 0.0) and gt(over, rsi):
-                state = 1
-                count = emit(rows, legs, fractions, signals, count, t, 0, 1.0, 2)
-            elif le(0.0, before) and gt(0.0, gap) and gt(rsi, under):
-                state = -1
-                count = emit(rows, legs, fractions, signals, count, t, 0, -1.0, 3)
+        rule = rsi_rule(state, gap, before, rsi if t >= n else np.nan, over, under)
+        if rule >= 0:
+            state = (0, 0, 1, -1)[rule]
+            count = emit(rows, legs, fractions, signals, count, t, 0, float(state), rule)
         before = gap
     return count
