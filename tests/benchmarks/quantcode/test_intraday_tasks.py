@@ -26,9 +26,7 @@ ONE_OF_A_KIND = (
     "h-inside-bar-oco",
     "q-stop-limit-high",
     "q-leader-laggard",
-    "f-gap-and-go",
     "f-floor-pivots",
-    "m-opening-drive",
 )
 SAME_TRADES = (
     "d-stronger-of-two",

@@ -102,7 +102,7 @@ def test_targets_that_never_change_give_no_order() -> None:
     assert len(orders_for(column(0, 0, 0), bars, terms("fixed", 1))) == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["fixed", "percent", "own"]), assets=st.integers(1, 3))
 def test_the_desk_knows_the_account_that_the_broker_keeps(data: st.DataObject, kind: Kind, assets: int) -> None:
     """After every row, position and worth are those that the next order was sized by."""
