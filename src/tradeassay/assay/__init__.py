@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     )
     from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, DailyAttribution
     from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+    from tradeassay.assay.leaks.examine import leak_test
+    from tradeassay.assay.leaks.records import LeakFinding, LeakTestConfig, LeakTestReport
     from tradeassay.assay.luck.luck import Luck, luck_of_episode, luck_of_returns, luck_of_run
     from tradeassay.assay.own_attribution import attribute_tables
     from tradeassay.assay.own_luck import luck_of_file
     from tradeassay.assay.power import AgentPower, power_of_run
 
 _HOMES = {
-    "AgentPower": "power",
-    "Luck": "luck.luck",
-    "luck_of_episode": "luck.luck",
-    "luck_of_file": "own_luck",
-    "luck_of_returns": "luck.luck",
-    "luck_of_run": "luck.luck",
-    "power_of_run": "power",
     "AgentAttribution": "attribute",
+    "AgentPower": "power",
     "Attribution": "attribution_record",
     "BrinsonTotals": "attribution_record",
     "DailyAttribution": "attribution_record",
+    "LeakFinding": "leaks.records",
+    "LeakTestConfig": "leaks.records",
+    "LeakTestReport": "leaks.records",
+    "Luck": "luck.luck",
     "MarketInputs": "inputs",
     "MarketQuery": "inputs",
     "RunAttribution": "attribute",
@@ -43,7 +43,13 @@ _HOMES = {
     "attribute_run": "attribute",
     "attribute_tables": "own_attribution",
     "check_identity": "attribute",
+    "leak_test": "leaks.examine",
+    "luck_of_episode": "luck.luck",
+    "luck_of_file": "own_luck",
+    "luck_of_returns": "luck.luck",
+    "luck_of_run": "luck.luck",
     "market_inputs": "inputs",
+    "power_of_run": "power",
 }
 """Where each public name lives: a module of this package."""
 
@@ -53,6 +59,9 @@ __all__ = [
     "Attribution",
     "BrinsonTotals",
     "DailyAttribution",
+    "LeakFinding",
+    "LeakTestConfig",
+    "LeakTestReport",
     "Luck",
     "MarketInputs",
     "MarketQuery",
@@ -61,6 +70,7 @@ __all__ = [
     "attribute_run",
     "attribute_tables",
     "check_identity",
+    "leak_test",
     "luck_of_episode",
     "luck_of_file",
     "luck_of_returns",

@@ -1,0 +1,284 @@
+"""Other futures: the same market up to a moment, and something else after it, in some channels or in all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.leaks.records import Channel
+from tradeassay.core.instruments import CorporateAction, Fundamental, NewsItem
+from tradeassay.core.time import HOUR, Instant
+from tradeassay.core.view import FIELDS, Field, Floats
+from tradeassay.data import Membership, MinutePanel, Panel
+
+Phase = Literal["pre_open", "open", "close"]
+Style = Literal["mirrored", "noisy"]
+STYLES: tuple[Style, ...] = ("mirrored", "noisy")
+_PLANTED = 12
+"""Names about which a fact is planted."""
+_replace = msgspec.structs.replace
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A moment: phase ``phase`` of the session in ``row``, at which decision number ``step`` is made."""
+
+    row: int
+    step: int
+    phase: Phase
+
+    @property
+    def first_unknown(self) -> int:
+        """The first row whose bar is not known whole."""
+        return self.row + 1 if self.phase == "close" else self.row
+
+    def clock(self, panel: Panel) -> Instant:
+        """Return the last instant that is known."""
+        at = int(panel.close_time[self.row] if self.phase == "close" else panel.open_time[self.row])
+        return at - 1 if self.phase == "pre_open" else at
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFuture:
+    """A rewritten panel, and the words planted in it: each tells the channel it was planted in."""
+
+    panel: Panel
+    canaries: dict[str, Channel]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    panel: Panel
+    cut: Cut
+    style: Style
+    rng: np.random.Generator
+    token: str
+
+    @property
+    def today(self) -> str:
+        return str(self.panel.sessions[self.cut.row])
+
+    def some(self, share: float, among: Collection[str]) -> frozenset[str]:
+        """Draw a share of symbols, at least one where there is any."""
+        names = sorted(among)
+        count = min(len(names), max(1, round(share * len(names))))
+        return frozenset(names[k] for k in self.rng.permutation(len(names))[:count].tolist())
+
+    def stocks(self) -> list[str]:
+        return [one.instrument.symbol for one in self.panel.listings if one.listed <= self.today]
+
+
+def rewrite(panel: Panel, cut: Cut, channels: Collection[Channel], style: Style, seed: int) -> OtherFuture:
+    """Return ``panel`` with everything changed in ``channels`` that cannot be known at ``cut``, and nothing else.
+
+    ``mirrored`` turns every price path over: what rose falls, the best become the worst. ``noisy`` multiplies
+    prices with noise and draws suspensions. Facts that name a word of their own are planted just after the cut.
+    """
+    canaries: dict[str, Channel] = {}
+    for channel, change in _CHANGES.items():
+        if channel in channels:
+            # Each channel draws from a generator of its own: what one draws must not move what another does.
+            words = f"{seed}/{cut.row}/{style}/{channel}"
+            digest = hashlib.sha256(words.encode()).hexdigest()
+            token = f"canary{digest[:10]}"
+            work = _Work(panel, cut, style, np.random.default_rng(int(digest[:16], 16)), token)
+            panel = replace(panel, **change(work))
+            canaries[token] = channel
+    return OtherFuture(panel, canaries)
+
+
+def present_channels(panel: Panel, cut: Cut) -> dict[Channel, str | None]:
+    """Return every channel with None where there is something to rewrite, else why there is nothing."""
+    today = str(panel.sessions[cut.row])
+    gone = any(one.delisted is not None and one.delisted >= today for one in panel.listings)
+    later = any(one.listed > today for one in panel.listings)
+    return {
+        "bars": None,
+        "index levels": None if panel.indices else "the data has no index",
+        "index membership": None if panel.memberships else "the data has no index members",
+        "listings": None if gone or later else "nothing is listed or delisted after the last moment",
+        "corporate actions": None,
+        "news": None if panel.news else "the data has no news",
+        "fundamentals": None if panel.fundamentals else "the data has no fundamentals",
+    }
+
+
+# -- the channels ------------------------------------------------------------------------------------------------
+
+
+def _bars(work: _Work) -> dict[str, Any]:
+    panel, start = work.panel, work.cut.first_unknown
+    changed = {field: panel.bars[field].copy() for field in FIELDS}
+    suspended = panel.suspended.copy()
+    opens, halted = changed["open"][work.cut.row].copy(), suspended[work.cut.row].copy()
+    shape = changed["close"][start:].shape
+    if work.style == "mirrored":
+        _mirror(changed, _last_close(panel.bars["close"][:start]), start)
+    else:
+        _noise(changed, suspended, work.rng, start)
+    changed["volume"][start:] *= work.rng.uniform(0.2, 4.0, shape)
+    changed["amount"][start:] *= work.rng.uniform(0.2, 4.0, shape)
+    if work.cut.phase == "open":
+        changed["open"][work.cut.row], suspended[work.cut.row] = opens, halted
+    minutes = panel.minutes
+    if minutes is not None:
+        minutes = _minutes(minutes, work)
+    return {"bars": changed, "suspended": suspended, "minutes": minutes}
+
+
+def _mirror(bars: dict[Field, Floats], base: Floats, start: int) -> None:
+    pairs: tuple[tuple[Field, Field], ...] = (
+        ("open", "open"),
+        ("close", "close"),
+        ("high", "low"),
+        ("low", "high"),
+    )
+    turned = {field: base * base / bars[other][start:] for field, other in pairs}
+    for field, values in turned.items():
+        bars[field][start:] = np.where(np.isfinite(values), values, bars[field][start:])
+
+
+def _noise(
+    bars: dict[Field, Floats], suspended: np.ndarray[Any, Any], rng: np.random.Generator, start: int
+) -> None:
+    shape = bars["close"][start:].shape
+    factor = np.exp(rng.normal(0.0, 0.3, shape))
+    for field in ("open", "high", "low", "close"):
+        bars[field][start:] *= factor
+    halted = rng.random(shape) < 0.15
+    for field in FIELDS:
+        bars[field][start:][halted] = np.nan
+    suspended[start:] |= halted
+
+
+def _minutes(minutes: MinutePanel, work: _Work) -> MinutePanel:
+    late = minutes.close_time > work.cut.clock(work.panel)
+    factor = np.exp(work.rng.normal(0.0, 0.1, int(late.sum())))[:, None]
+    bars = {name: values.copy() for name, values in minutes.bars.items()}
+    for values in bars.values():
+        values[late] *= factor
+    return MinutePanel(minutes.symbols, minutes.close_time, bars)
+
+
+def _indices(work: _Work) -> dict[str, Any]:
+    start, changed = work.cut.first_unknown, {}
+    for name, levels in work.panel.indices.items():
+        known = levels[:start][np.isfinite(levels[:start])]
+        base = float(known[-1]) if known.size else float(np.nanmean(levels))
+        later = base * base / levels[start:]
+        if work.style == "noisy":
+            later = levels[start:] * np.exp(work.rng.normal(0.0, 0.3, later.shape))
+        changed[name] = np.concatenate((levels[:start], later))
+    return {"indices": changed}
+
+
+def _memberships(work: _Work) -> dict[str, Any]:
+    today = work.today
+    held = [one for one in work.panel.memberships if one.start <= today]
+    inside = {one.symbol for one in held if one.end is None or one.end >= today}
+    leaving = work.some(0.3, inside)
+    kept = []
+    for one in held:
+        if one.end is not None and one.end < today:
+            kept.append(one)
+        else:
+            kept.append(_replace(one, end=today if one.symbol in leaving else None))
+    following = work.panel.sessions[work.cut.row + 1 : work.cut.row + 2]
+    if following.size:
+        outside = set(work.stocks()) - inside
+        for index in sorted({one.index for one in held}):
+            joining = sorted(work.some(0.3, outside)) if outside else []
+            kept += [Membership(index=index, symbol=symbol, start=str(following[0])) for symbol in joining]
+    return {"memberships": tuple(kept)}
+
+
+def _listings(work: _Work) -> dict[str, Any]:
+    listings = []
+    for one in work.panel.listings:
+        if one.listed > work.today:
+            renamed = _replace(one.instrument, name=f"{work.token} {one.instrument.symbol}")
+            listings.append(_replace(one, instrument=renamed, delisted=None))
+        elif one.delisted is not None and one.delisted >= work.today:
+            listings.append(_replace(one, delisted=None))
+        else:
+            listings.append(one)
+    return {"listings": tuple(listings)}
+
+
+def _actions(work: _Work) -> dict[str, Any]:
+    panel, clock = work.panel, work.cut.clock(work.panel)
+    kept = [action for action in panel.actions if action.known_at <= clock]
+    later = panel.sessions[work.cut.row + 2 : work.cut.row + 3]
+    if later.size:
+        close = _last_close(panel.bars["close"][: work.cut.first_unknown])
+        place = {symbol: column for column, symbol in enumerate(panel.symbols)}
+        for symbol in sorted(work.some(0.3, work.stocks())):
+            price = float(close[place[symbol]])
+            if np.isfinite(price):
+                kept.append(
+                    CorporateAction(
+                        symbol=symbol, kind="dividend", ex_date=str(later[0]), known_at=clock + 1, value=price / 10
+                    )
+                )
+    return {"actions": tuple(sorted(kept, key=lambda action: (action.known_at, action.symbol)))}
+
+
+def _news(work: _Work) -> dict[str, Any]:
+    clock = work.cut.clock(work.panel)
+    kept = [item for item in work.panel.news if item.published_at <= clock]
+    names = {one.instrument.symbol: one.instrument.name for one in work.panel.listings}
+    planted = sorted(work.some(1.0, work.stocks()))[:_PLANTED]
+    kept += [
+        NewsItem(
+            id=f"{work.token}-{place}",
+            published_at=clock + 1 + place * HOUR,
+            symbols=(symbol,),
+            title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its price",
+            body=f"{work.token} {symbol}",
+            source=work.token,
+        )
+        for place, symbol in enumerate(planted)
+    ]
+    return {"news": tuple(kept)}
+
+
+def _fundamentals(work: _Work) -> dict[str, Any]:
+    clock = work.cut.clock(work.panel)
+    figures = [
+        figure
+        if figure.known_at <= clock
+        else _replace(figure, value=figure.value * float(work.rng.uniform(-2.0, 3.0)))
+        for figure in work.panel.fundamentals
+    ]
+    figures += [
+        Fundamental(symbol=symbol, field=work.token, period_end=work.today, known_at=clock + 1, value=1e6)
+        for symbol in sorted(work.some(1.0, work.stocks()))[:_PLANTED]
+    ]
+    return {"fundamentals": tuple(sorted(figures, key=lambda figure: figure.known_at))}
+
+
+def _last_close(closes: Floats) -> Floats:
+    """Return every column's last close; NaN where there is none."""
+    known = np.isfinite(closes)
+    rows = closes.shape[0]
+    if rows == 0:
+        return np.full(closes.shape[1], np.nan)
+    last = rows - 1 - np.argmax(known[::-1], axis=0)
+    found: Floats = np.where(known.any(axis=0), closes[last, np.arange(closes.shape[1])], np.nan)
+    return found
+
+
+_CHANGES: dict[Channel, Callable[[_Work], dict[str, Any]]] = {
+    "bars": _bars,
+    "index levels": _indices,
+    "index membership": _memberships,
+    "listings": _listings,
+    "corporate actions": _actions,
+    "news": _news,
+    "fundamentals": _fundamentals,
+}

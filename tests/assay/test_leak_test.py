@@ -1,0 +1,185 @@
+"""The leak test finds what was planted, names its channel, and leaves the honest alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import leaking_agents as planted
+
+from tradeassay.agents import agents
+from tradeassay.assay import leak_test
+from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
+from tradeassay.assay.leaks.futures import Cut, rewrite
+from tradeassay.core.dialogue import AskModel, Message, ToolCall
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import HOUR
+from tradeassay.data.store.read import read_panel
+from tradeassay.runs import Window
+
+SMALL = LeakTestConfig(sessions=8, cuts=1)
+
+
+def examine(agent: Any, **more: Any) -> Any:
+    return leak_test(agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more)
+
+
+@pytest.mark.parametrize(
+    ("agent", "channel"),
+    [
+        (planted.BarsPeek, "bars"),
+        (planted.NewsPeek, "news"),
+        (planted.FiguresPeek, "fundamentals"),
+        (planted.MembersPeek, "index membership"),
+        (planted.IndexPeek, "index levels"),
+    ],
+)
+def test_a_planted_leak_is_found_in_its_channel(agent: Any, channel: str) -> None:
+    report = examine(agent)
+    assert report.channels == (channel,)
+    assert report.moved[channel].value > 0.0
+    assert all(measure.value == 0.0 for name, measure in report.moved.items() if name != channel)
+    finding = report.findings[0]
+    assert finding.through == "decision"
+    assert finding.cut is not None
+    assert channel in report.sentence
+    # Only the reader of news repeats what it read: the planted word tells.
+    said = [one for one in report.findings if one.kind == "canary"]
+    assert [one.channel for one in said] == (["news"] if channel == "news" else [])
+
+
+RULES = [
+    name
+    for name in agents.names()
+    if not name.startswith(("test-", "tiny-")) and name not in ("model", "factor-model")
+]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_registered_rule_is_flagged(name: str) -> None:
+    report = examine(name)
+    assert not report.findings
+    assert report.repeatable
+    assert report.sentence.startswith(("No leak was found", f"{name} never traded"))
+
+
+def test_an_honest_agent_of_ones_own_is_not_flagged() -> None:
+    report = examine(planted.Holder)
+    assert not report.leaks
+    assert report.futures == 2
+    assert report.decisions_with_orders == 8
+    assert set(report.moved) | set(report.untested) == set(CHANNELS)
+
+
+def test_who_does_not_repeat_himself_is_not_accused() -> None:
+    report = examine(planted.Fickle)
+    assert not report.repeatable
+    assert not report.findings
+    assert report.moved == {}
+    assert "cannot be told" in report.sentence
+
+
+def test_a_model_in_an_honest_protocol_is_not_flagged() -> None:
+    report = examine("scripted/sensible")
+    assert not report.findings
+    assert report.decisions_with_orders > 0
+
+
+def test_a_tool_with_a_later_time_stamp_fails_closed() -> None:
+    report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky"))
+    assert report.withheld == report.sessions
+    assert {finding.through for finding in report.findings} == {"tool screen_candidates"}
+    # What was withheld reached nobody: no rewritten future could move anything.
+    assert {finding.kind for finding in report.findings} == {"time stamp"}
+
+
+def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future() -> None:
+    report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky-unstamped"))
+    assert report.withheld == 0
+    assert [(one.kind, one.channel, one.through) for one in report.findings] == [
+        ("counterfactual", "bars", "tool screen_candidates")
+    ]
+
+
+def test_wrong_names_and_windows_are_refused() -> None:
+    with pytest.raises(UserError, match="own name"):
+        examine("model")
+    with pytest.raises(UserError, match="no agent"):
+        examine("momentun")
+    day = str(planted.world().sessions[-1])
+    with pytest.raises(UserError, match="two sessions"):
+        examine("cash", window=Window(first=day, last=day))
+
+
+def seen(step: int = 3, session: str = "2024-03-05", time: int = 1_709_629_200 * 10**9) -> Any:
+    return SimpleNamespace(step=step, session=session, time=time)
+
+
+@pytest.mark.parametrize(
+    ("body", "late"),
+    [
+        ({"as_of": "2024-03-04", "trade_day": "2024-03-05"}, []),
+        ({"bars": [["2024-03-04", 1.0], ["2024-03-06", 1.1]]}, [("bars", "2024-03-06")]),
+        ({"day": "day_+3", "next": "day_+4"}, [("next", "day_+4")]),
+        ({"ex_date": "2024-04-01", "expiry": "2024-06-21"}, []),
+        ({"title": "results due on 2024-04-01"}, []),
+        ({"published_at": 1_709_629_200 * 10**9 + HOUR}, [("published_at", str(1_709_629_200 * 10**9 + HOUR))]),
+        ({"published_at": "2024-03-05T08:00:00Z"}, []),
+        ({"published_at": "2024-03-05T23:00:00+00:00"}, [("published_at", "2024-03-05T23:00:00+00:00")]),
+        ({"time": "2024-03-05 23:00"}, [("time", "2024-03-05 23:00")]),
+        ({"shares": 2024, "ok": True, "x": None, "bad": "2024-13-45T99:99"}, []),
+    ],
+)
+def test_time_stamps(body: Any, late: Any) -> None:
+    assert list(late_stamps(body, seen())) == late
+
+
+def test_a_prompt_is_shown_and_its_late_stamp_reported() -> None:
+    prompt = Message(role="user", text='Now:\n```json\n{"day": "2024-03-06"}\n```\n')
+    call = Message(role="assistant", text="", calls=(ToolCall(id="a", name="look", arguments="{}"),))
+    answer = Message(role="tool", text='{"day": "2024-03-07"}', call_id="a")
+    shown, late = withhold_late(AskModel(purpose="x", messages=(prompt, call, answer)), seen())
+    assert [one.through for one in late] == ["prompt", "tool look"]
+    assert shown.messages[0] == prompt
+    assert "withheld" in shown.messages[2].text
+    honest = AskModel(purpose="x", messages=(call,))
+    assert withhold_late(honest, seen()) == (honest, ())
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(["mirrored", "noisy"])
+)
+def test_another_future_leaves_the_past_alone(row: int, phase: Any, style: Any) -> None:
+    panel = read_panel(planted.world().folder)
+    cut = Cut(row, 0, phase)
+    other = rewrite(panel, cut, CHANNELS, style, 0).panel
+    for field, values in panel.bars.items():
+        np.testing.assert_array_equal(values[: cut.first_unknown], other.bars[field][: cut.first_unknown])
+    if phase == "open":
+        np.testing.assert_array_equal(panel.bars["open"][row], other.bars["open"][row])
+    clock = cut.clock(panel)
+    for name, at in (("news", "published_at"), ("fundamentals", "known_at"), ("actions", "known_at")):
+        known = [[one for one in getattr(p, name) if getattr(one, at) <= clock] for p in (panel, other)]
+        assert sorted(map(msgspec.json.encode, known[0])) == sorted(map(msgspec.json.encode, known[1]))
+    levels = panel.indices["IDX"][: cut.first_unknown]
+    np.testing.assert_array_equal(levels, other.indices["IDX"][: cut.first_unknown])
+    assert (panel.bars["close"][row + 1 :] != other.bars["close"][row + 1 :]).any()
+
+
+def test_one_channel_is_rewritten_alone() -> None:
+    panel = read_panel(planted.world().folder)
+    other = rewrite(panel, Cut(268, 0, "pre_open"), ("news",), "noisy", 0)
+    assert other.panel.bars is panel.bars
+    assert other.panel.fundamentals is panel.fundamentals
+    assert list(other.canaries.values()) == ["news"]
