@@ -26,6 +26,7 @@ clean:
 .venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install -q -r requirements/runtime.txt && $(BIN)/python -m pip install -q --no-deps -e .
 	touch $@
-.venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
+.venv/.test: requirements/test.txt requirements/qlib.txt pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install -q -r requirements/test.txt && $(BIN)/python -m pip install -q --no-deps -e .
+	$(BIN)/python -m pip install -q --no-deps -r requirements/qlib.txt
 	touch $@ .venv/.runtime

@@ -1,8 +1,8 @@
 """The sweep that the SysTradeBench paper put off: 17 settings x 12 strategies x 5 cost levels on a full test year.
 
 The seven strategies with a minute version run on three assets of 525,600 bars each (188 million bars per cost
-level), the ten with a daily version on 11 instruments of 250 bars. ``python perf/systrade_sweep.py`` prints wall and
-CPU seconds on two threads, then the engine's bars per CPU second on one moving-average cross beside numpy's.
+level), the ten with a daily version on 11 instruments of 250 bars. ``python perf/systrade_sweep.py`` prints wall
+and CPU seconds on two threads, then the engine's bars per CPU second on one moving-average cross beside numpy's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def semantics(id: str) -> Semantics:
 
 def minute_feed(seed: int, minutes: int = MINUTES) -> tuple[dict[str, np.ndarray], np.ndarray]:
     panel = generate_minutes(MinuteConfig(seed=seed, minutes=minutes))
-    fields = {name: np.ascontiguousarray(panel.bars[name][:, 0]) for name in ("open", "high", "low", "close", "volume")}
+    fields = {name: np.ascontiguousarray(values[:, 0]) for name, values in panel.bars.items()}
     times = np.datetime64("2021-01-01T00:00") + np.arange(minutes)
     return fields, times
 
@@ -108,9 +108,7 @@ def main() -> int:
     rows = sweep([*minute, *daily], workers=2)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     groups = {(row.strategy, row.variant, row.cost_bp) for row in rows}
-    print(
-        f"{len(groups)} backtests (strategy x setting x cost) over {len(rows)} tape runs, {len(COSTS_BP)} cost levels"
-    )
+    print(f"{len(groups)} backtests (strategy x setting x {len(COSTS_BP)} costs) over {len(rows)} tape runs")
     print(f"{bars / 1e6:.0f} million minute bars per cost level")
     print(
         f"sweep: {wall:.1f} s wall, {cpu:.1f} s CPU on 2 threads, load {os.getloadavg()[0]:.1f} (bar: 20 s wall)"

@@ -42,6 +42,11 @@ _OPTIONAL = {
     "models": ("inspect_ai", "language models of any provider"),
     "local": ("xllamacpp", "a language model on this machine"),
     "code": ("talib", "generated strategies"),
+    "qlib": ("qlib", "factor-model baselines"),
+    "arena": ("sqlalchemy", "the arena"),
+    "postgres": ("psycopg", "an arena with several workers"),
+    "mcp": ("mcp", "agents that speak MCP"),
+    "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }
 
 
