@@ -1,0 +1,105 @@
+"""Do raters agree more than chance would have them? Krippendorff's alpha, with ratings missing where they are.
+
+Krippendorff, *Content Analysis* (2004), chapter 11: alpha = 1 - observed / expected disagreement, from the
+coincidences of ratings within units. A unit that only one rater judged says nothing about agreement and is left
+out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic disagreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics.intervals import percentile_interval, significant
+
+Level = Literal["nominal", "ordinal", "interval"]
+"""``nominal``: different is different. ``ordinal``: values have an order. ``interval``: and distances."""
+
+Rating = Hashable
+_Matrix = npt.NDArray[np.float64]
+_NONE = "no unit has two ratings"
+_CONSTANT = "all ratings are the same value: there was nothing to disagree about"
+
+
+def krippendorff_alpha(
+    units: Sequence[Mapping[str, Rating]],
+    level: Level = "nominal",
+    *,
+    order: Sequence[Rating] | None = None,
+    draws: int = 0,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Measure:
+    """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units.
+
+    ``order`` lists ordinal values from low to high (default: sorted). ``interval`` needs numbers. With ``draws``
+    the interval comes from that many resamples of units. Raises :class:`UserError` for a value that is not in
+    ``order`` or is no number where numbers are needed.
+    """
+    judged = [tuple(unit.values()) for unit in units if len(unit) >= 2]
+    if not judged:
+        return not_scored(_NONE)
+    values = _values(judged, level, order)
+    place = {value: index for index, value in enumerate(values)}
+    counts = np.zeros((len(judged), len(values)))
+    for row, ratings in enumerate(judged):
+        for rating in ratings:
+            counts[row, place[rating]] += 1.0
+    if len(values) == 1:
+        return not_scored(_CONSTANT)
+    alpha = _alpha(counts, values, level)
+    pairable = int(counts.sum())
+    if draws <= 0:
+        note = "no interval was asked for"
+        return Measure(value=significant(alpha), n=len(judged), level=confidence, note=note)
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(judged), (draws, len(judged)))
+    drawn = np.array([_alpha(counts[picked], values, level) for picked in rows])
+    bounds = percentile_interval(drawn, confidence)
+    low, high = bounds if bounds is not None else (None, None)
+    note = f"{pairable} ratings; {draws} resamples of units"
+    return Measure(value=significant(alpha), low=low, high=high, level=confidence, n=len(judged), note=note)
+
+
+def _values(judged: Sequence[tuple[Rating, ...]], level: Level, order: Sequence[Rating] | None) -> list[Rating]:
+    seen = {rating for ratings in judged for rating in ratings}
+    if level == "interval":
+        wrong = [value for value in seen if not isinstance(value, int | float)]
+        if wrong:
+            raise UserError(f"'{wrong[0]}' is no number", mend="use level='ordinal' with an order, or 'nominal'")
+    if order is None:
+        return sorted(seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value)))
+    unknown = seen - set(order)
+    if unknown:
+        raise UserError(f"rating '{min(map(str, unknown))}' is not in the order given", mend="add it to 'order'")
+    return [value for value in order if value in seen]
+
+
+def _alpha(counts: _Matrix, values: Sequence[Rating], level: Level) -> float:
+    """Return alpha of a table of counts per unit and value; NaN when only one value occurs."""
+    sizes = counts.sum(axis=1)
+    weights = 1.0 / (sizes - 1.0)
+    together = (counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0))
+    margins = together.sum(axis=0)
+    distance = _distances(margins, values, level)
+    total = margins.sum()
+    observed = float((together * distance).sum()) / total
+    expected = float((np.outer(margins, margins) * distance).sum()) / (total * (total - 1.0))
+    return 1.0 - observed / expected if expected > 0 else float("nan")
+
+
+def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Matrix:
+    """Return the squared difference of every pair of values."""
+    if level == "nominal":
+        return 1.0 - np.eye(margins.size)
+    if level == "interval":
+        numbers = np.array([float(value) for value in values])  # type: ignore[arg-type]  # checked in _values
+        return np.subtract.outer(numbers, numbers) ** 2
+    # Ordinal: how many ratings lie between two values, both ends counted by half.
+    upto = np.cumsum(margins) - margins / 2.0
+    return np.subtract.outer(upto, upto) ** 2
