@@ -68,7 +68,7 @@ def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: Boa
     if not by_entry:
         return Board(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
     days = sorted({day for line in lines.values() for day in line.sessions})
-    paths = {entry: _account(found, days) for entry, found in by_entry.items()}
+    paths = {entry: account(found, days) for entry, found in by_entry.items()}
     ranks, note = _rank_probabilities(paths, config)
     base = paths.get(BASELINE)
     rows = [_row(season, e, by_entry[e], paths[e], base, ranks.get(e), config) for e in by_entry]
@@ -88,7 +88,7 @@ def _better(values: Sequence[float | None], value: float | None) -> int:
     return sum(other is not None and (value is None or other > value) for other in values)
 
 
-def _account(found: Sequence[Line], days: Sequence[str]) -> Floats:
+def account(found: Sequence[Line], days: Sequence[str]) -> Floats:
     """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0."""
     place = {day: number for number, day in enumerate(days)}
     values = np.ones((len(found), len(days)))

@@ -38,18 +38,47 @@ def luck_band(
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
     if not found:
         return None
+    sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng(seed))
+    low, middle, high = np.quantile(nav, (0.05, 0.5, 0.95), axis=0)
+    percentiles = {line.entry: _percentile(line, nav[:, -1], len(sessions)) for line in found}
+    return LuckBand(asset, sessions, low, middle, high, percentiles)
+
+
+def account_band(
+    lines: Mapping[tuple[str, str], Line], fee_bp: float, *, draws: int = 1000, seed: int = 0
+) -> tuple[tuple[str, ...], Floats] | None:
+    """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
+
+    A random account puts the same money into every asset, as an entry's account does; on one asset it is that
+    asset's band. None when nobody but the baseline has a settled session.
+    """
+    by_asset: dict[str, list[Line]] = {}
+    for (entry, asset), line in sorted(lines.items()):
+        if entry != BASELINE:
+            by_asset.setdefault(asset, []).append(line)
+    if not by_asset:
+        return None
+    days = tuple(sorted({day for found in by_asset.values() for line in found for day in line.sessions}))
+    total = np.zeros((draws, len(days) + 1))
+    for number, found in enumerate(by_asset.values()):
+        sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng([seed, number]))
+        # A closed day leaves an account where it was: each day shows the value after the last session by then.
+        total += nav[:, np.concatenate(([0], np.searchsorted(sessions, days, side="right")))]
+    return days, np.asarray(np.quantile(total / len(by_asset), (0.05, 0.5, 0.95), axis=0))
+
+
+def _random_accounts(
+    found: list[Line], fee_bp: float, draws: int, generator: np.random.Generator
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the sessions of the longest line and random accounts over them, shape (draws, n + 1)."""
     longest = max(found, key=lambda line: len(line.sessions))
-    n = len(longest.sessions)
     held = np.concatenate([line.positions for line in found])
     share = np.array([(held == side).mean() for side in (-1, 0, 1)])
     pairs = sum(max(line.positions.size - 1, 0) for line in found)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
-    generator = np.random.default_rng(seed)
+    n = len(longest.sessions)
     paths = _random_positions(n, draws, share, turns / pairs if pairs else 0.0, generator)
-    nav = _accounts(paths, longest.moved, fee_bp)
-    low, middle, high = np.quantile(nav, (0.05, 0.5, 0.95), axis=0)
-    percentiles = {line.entry: _percentile(line, nav[:, -1], n) for line in found}
-    return LuckBand(asset, longest.sessions, low, middle, high, percentiles)
+    return longest.sessions, _accounts(paths, longest.moved, fee_bp)
 
 
 def _random_positions(n: int, draws: int, share: Floats, turn: float, generator: np.random.Generator) -> Ints:
