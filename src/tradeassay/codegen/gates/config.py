@@ -1,0 +1,39 @@
+"""How hard the gates look."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tradeassay.codegen.leak.config import LeakConfig
+from tradeassay.codegen.submission_run import CAPITAL, LIMITS
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox.job import Limits
+
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a gate run. The first of ``seeds`` is the scored run's.
+
+    ``completeness`` is the share of required cells, and of traceable trades, that the audit asks for;
+    ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to the capital.
+    ``agreement`` is how far a traded share of equity may be from the frozen semantics' on a micro-scenario.
+    ``every_bar`` replays the micro-scenarios bar by bar.
+    """
+
+    capital: float = CAPITAL
+    seeds: tuple[int, ...] = (42, 123, 2024)
+    limits: Limits = LIMITS
+    leak: LeakConfig = LeakConfig()
+    completeness: Share = 0.95
+    tolerance: float = 1e-6
+    agreement: float = 1e-6
+    every_bar: bool = True
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) < 2:
+            raise UserError("determinism needs at least two different seeds", mend="the default has three")
+        if self.capital <= 0:
+            raise UserError("the capital must be more than 0")

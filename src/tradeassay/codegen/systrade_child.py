@@ -1,0 +1,131 @@
+"""The harness of a submission: runs in the sandbox's child. Nothing it sends is believed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from tradeassay.sandbox.codec import encode, encode_claim
+from tradeassay.sandbox.feed import answer, receive
+from tradeassay.sandbox.strategy import NoEntry, Unreturnable, claim_of, shape
+
+TRADE_TEXTS: Final = ("symbol", "side", "signal", "order_id")
+TRADE_NUMBERS: Final = ("quantity", "price", "pnl", "equity")
+AUDIT_TEXTS: Final = ("kind", "id", "parent", "symbol")
+_LONGEST: Final = 200
+
+
+def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the module's strategy once and return both logs as columns.
+
+    Raises :class:`NoEntry` or :class:`Unreturnable`, or whatever the strategy raises.
+    """
+    trades, audit = _called(module, shape(columns, "frames"), float(params["capital"]))
+    return {**_trade_columns(trades), **_audit_columns(audit)}
+
+
+def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Take bars one at a time and run the strategy on all there are so far; answer with its trades each time.
+
+    The child never holds a bar that it has not answered for, so no answer can depend on a later one.
+    """
+    names = str(params["columns"]).split("\n")
+    row = struct.Struct(str(params["format"]))
+    size = int(params["bars"])
+    kinds = {"q": "i8", "d": "f8", "?": "?"}
+    table = [np.empty(size, kinds[letter]) for letter in str(params["format"])[1:]]
+    count = 0
+    while (frame := receive(row.size)) is not None:
+        for values, value in zip(table, row.unpack(frame), strict=True):
+            values[count] = value
+        count += 1
+        seen = {
+            name: values[:count].view("M8[ns]") if name.endswith("/time") else values[:count]
+            for name, values in zip(names, table, strict=True)
+        }
+        answer(_answer(module, seen, float(params["capital"])))
+    return {"bars": [count]}
+
+
+def _answer(module: ModuleType, seen: Mapping[str, Any], capital: float) -> bytes:
+    try:
+        trades, _ = _called(module, shape(seen, "frames"), capital)
+        return b"".join(encode(_trade_columns(trades)))
+    except Exception as error:
+        return encode_claim(claim_of(error))
+
+
+def _called(module: ModuleType, market: Any, capital: float) -> tuple[Any, Any]:
+    made = vars(module).get("TradingStrategy")
+    if not callable(made):
+        raise NoEntry("the code defines no class TradingStrategy")
+    strategy = made()
+    if not callable(getattr(strategy, "run", None)):
+        raise NoEntry("the class TradingStrategy has no method run(market_data, initial_capital)")
+    returned = strategy.run(market, capital)
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise Unreturnable("run() has to return two logs: (trade_log, audit_log)")
+    return returned[0], returned[1]
+
+
+def _trade_columns(log: Any) -> dict[str, Any]:
+    rows = _table(log, "trade_log")
+    made = {f"trade/{name}": [_text(value) for value in rows(name)] for name in TRADE_TEXTS}
+    made |= {f"trade/{name}": [_number(value) for value in rows(name)] for name in TRADE_NUMBERS}
+    return {"trade/time": _times(rows("time"), "trade_log"), **_typed(made)}
+
+
+def _audit_columns(log: Any) -> dict[str, Any]:
+    rows = _table(log, "audit_log")
+    made = {f"audit/{name}": [_text(value) for value in rows(name)] for name in AUDIT_TEXTS}
+    made["audit/value"] = [_number(value) for value in rows("value")]
+    return {"audit/time": _times(rows("time"), "audit_log"), **_typed(made)}
+
+
+def _typed(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """Give empty and all-missing columns their type too."""
+    made: dict[str, Any] = {}
+    for name, values in columns.items():
+        numbers = name.rpartition("/")[2] in (*TRADE_NUMBERS, "value")
+        array = np.empty(len(values), "f8" if numbers else object)
+        array[:] = values
+        made[name] = array
+    return made
+
+
+def _table(log: Any, name: str) -> Any:
+    """Return a function from a column's name to its values; a missing column is a column of None."""
+    if isinstance(log, pd.DataFrame):
+        frame = log.reset_index() if "time" not in log.columns and log.index.name == "time" else log
+        return lambda key: frame[key].tolist() if key in frame.columns else [None] * len(frame)
+    if isinstance(log, Sequence) and all(isinstance(row, Mapping) for row in log):
+        return lambda key: [row.get(key) for row in log]
+    raise Unreturnable(f"the {name} has to be a list of dicts or a frame")
+
+
+def _times(values: list[Any], name: str) -> Any:
+    try:
+        stamps = pd.DatetimeIndex(pd.to_datetime(values))
+        if stamps.tz is not None:
+            stamps = stamps.tz_convert("UTC").tz_localize(None)
+        return stamps.as_unit("ns").to_numpy()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Unreturnable(f"the {name} holds a time that is none: {str(error)[:200]}") from error
+
+
+def _text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and value != value) or value is pd.NaT:
+        return None
+    return str(value)[:_LONGEST]
+
+
+def _number(value: Any) -> float:
+    try:
+        return float("nan") if value is None else float(value)
+    except (TypeError, ValueError):
+        return float("nan")
