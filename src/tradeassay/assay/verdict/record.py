@@ -1,0 +1,187 @@
+"""What an assay leaves behind: frozen records that can be written as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.assay.verdict.config import VerdictConfig
+from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import Bin
+
+Kind = Literal["skill", "luck", "style", "market", "leak", "memory", "mixed", "worse", "failed"]
+KINDS: tuple[Kind, ...] = ("skill", "mixed", "luck", "style", "market", "memory", "leak", "worse", "failed")
+LABELS: dict[Kind, str] = {
+    "skill": "skill supported",
+    "luck": "cannot be told from luck",
+    "style": "style exposure",
+    "market": "market exposure",
+    "leak": "leaked future",
+    "memory": "memory",
+    "mixed": "mixed",
+    "worse": "worse than chance",
+    "failed": "failed run",
+}
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence, the kind behind it, what speaks for it, and what was not examined.
+
+    ``firm`` is False where the kind is only what the result is consistent with: something that would have to be
+    excluded was not examined.
+    """
+
+    kind: Kind
+    label: str
+    firm: bool
+    sentence: str
+    because: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
+
+    ``per_year`` is its yearly mean at the house's level, ``tested`` the same at the level that allows for the
+    number of ``comparisons``. ``ratio`` is its yearly information ratio, ``gross`` the selection part alone at
+    the tested level.
+    """
+
+    per_year: Measure
+    tested: Measure
+    ratio: Measure
+    gross: Measure
+    comparisons: int
+
+
+class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the result lies among random portfolios with the same trades. ``p`` is the chance to do as well.
+
+    Over several seeds ``percentile`` is that of the seed in the middle, ``p`` twice the middle one's (a bound that
+    holds however the seeds depend on each other).
+    """
+
+    percentile: Measure
+    p: float | None
+    portfolios: int = 0
+    quantiles: tuple[float, ...] = ()
+
+
+class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The same agent where it could not know names or dates.
+
+    ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
+    tested level. ``parts`` are the yearly differences by part. ``reason`` says why there is none.
+    """
+
+    against: str | None
+    gap: Measure
+    masked: Measure
+    parts: dict[str, Measure] = {}
+    reason: str | None = None
+
+
+class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the leak test said. ``findings`` name channels; not ``tested`` is no sign of innocence."""
+
+    tested: bool
+    findings: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """Are stated confidences worth what they say?"""
+
+    ece: Measure
+    brier: Measure
+    bins: tuple[Bin, ...] = ()
+
+
+class Dollars(msgspec.Struct, frozen=True, kw_only=True):
+    """What thinking cost, in all seeds; ``net_return`` is the return when it is paid from the account."""
+
+    usd: float | None
+    calls: int
+    tokens: int
+    net_return: Measure
+
+
+class Ranks(msgspec.Struct, frozen=True, kw_only=True):
+    """Places among the ``of`` agents of a cell that have a result, 1 the best; None without one."""
+
+    of: int
+    by_return: int | None
+    by_excess: int | None
+    by_selection: int | None
+
+
+class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one cell: all that is known about it, before anything is said.
+
+    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
+    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.
+    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
+    of what is not market, ``active_variance`` the share of that in the whole. ``could_not`` is set when the result
+    could not have been significant. ``failure`` says why there is no result.
+    """
+
+    cell: str
+    benchmark: str
+    dataset: str
+    agent: str
+    by_model: bool
+    baseline: bool
+    seeds: int
+    failed_seeds: int
+    sessions: int
+    first: str | None
+    last: str | None
+    method: Literal["holdings", "returns"] = "holdings"
+    mask: str | None = None
+    failure: str | None = None
+    total: Measure
+    excess: Measure
+    parts: dict[str, Measure] = {}
+    per_year: dict[str, Measure] = {}
+    exposures: dict[str, Measure] = {}
+    style_variance: float | None = None
+    active_variance: float | None = None
+    edge: Edge | None = None
+    luck: LuckEvidence
+    memory: MemoryEvidence | None = None
+    leaks: LeakEvidence
+    calibration: Calibration | None = None
+    failures: dict[str, int] = {}
+    failure_rate: Measure
+    rejections: dict[str, int] = {}
+    dollars: Dollars | None = None
+    ranks: Ranks
+    power: str = ""
+    could_not: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class AgentAssay(AgentFindings, frozen=True, kw_only=True):
+    """What was found about one agent in one cell, and the verdict."""
+
+    verdict: Verdict
+
+
+class Assay(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was found about a run, or about somebody's own account."""
+
+    title: str
+    source: Literal["run", "own"]
+    config: VerdictConfig
+    agents: tuple[AgentAssay, ...]
+    badges: dict[str, Badges] = {}
+    notes: tuple[str, ...] = ()
+
+    def agent(self, name: str, cell: str | None = None) -> AgentAssay:
+        """Return one agent; raises :class:`KeyError` when there is none."""
+        for one in self.agents:
+            if one.agent == name and cell in (None, one.cell):
+                return one
+        raise KeyError(name)
