@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from tradeassay.assay.leaks.examine import leak_test
     from tradeassay.assay.leaks.records import LeakFinding, LeakTestConfig, LeakTestReport
     from tradeassay.assay.luck.luck import Luck, luck_of_episode, luck_of_returns, luck_of_run
+    from tradeassay.assay.memory.contrast import memory_contrast
+    from tradeassay.assay.memory.rationale import NamedThing, RationaleReport, RationaleRow, rationale_analysis
+    from tradeassay.assay.memory.records import (
+        DirectProbe,
+        Fade,
+        MemoryArm,
+        MemoryConfig,
+        MemoryContrast,
+        MemoryGap,
+    )
     from tradeassay.assay.own_attribution import attribute_tables
     from tradeassay.assay.own_luck import luck_of_file
     from tradeassay.assay.power import AgentPower, power_of_run
@@ -32,12 +42,21 @@ _HOMES = {
     "Attribution": "attribution_record",
     "BrinsonTotals": "attribution_record",
     "DailyAttribution": "attribution_record",
+    "DirectProbe": "memory.records",
+    "Fade": "memory.records",
     "LeakFinding": "leaks.records",
     "LeakTestConfig": "leaks.records",
     "LeakTestReport": "leaks.records",
     "Luck": "luck.luck",
     "MarketInputs": "inputs",
     "MarketQuery": "inputs",
+    "MemoryArm": "memory.records",
+    "MemoryConfig": "memory.records",
+    "MemoryContrast": "memory.records",
+    "MemoryGap": "memory.records",
+    "NamedThing": "memory.rationale",
+    "RationaleReport": "memory.rationale",
+    "RationaleRow": "memory.rationale",
     "RunAttribution": "attribute",
     "attribute_episode": "attribute",
     "attribute_run": "attribute",
@@ -49,7 +68,9 @@ _HOMES = {
     "luck_of_returns": "luck.luck",
     "luck_of_run": "luck.luck",
     "market_inputs": "inputs",
+    "memory_contrast": "memory.contrast",
     "power_of_run": "power",
+    "rationale_analysis": "memory.rationale",
 }
 """Where each public name lives: a module of this package."""
 
@@ -59,12 +80,21 @@ __all__ = [
     "Attribution",
     "BrinsonTotals",
     "DailyAttribution",
+    "DirectProbe",
+    "Fade",
     "LeakFinding",
     "LeakTestConfig",
     "LeakTestReport",
     "Luck",
     "MarketInputs",
     "MarketQuery",
+    "MemoryArm",
+    "MemoryConfig",
+    "MemoryContrast",
+    "MemoryGap",
+    "NamedThing",
+    "RationaleReport",
+    "RationaleRow",
     "RunAttribution",
     "attribute_episode",
     "attribute_run",
@@ -76,7 +106,9 @@ __all__ = [
     "luck_of_returns",
     "luck_of_run",
     "market_inputs",
+    "memory_contrast",
     "power_of_run",
+    "rationale_analysis",
 ]
 
 

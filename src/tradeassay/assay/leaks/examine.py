@@ -166,7 +166,7 @@ class _Trial:
                         session=day.session,
                         step=day.step,
                         cut=None,
-                        detail=f"{stamp.field or 'a value'} is {stamp.stamp}, later than the clock; it was {shown}",
+                        detail=f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was {shown}",
                     )
                 )
 

@@ -1,0 +1,24 @@
+"""Memory: what of a result goes away when a model cannot recognise the stocks and the dates."""
+
+from __future__ import annotations
+
+from tradeassay.assay.memory.contrast import memory_contrast
+from tradeassay.assay.memory.rationale import NamedThing, RationaleReport, RationaleRow, rationale_analysis
+from tradeassay.assay.memory.records import DirectProbe, Fade, MemoryArm, MemoryConfig, MemoryContrast, MemoryGap
+from tradeassay.assay.memory.words import CATEGORIES, Category
+
+__all__ = [
+    "CATEGORIES",
+    "Category",
+    "DirectProbe",
+    "Fade",
+    "MemoryArm",
+    "MemoryConfig",
+    "MemoryContrast",
+    "MemoryGap",
+    "NamedThing",
+    "RationaleReport",
+    "RationaleRow",
+    "memory_contrast",
+    "rationale_analysis",
+]

@@ -1,0 +1,92 @@
+"""A recorded grid of masks with a model that remembers, one that does not, and a rule."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import ClassVar
+
+import numpy as np
+
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.data import Panel, write_snapshot
+from tradeassay.data.synthetic import generate, preset
+from tradeassay.llm import scripted_models
+from tradeassay.llm.scripted.answers import call
+from tradeassay.llm.scripted.reading import mapping, number, objects, read_request, texts
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs import AgentSpec, Run, RunSpec, Window, run
+
+FIRST, SESSIONS = 256, 290
+
+
+@lru_cache(maxsize=1)
+def panel() -> Panel:
+    return generate(preset("ashare", seed=5, names=20, sessions=SESSIONS, new_listings=0, delistings=0)).panel
+
+
+@lru_cache(maxsize=1)
+def known() -> dict[str, float]:
+    """What the memorising model has "read": how every stock of this market did over the window."""
+    close = panel().bars["close"]
+    gains = close[-1] / close[FIRST - 1] - 1.0
+    return {symbol: float(gain) for symbol, gain in zip(panel().symbols, np.nan_to_num(gains), strict=True)}
+
+
+class Memoriser:
+    """Holds the names it remembers best; one it does not recognise is worth nothing to it."""
+
+    summary: ClassVar[str] = "remembers how the stocks of one small market did"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        reading = read_request(request)
+        payload = reading.payload
+        shown = texts(payload.get("universe")) or [
+            str(row["stock_id"]) for row in objects(payload.get("candidates"))
+        ]
+        held = objects(mapping(payload.get("account")).get("positions"))
+        names = {one.instrument.symbol: one.instrument.name for one in panel().listings}
+        orders = []
+        if not held:
+            best = sorted(shown, key=lambda name: -known().get(name, 0.0))[:6]
+            orders = [
+                {
+                    "stock_id": name,
+                    "side": "BUY",
+                    "target_weight": 0.09,
+                    "confidence": 0.9,
+                    "reason": f"I remember how {names[name]} rallied after the pandemic in 1999"
+                    if name in names
+                    else "nothing is known about this one, bought for balance",
+                }
+                for name in best
+            ]
+        weights = sum(number(row.get("weight")) for row in held)
+        reason = f"invested about {weights:.2f} of the account, as planned"
+        assert request.must_call is not None
+        return call(request, [(request.must_call, {"orders": orders, "overall_reason": reason})])
+
+
+if "tiny-memoriser" not in scripted_models:
+    scripted_models.add("tiny-memoriser", Memoriser)
+
+
+@lru_cache(maxsize=1)
+def masked_run() -> Run:
+    home = Path(mkdtemp(prefix="memory-"))
+    write_snapshot(panel(), home / "store" / "tiny-memory", allow_faults=True)
+    days = panel().sessions
+    spec = RunSpec(
+        slug="memory",
+        benchmarks=("ktdfin-v1",),
+        datasets={"ktdfin-v1": ("tiny-memory",)},
+        agents=tuple(
+            AgentSpec(name="model", params={"model": f"scripted/{name}"}, label=name)
+            for name in ("tiny-memoriser", "sensible")
+        ),
+        protocol={"mask": ("bright", "blinded"), "mode": ("memory-only", "fixed-candidate")},
+        window=Window(first=str(days[FIRST]), last=str(days[-1])),
+        bootstrap=BootstrapConfig(draws=20),
+    )
+    return run(spec, home / "run", executor="inline", home=home, progress="none")

@@ -1,0 +1,204 @@
+"""What masks say about memory: the one who remembers is found, the others are not."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import attribute_runs
+import memory_runs
+
+from tradeassay.assay import MemoryConfig, MemoryContrast, memory_contrast, rationale_analysis
+from tradeassay.assay.memory.inference import Sample, infer, welch
+from tradeassay.assay.memory.rationale import reasons
+from tradeassay.assay.memory.words import Finder
+from tradeassay.core.dialogue import ModelReply, ToolCall
+from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import Instrument
+
+
+@pytest.fixture(scope="module")
+def contrast() -> MemoryContrast:
+    return memory_contrast(memory_runs.masked_run())
+
+
+def test_who_remembers_loses_selection_under_the_mask(contrast: MemoryContrast) -> None:
+    gap = contrast.gap_of("tiny-memoriser", mode="memory-only")
+    assert gap is not None
+    assert gap.told == "memory"
+    assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
+    assert gap.inference == "sessions"
+    assert "recognises" in gap.sentence
+    # One window is one cluster: the signed-rank test alone could never have told.
+    assert gap.test is not None and gap.test.smallest_p == 1.0
+
+
+def test_the_control_shows_no_gap(contrast: MemoryContrast) -> None:
+    controls = [gap for gap in contrast.gaps if gap.control]
+    assert controls and contrast.controls_hold
+    for gap in controls:
+        assert gap.told == "no gap"
+        assert all((one.value, one.low, one.high) == (0.0, 0.0, 0.0) for one in gap.parts.values())
+    honest = contrast.gap_of("sensible", mode="fixed-candidate")
+    assert honest is not None and honest.told != "memory"
+
+
+def test_parts_of_every_arm_and_gap_add_up(contrast: MemoryContrast) -> None:
+    for row in (*contrast.arms, *contrast.gaps):
+        values = {name: measure.value for name, measure in row.parts.items()}
+        whole = values.pop("total")
+        assert whole is not None
+        assert abs(sum(value or 0.0 for value in values.values()) - whole) < 1e-10
+
+
+def test_memory_alone_is_a_direct_probe(contrast: MemoryContrast) -> None:
+    found = {(one.agent, one.arm): one for one in contrast.direct}
+    assert set(found) == {(a, m) for a in ("tiny-memoriser", "sensible") for m in ("bright", "blinded")}
+    assert found["tiny-memoriser", "bright"].told == "memory"
+    assert found["tiny-memoriser", "blinded"].told != "memory"
+
+
+def test_cutoffs_split_before_and_after() -> None:
+    run = memory_runs.masked_run()
+    days = [date.fromisoformat(str(day)) for day in memory_runs.panel().sessions]
+    for cutoff, period in ((days[-1], "before"), (days[0], "after"), (days[-10], "across")):
+        found = memory_contrast(run, cutoffs={"tiny-memoriser": cutoff})
+        assert {arm.period for arm in found.arms if arm.agent == "tiny-memoriser"} == {period}
+    assert "cutoff" in next(arm.title for arm in found.arms if arm.period == "across")
+    assert found.fades[0].selection.value is None
+    unknown = memory_contrast(run)
+    assert any("knowledge ends" in note for note in unknown.notes)
+
+
+def test_the_record_is_json(contrast: MemoryContrast) -> None:
+    again = msgspec.json.decode(msgspec.json.encode(contrast), type=MemoryContrast)
+    assert again == contrast
+
+
+def test_a_run_without_masks_is_refused() -> None:
+    with pytest.raises(UserError, match="mask"):
+        memory_contrast(attribute_runs.every_venue())
+    with pytest.raises(UserError, match="no model"):
+        rationale_analysis(attribute_runs.every_venue())
+
+
+# -- inference, by hand ------------------------------------------------------------------------------------------
+
+
+def sample(totals: list[float], clusters: list[int], days: int = 30) -> Sample:
+    rng = np.random.default_rng(1)
+    daily = tuple(total / days + rng.normal(0, 0.001, days) for total in totals)
+    return Sample(np.array(totals), daily, tuple(clusters), tuple(range(len(totals))))
+
+
+def test_students_interval_over_windows_by_hand() -> None:
+    found = infer(sample([0.01, 0.03, 0.02, 0.04, 0.00, 0.02], [1, 2, 3, 4, 5, 6]), MemoryConfig())
+    # mean 0.02, standard deviation 0.0141421, over root six 0.0057735, t(5, 97.5 %) 2.570582
+    assert found.by == "windows"
+    assert found.measure.value == pytest.approx(0.02)
+    assert found.measure.low == pytest.approx(0.02 - 2.570582 * 0.0057735, abs=1e-7)
+    assert found.p_value == pytest.approx(0.0179, abs=1e-4)
+
+
+def test_a_window_counts_once_however_many_seeds_it_has() -> None:
+    found = infer(sample([1.0, 1.0, 1.0, 0.0], [1, 1, 1, 2]), MemoryConfig())
+    assert found.measure.value == 0.5
+    assert found.by == "sessions"
+
+
+def test_welch_by_hand_and_without_windows() -> None:
+    one, other = sample([0.1, 0.3], [1, 2]), sample([0.0, 0.2], [3, 4])
+    found = welch(one, other, MemoryConfig())
+    # difference 0.1, error 0.1414214, two degrees of freedom: t = 4.302653
+    assert found.low == pytest.approx(0.1 - 4.302653 * 0.1414214, abs=1e-6)
+    assert welch(one, sample([], []), MemoryConfig()).value is None
+    assert welch(one, sample([0.1], [3]), MemoryConfig()).low is None
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_bootstrap_interval_and_its_p_value_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    daily = rng.normal(0.0005, 0.002, 40)
+    one = Sample(np.array([daily.sum()]), (daily,), (0,), (0,))
+    found = infer(one, MemoryConfig(draws=200))
+    low, high = found.measure.low, found.measure.high
+    assert low is not None and high is not None and found.p_value is not None
+    assert low < daily.sum() < high
+    if found.p_value < 0.02:
+        assert low > 0.0 or high < 0.0
+    if found.p_value > 0.12:
+        assert low < 0.0 < high
+
+
+def test_too_few_sessions_have_no_interval() -> None:
+    found = infer(sample([0.1], [1], days=5), MemoryConfig())
+    assert found.measure.low is None and found.p_value is None
+    assert infer(sample([], []), MemoryConfig()).measure.value is None
+
+
+# -- reasons -----------------------------------------------------------------------------------------------------
+
+
+def test_reasons_that_name_what_was_not_shown_are_counted() -> None:
+    report = rationale_analysis(memory_runs.masked_run())
+    rows = {(row.agent, row.arm, row.mode): row for row in report.rows}
+    bright = rows["tiny-memoriser", "bright", "memory-only"]
+    assert bright.shares["brand"].value and bright.shares["date"].value and bright.shares["event"].value
+    assert {one.word for one in bright.examples if one.category == "date"} == {"1999"}
+    assert bright.any.low is not None and bright.any.low > 0.0
+    for row in (rows["tiny-memoriser", "blinded", "memory-only"], rows["sensible", "blinded", "fixed-candidate"]):
+        assert row.reasons > 0
+        assert row.any.value == 0.0
+
+
+FINDER = Finder(
+    [
+        Instrument(symbol="AAPL", name="Apple Inc.", sector="Technology"),
+        Instrument(symbol="600519", name="贵州茅台", sector="Liquor"),
+        Instrument(symbol="XOM", name="Exxon Mobil Corporation", sector="Energy"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "observed", "found"),
+    [
+        ("momentum is strong", "", []),
+        ("AAPL looks cheap", "stock_id: aapl", []),
+        ("Apple looks cheap", "stock_id: aapl", [("brand", "Apple")]),
+        ("asset_0007 is 600519", "asset_0007", [("brand", "600519")]),
+        ("茅台 is strong", "", [("brand", "茅台")]),
+        ("a bank with momentum", "", [("sector", "bank")]),
+        ("a bank with momentum", "sector tone: banks", []),
+        ("after the pandemic", "", [("event", "pandemic")]),
+        ("as in March 2020", "today is 2020-03-04", []),
+        ("as in March 2020", "today is 2021-03-04", [("date", "March 2020")]),
+        ("on 5 March 2020", "2020-03-05", []),
+        ("before 2024-02-29", "day_+3", [("date", "2024-02-29")]),
+        ("like in 2008", "2021-03-04", [("date", "2008")]),
+        ("like in 2021", "2021-03-04", []),
+    ],
+)
+def test_what_counts_as_unseen(reason: str, observed: str, found: list[tuple[str, str]]) -> None:
+    named = FINDER.unseen(reason, observed.lower(), "2021-03-04")
+    assert [(one.category, one.word) for one in named] == found
+
+
+def test_reasons_are_read_from_calls_and_texts() -> None:
+    call = ToolCall(
+        id="1", name="submit_action", arguments='{"orders":[{"reason":"a","x":"no"}],"overall_reason":"b"}'
+    )
+    assert list(reasons(ModelReply(calls=(call,)))) == ["a", "b"]
+    fenced = 'So:\n```json\n{"decisions": {"S": {"reasons": ["c", "d"], "action": "hold"}}}\n```\n'
+    assert list(reasons(ModelReply(text=fenced))) == ["c", "d"]
+    assert list(reasons(ModelReply(text="no JSON at all"))) == []
