@@ -1,0 +1,1 @@
+"""Models that mark each other's submissions, and people who do."""

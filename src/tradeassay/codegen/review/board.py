@@ -1,0 +1,167 @@
+"""Marks that models give each other's submissions, and what they are worth.
+
+Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing who wrote it. Marks of one's
+own work are kept and never counted. Ratings come from comparing, within one reviewer and strategy, whose mark was
+higher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics.bradley_terry import Comparison, ratings
+from tradeassay.metrics.rank_correlation import agreement
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """One reviewer's marks (1 to 10) of one author's submission for one strategy; None where it gave none."""
+
+    reviewer: str
+    author: str
+    strategy: str
+    fidelity: float | None
+    risk: float | None
+    strengths: str = ""
+    weaknesses: str = ""
+    failure: str | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether somebody marked their own work."""
+        return self.reviewer == self.author
+
+
+class Bias(msgspec.Struct, frozen=True, kw_only=True):
+    """How much higher own work, or the work of the same vendor, is marked than by others."""
+
+    who: str
+    fidelity: Measure
+    risk: Measure
+
+
+class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean peer marks, ratings, how far reviewers agree, and whom they favour."""
+
+    fidelity: dict[str, Measure]
+    risk: dict[str, Measure]
+    rating: dict[str, Measure]
+    agreement: Measure
+    own_bias: tuple[Bias, ...]
+    vendor_bias: tuple[Bias, ...]
+    unanswered: int
+
+
+def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) -> ReviewBoard:
+    """Return the board of a set of reviews. Own reviews count in the biases only."""
+    peers = [review for review in reviews if not review.own]
+    authors = sorted({review.author for review in reviews})
+    return ReviewBoard(
+        fidelity={a: _mean([r.fidelity for r in peers if r.author == a], draws, seed) for a in authors},
+        risk={a: _mean([r.risk for r in peers if r.author == a], draws, seed) for a in authors},
+        rating=ratings(list(comparisons(peers)), draws=draws, seed=seed),
+        agreement=agreement(_table(peers), draws=draws, seed=seed),
+        own_bias=tuple(_own_bias(reviews, author) for author in authors),
+        vendor_bias=tuple(_vendor_bias(peers, v) for v in sorted({vendor_of(a) for a in authors})),
+        unanswered=sum(review.failure is not None for review in reviews),
+    )
+
+
+def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:
+    """Return the mean peer mark of one submission (the paper's D1, or D2 with ``risk``)."""
+    marks = [
+        review.risk if risk else review.fidelity
+        for review in reviews
+        if review.author == author and review.strategy == strategy and not review.own
+    ]
+    known = [mark for mark in marks if mark is not None]
+    if not known:
+        return not_scored("no peer has marked it")
+    return Measure(value=float(np.mean(known)), n=len(known))
+
+
+def comparisons(peers: Iterable[Review]) -> Iterable[Comparison]:
+    """Yield who had the higher marks (both added) with the same reviewer on the same strategy."""
+    by_desk: dict[tuple[str, str], list[Review]] = {}
+    for review in peers:
+        if review.fidelity is not None and review.risk is not None:
+            by_desk.setdefault((review.reviewer, review.strategy), []).append(review)
+    for (_, strategy), found in sorted(by_desk.items()):
+        for a, b in combinations(sorted(found, key=lambda review: review.author), 2):
+            gap = _sum(a) - _sum(b)
+            won = 0.5 if gap == 0 else float(gap > 0)
+            yield Comparison(first=a.author, second=b.author, won=won, group=strategy)
+
+
+def vendor_of(model: str) -> str:
+    """Return a model's vendor: what stands before the last slash of its name, or the name itself."""
+    return model.rsplit("/", 1)[0]
+
+
+def _sum(review: Review) -> float:
+    return (review.fidelity or 0.0) + (review.risk or 0.0)
+
+
+def _mean(marks: list[float | None], draws: int, seed: int) -> Measure:
+    known = np.array([mark for mark in marks if mark is not None])
+    if known.size == 0:
+        return not_scored("no peer has marked it")
+    if known.size < 5:
+        return Measure(value=float(known.mean()), n=known.size, note="fewer than five marks: no interval")
+    rows = np.random.default_rng(seed).integers(0, known.size, (draws, known.size))
+    low, high = np.quantile(known[rows].mean(axis=1), (0.025, 0.975))
+    return Measure(value=float(known.mean()), low=float(low), high=float(high), n=known.size)
+
+
+def _table(peers: Sequence[Review]) -> Floats:
+    reviewers = sorted({review.reviewer for review in peers})
+    items = sorted({(review.author, review.strategy) for review in peers})
+    table = np.full((len(reviewers), len(items)), np.nan)
+    for review in peers:
+        if review.fidelity is not None and review.risk is not None:
+            place = items.index((review.author, review.strategy))
+            table[reviewers.index(review.reviewer), place] = _sum(review)
+    return table
+
+
+def _gap(mine: list[float], others: list[float], why: str) -> Measure:
+    if not mine or not others:
+        return not_scored(why)
+    return Measure(value=float(np.mean(mine) - np.mean(others)), n=len(mine))
+
+
+def _split(reviews: Iterable[Review], field: str, inside: set[int]) -> tuple[list[float], list[float]]:
+    mine: list[float] = []
+    others: list[float] = []
+    for number, review in enumerate(reviews):
+        mark = review.fidelity if field == "fidelity" else review.risk
+        if mark is not None:
+            (mine if number in inside else others).append(mark)
+    return mine, others
+
+
+def _own_bias(reviews: Sequence[Review], author: str) -> Bias:
+    found = [review for review in reviews if review.author == author]
+    inside = {number for number, review in enumerate(found) if review.own}
+    why = "did not mark its own work, or nobody else did"
+    return Bias(
+        who=author,
+        fidelity=_gap(*_split(found, "fidelity", inside), why),
+        risk=_gap(*_split(found, "risk", inside), why),
+    )
+
+
+def _vendor_bias(peers: Sequence[Review], vendor: str) -> Bias:
+    found = [review for review in peers if vendor_of(review.author) == vendor]
+    inside = {number for number, review in enumerate(found) if vendor_of(review.reviewer) == vendor}
+    why = "no marks from inside and outside the vendor"
+    return Bias(
+        who=vendor,
+        fidelity=_gap(*_split(found, "fidelity", inside), why),
+        risk=_gap(*_split(found, "risk", inside), why),
+    )

@@ -1,0 +1,1 @@
+"""The four dimensions of SysTradeBench, as printed and as measured."""
