@@ -21,6 +21,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "luck": ("luck", "luck", "Place a result among random portfolios under the same rules and costs."),
     "power": ("power", "power", "Say how many sessions and seeds it takes to see skill."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
+    "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
     "agents": ("agents", "agents", "List the agents that can trade."),
     "models": ("models", "models", "List the models that can be asked, with price and cutoff; get a local one."),
     "baselines": ("baselines", "baselines", "Train and list the factor-model baselines."),

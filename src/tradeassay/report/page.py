@@ -18,6 +18,7 @@ from tradeassay.report.numbers import count, dollars, month_text, number, short
 from tradeassay.report.view import TABLE, TILES, cell_views, compared, payload
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 _TEMPLATES = "templates"
@@ -26,19 +27,11 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def render_html(data: ReportData) -> str:
     """Return the page of a report. Every text in ``data`` is escaped; the page works from a file, offline."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("tradeassay.report", _TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = _breakable
+    environment = page_environment()
     views = cell_views(data)
-    scripts = {"theme": _asset("theme.js"), "plotly": plotly_js(), "page": _asset("page.js")}
+    scripts = {"theme": template_text("theme.js"), "plotly": plotly_js(), "page": template_text("page.js")}
     context: dict[str, Any] = {
         "data": data,
         "cells": views,
@@ -51,12 +44,27 @@ def render_html(data: ReportData) -> str:
         "short": short,
         "percent": lambda value: number(value, unit="fraction"),
         "month_text": month_text,
-        "style": Markup(_asset("page.css")),
+        "style": Markup(template_text("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},
-        "allowed": " ".join(_source(text) for text in scripts.values()),
+        "allowed": " ".join(script_source(text) for text in scripts.values()),
         "payload": Markup(script_json(payload(views))),
     }
     return environment.get_template("page.html.j2").render(context)
+
+
+def page_environment() -> Environment:
+    """Return what fills our templates: everything is escaped, an unknown name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tradeassay.report", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
 
 
 def write_page(data: ReportData, path: Path) -> Path:
@@ -99,11 +107,12 @@ def _breakable(text: str) -> Markup:
 
 
 @cache
-def _asset(name: str) -> str:
+def template_text(name: str) -> str:
+    """Return a style sheet or script of ours."""
     return resources.files("tradeassay.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
 
 
-def _source(script: str) -> str:
+def script_source(script: str) -> str:
     """Return a script's hash for the content security policy: a script that is not ours does not run."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -116,7 +116,7 @@ class CodeProtocol(Protocol):
         ...
 
 
-code_protocols: Registry[type[CodeProtocol]] = Registry("code_protocol")
-"""All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_protocols``."""
+code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
+"""All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""
 
 Answer = ModelReply | msgspec.Struct

@@ -48,8 +48,7 @@ class QuantCodeProtocol:
 
     def __init__(self, spec: CodeRunSpec) -> None:
         self.spec = spec
-        every = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
-        self.tasks = {task.id: task for task in choose_tasks(spec, every)}
+        self.tasks = {task.id: task for task in tasks_of(spec)}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
 
     @property
@@ -169,6 +168,12 @@ class QuantCodeProtocol:
                 ]
         notes = tuple(f"{count} of {len(self.tasks)} tasks have {what}" for what, count in lacking.items())
         return tuple(items), notes
+
+
+def tasks_of(spec: CodeRunSpec) -> tuple[CodeTask, ...]:
+    """Return the tasks that a spec asks for; raises :class:`UserError` for an id or a file that is not there."""
+    every = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
+    return choose_tasks(spec, every)
 
 
 def require_code_extra() -> None:

@@ -1,0 +1,91 @@
+"""What the ``code`` commands print: items as they end, the table of a run, a task's words, a validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tradeassay.cli._output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from tradeassay.codegen.task import CodeTask, Wording
+    from tradeassay.codegen.validation import ProgramLine, ValidationReport
+    from tradeassay.runs.code import CodeRun, ItemEnded
+
+
+def tell_item(event: ItemEnded) -> None:
+    """Say that an item ended."""
+    item = event.item
+    way = " ".join(item.labels[name] for name in ("setting", "wording", "framework") if name in item.labels)
+    say(f"{event.done}/{event.total} {item.model} {item.task} ({way}): {event.outcome.words}")
+
+
+def finish_code(run: CodeRun, *, as_json: bool = False) -> int:
+    """Show a finished run and write its page; return 1 when an item has no result, else 0."""
+    from tradeassay.report.code_board import print_code_board
+    from tradeassay.report.code_page import write_code_html
+
+    if as_json:
+        print_json(run.scores)
+    else:
+        print_code_board(run)
+    say(f"report: {write_code_html(run)}")
+    say(f"check:  tradeassay verify {run.folder}")
+    failed = run.failed
+    if failed:
+        say(f"{len(failed)} of {len(run.items)} items have no result: {next(iter(failed.values()))}")
+    return 1 if failed else 0
+
+
+def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: bool) -> str:
+    """Return a task for a reader, or its reference alone; raises :class:`UserError` for what it does not have."""
+    from tradeassay.core.errors import UserError
+
+    frame = framework == "frame"
+    text = task.text(wording, "frame" if frame else "backtrader")
+    source = (task.frame.reference if task.frame is not None else "") if frame else task.reference
+    if reference:
+        if not source.strip():
+            raise UserError(f"task '{task.id}' has no reference for {framework}", mend="see tradeassay code tasks")
+        return source.strip()
+    if text is None:
+        raise UserError(
+            f"task '{task.id}' has no {wording} wording for {framework}", mend="see tradeassay code tasks"
+        )
+    head = f"{task.id}: {task.title}"
+    about = (
+        f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, {task.assets} asset(s)"
+    )
+    terms = (
+        f"cash {task.cash:,.0f}, commission {task.commission:g}, sizing {task.sizing.kind} {task.sizing.value:g}"
+    )
+    decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
+    lines = [head, about, terms, "", text, "", f"decoys: {decoys}"]
+    return "\n".join([*lines, f"it lacks {', '.join(task.lacks)}"] if task.lacks else lines)
+
+
+def tell_program(line: ProgramLine) -> None:
+    """Say what came of a program that is not as expected."""
+    if not line.ok:
+        say(f"{line.name}: expected {line.expected}, came {line.outcome} {line.reason}".rstrip())
+
+
+def show_validation(done: ValidationReport) -> None:
+    """Print a validation: programs by what was expected, and the judges' errors."""
+    kinds: dict[str, list[ProgramLine]] = {}
+    for line in done.lines:
+        kinds.setdefault("reference" if line.kind == "gold" else f"decoy for {line.expected}", []).append(line)
+    rows = [(kind, f"{len(lines)}", f"{sum(line.ok for line in lines)}") for kind, lines in sorted(kinds.items())]
+    print_table(f"{done.tasks} tasks", ("programs", "run", "as expected"), rows)
+    for errors in done.judges:
+        wrong = [
+            f"{name} {'n/a' if rate.value is None else f'{rate.value:.1%} of {rate.n}'}"
+            for name, rate in (("false rejects", errors.false_rejects), ("false accepts", errors.false_accepts))
+        ]
+        say(f"judge {errors.judge}: {', '.join(wrong)}{f' ({errors.note})' if errors.note else ''}")
+    for line in done.disagreements:
+        say(f"judges disagree on {line.name}: behaviour {line.behaviour}, language {line.language}")
+    say(
+        "all as expected"
+        if done.ok
+        else f"{len(done.wrong)} not as expected: {', '.join(w.name for w in done.wrong)}"
+    )

@@ -1,0 +1,127 @@
+"""Options that say which tasks, and in which way they are put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tradeassay.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tradeassay.codegen.task import CodeTask
+    from tradeassay.runs.code import CodeRunSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILTERS = (
+    click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
+    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 15m, 5m or 1m."),
+    click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
+    click.option("--sample", type=click.IntRange(1), metavar="N", help="So many of them, evenly spread."),
+    click.option(
+        "--task-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.json",
+        help="Your copy of the public 400-task file, instead of our tasks.",
+    ),
+)  # fmt: skip
+_RUN = (
+    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL", help="Who writes."),
+    click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
+    *_FILTERS,
+    click.option(
+        "--wording", "wordings", multiple=True, default=("formal",), show_default=True, metavar="NAME",
+        help="formal or conversational; repeat for both.",
+    ),
+    click.option(
+        "--framework", "frameworks", multiple=True, default=("backtrader",), show_default=True, metavar="NAME",
+        help="backtrader or frame; repeat for both.",
+    ),
+    click.option(
+        "--setting", "settings", multiple=True, default=("single-turn",), show_default=True, metavar="NAME",
+        help="single-turn or agentic; repeat for both.",
+    ),
+    click.option(
+        "--turns", type=click.IntRange(1), default=10, show_default=True, help="Answers an agentic task gets."
+    ),
+    click.option(
+        "--history", type=click.Choice(["full", "last"]), default="full", show_default=True,
+        help="What a later turn sees of the earlier ones.",
+    ),
+    click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
+    click.option(
+        "--decides", type=click.Choice(["reference-first", "behaviour", "language", "both"]),
+        default="reference-first", show_default=True, help="Which judge the judge stage goes by.",
+    ),
+    click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
+    click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
+    click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
+)  # fmt: skip
+
+
+def filter_options(command: F) -> F:
+    """Add the options that choose tasks."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def run_options(command: F) -> F:
+    """Add everything that describes a run."""
+    for option in reversed(_RUN):
+        command = option(command)
+    return command
+
+
+def take_spec(benchmark: str, given: dict[str, Any]) -> CodeRunSpec:
+    """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
+    import msgspec
+
+    from tradeassay.runs.code import CodeRunSpec, code_protocols
+
+    if code_protocols.get(benchmark).Spec is not CodeRunSpec:
+        raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
+    plain = CodeRunSpec(models=("scripted/coder-sma",))
+    changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
+    try:
+        params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
+    except msgspec.ValidationError as error:
+        raise UserError(f"the model cannot be asked so: {error}", mend="temperature is 0 to 2") from error
+    return CodeRunSpec(
+        benchmark=benchmark,
+        models=given["models"],
+        **_chosen(given),
+        wordings=given["wordings"],
+        frameworks=given["frameworks"],
+        settings=given["settings"],
+        turns=given["turns"],
+        history=given["history"],
+        seeds=tuple(range(given["seeds"])),
+        judge=given["judge"],
+        evaluate=msgspec.structs.replace(plain.evaluate, decides=given["decides"]),
+        params=params,
+    )
+
+
+def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
+    """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
+    from tradeassay.runs.code import CodeRunSpec
+    from tradeassay.runs.code.quantcode import tasks_of
+
+    found = tasks_of(CodeRunSpec(models=("scripted/coder-sma",), **_chosen(filters)))
+    if not found:
+        raise UserError("no task is left", mend="drop a filter")
+    return found
+
+
+def _chosen(given: dict[str, Any]) -> dict[str, Any]:
+    file: Path | None = given.get("task_file")
+    return {
+        "tasks": tuple(given.get("task") or ()),
+        "difficulties": given["difficulty"],
+        "timeframes": given["timeframe"],
+        "families": given["family"],
+        "sample": given["sample"],
+        "task_file": None if file is None else str(file),
+    }

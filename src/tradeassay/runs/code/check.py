@@ -1,0 +1,170 @@
+"""Check one program against one task, and all references and decoys, without a run on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
+from tradeassay.benchmarks.quantcode.settings import ModelJudge
+from tradeassay.codegen.evaluation import Evaluation
+from tradeassay.codegen.evaluator import EvaluateConfig, evaluate
+from tradeassay.codegen.leak import LeakConfig
+from tradeassay.codegen.running import open_code_executor
+from tradeassay.codegen.stages.compiling import Framework
+from tradeassay.codegen.task import CodeTask, Wording
+from tradeassay.codegen.validation import ProgramLine, ValidateConfig, ValidationReport, validate
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
+from tradeassay.llm import ModelParams, Place, open_model
+from tradeassay.runs.code.quantcode import require_code_extra
+from tradeassay.sandbox import Executor
+
+_LARGEST = 1_000_000
+
+
+def read_program(path: Path) -> str:
+    """Return a program's text; raises :class:`UserError` for a file that is missing, a folder, huge or no text."""
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST:
+            raise UserError(f"{path} has more than {_LARGEST:,} bytes", mend="a strategy has a few thousand")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is no text in UTF-8: {error.reason}", mend="save it as UTF-8") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", mend="name a Python file") from error
+
+
+def check_program(
+    source: str,
+    task: str | CodeTask,
+    *,
+    framework: Framework = "backtrader",
+    wording: Wording = "formal",
+    judge: str | None = None,
+    thorough: bool = False,
+    executor: Executor | None = None,
+) -> Evaluation:
+    """Return everything there is to say about a program: stages, look-ahead, agreement, tricks.
+
+    ``judge`` names a model that is asked as well. ``thorough`` gives the program the full look-ahead check. Raises
+    :class:`UserError` for an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
+    """
+    chosen = load_task(task) if isinstance(task, str) else task
+    config = EvaluateConfig(leak=LeakConfig()) if thorough else EvaluateConfig()
+    if executor is None:
+        require_code_extra()
+        with open_code_executor() as opened:
+            return check_program(
+                source,
+                chosen,
+                framework=framework,
+                wording=wording,
+                judge=judge,
+                thorough=thorough,
+                executor=opened,
+            )
+    if judge is None:
+        return evaluate(chosen, source, executor=executor, config=config, framework=framework, wording=wording)
+    with asked_judge(judge, framework) as client:
+        return evaluate(
+            chosen, source, executor=executor, config=config, judge=client, framework=framework, wording=wording
+        )
+
+
+def validate_tasks(
+    tasks: Sequence[CodeTask],
+    *,
+    judge: str | None = None,
+    thorough: bool = False,
+    workers: int = 2,
+    tell: Callable[[ProgramLine], None] | None = None,
+) -> ValidationReport:
+    """Run all references and decoys of tasks: a reference must pass, a decoy must fail where it says.
+
+    ``judge`` names a model whose errors are measured too. Raises MissingExtra and SandboxRefused where programs
+    cannot be run.
+    """
+    require_code_extra()
+    config = ValidateConfig(thorough=thorough, threads=workers + 1)
+    with open_code_executor(workers) as executor:
+        if judge is None:
+            return validate(tasks, executor, config=config, tell=tell)
+        with asked_judge(judge, "backtrader") as client:
+            frames = ModelJudge(name=client.name, answer=client.answer, framework="frame")
+            return validate(tasks, executor, config=config, judge=client, frame_judge=frames, tell=tell)
+
+
+@contextmanager
+def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
+    """Open a model as a judge that can be asked from any thread; raises what opening a model raises."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="tradeassay-judge", daemon=True)
+    thread.start()
+    opened = open_model(name, ModelParams())
+    try:
+        model = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
+
+        def answer(request: AskModel) -> ModelReply:
+            place = Place(episode="check", step=0, sample=0, index=0)
+            return asyncio.run_coroutine_threadsafe(model.ask(request, place), loop).result()
+
+        try:
+            yield ModelJudge(name=name, answer=answer, framework=framework)
+        finally:
+            asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task in a list."""
+
+    id: str
+    title: str
+    difficulty: str
+    timeframe: str
+    family: str | None
+    market: str
+    assets: int
+    bars: int
+    frame: bool
+    decoys: int
+    source: str
+
+
+def find_task(task_id: str, file: Path | None = None) -> CodeTask:
+    """Return one task of ours, or of a copy of the public file; raises :class:`UserError` with near names."""
+    if file is None:
+        return load_task(task_id)
+    known = {task.id: task for task in load_public_tasks(file)}
+    if task_id not in known:
+        raise UserError(
+            f"there is no task '{task_id}' in {file.name}", mend=did_you_mean(task_id, known, "list them")
+        )
+    return known[task_id]
+
+
+def task_line(task: CodeTask) -> TaskLine:
+    """Return a task as a list shows it."""
+    return TaskLine(
+        id=task.id,
+        title=task.title,
+        difficulty=task.difficulty,
+        timeframe=task.timeframe,
+        family=task.family,
+        market=task.market,
+        assets=task.assets,
+        bars=task.bars,
+        frame=task.frame is not None,
+        decoys=len(task.decoys) + (len(task.frame.decoys) if task.frame is not None else 0),
+        source=task.source,
+    )
