@@ -18,6 +18,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("verify", "verify", "Check a recorded run: hashes, money, fills, rules, scores."),
     "compare": ("compare", "compare", "Put two runs side by side, with a paired test."),
     "report": ("report", "report", "Show a run's leaderboard and write its HTML page."),
+    "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
     "luck": ("luck", "luck", "Place a result among random portfolios under the same rules and costs."),
     "power": ("power", "power", "Say how many sessions and seeds it takes to see skill."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),

@@ -13,7 +13,8 @@ from tradeassay.assay.planted.world import PlantedWorld
 from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import EDGE
-from tradeassay.assay.verdict.of_run import memory_evidence, with_daily
+from tradeassay.assay.verdict.memory_evidence import memory_evidence
+from tradeassay.assay.verdict.of_run import with_daily
 from tradeassay.assay.verdict.record import KINDS, AgentAssay, AgentFindings, LeakEvidence, LuckEvidence, Ranks
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats

@@ -24,7 +24,8 @@ class PlantedWorld:
     ``returns`` (T, N) are those of the session, ``exposures`` (T, 9, N) were known before it. ``drift`` (T, N) is
     what news already public still moves in the session: the true alpha that a reader could know. ``happened``
     (T, N) are the returns as they came out: what somebody knows who picks a record, or has read about it since;
-    it stays what it is in :meth:`other_future`. ``columns`` are the names' places in ``inputs``, by which accounts are taken apart.
+    it stays what it is in :meth:`other_future`. ``columns`` are the names' places in ``inputs``, by which accounts
+    are taken apart.
     """
 
     seed: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.verdict.assay import assay
+from tradeassay.assay.verdict.assaying import assay
 from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import decide, judge
 from tradeassay.assay.verdict.of_tables import OwnAccount

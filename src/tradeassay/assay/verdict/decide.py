@@ -56,7 +56,7 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         return "leak"
     if above(edge.tested) and _beats_chance(found, config):
         memory = found.memory
-        if memory is not None and above(memory.gap):
+        if memory is not None and above(memory.gap) and not memory.doubted:
             return "mixed" if above(memory.masked) else "memory"
         if confirmed(found):
             return "mixed" if leaning(found, config) else "skill"
@@ -84,6 +84,8 @@ def limits_of(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     if found.by_model and not _memory_examined(found):
         why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
+    if found.memory is not None and found.memory.doubted:
+        limits.append("the memory contrast is in doubt: a control, which cannot remember, shows a gap too")
     if not found.leaks.tested:
         limits.append("no leak test was made")
     if found.failed_seeds:

@@ -11,11 +11,13 @@ import numpy as np
 
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution_record import Attribution
-from tradeassay.assay.luck.luck import Luck, luck_of_episode
+from tradeassay.assay.luck.luck import luck_of_episode
 from tradeassay.assay.verdict.confidence import calibration_of
 from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import judge
-from tradeassay.assay.verdict.evidence import EDGE, edge_of, rows_of_seeds, tested, totals_of, variances
+from tradeassay.assay.verdict.evidence import EDGE, edge_of, rows_of_seeds, totals_of, variances
+from tradeassay.assay.verdict.luck_evidence import luck_evidence
+from tradeassay.assay.verdict.memory_evidence import BRIGHT, contrast_of, memory_evidence, no_memory, with_contrast
 from tradeassay.assay.verdict.record import (
     AgentFindings,
     Assay,
@@ -29,17 +31,14 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
-from tradeassay.metrics.attribution import MAIN
 from tradeassay.runs.inference import NET_RETURN
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.records import LeakTestReport
     from tradeassay.runs import AgentScores, Run
 
-BRIGHT = "bright"
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """Masks in the order in which they are taken for the contrast: what hides most comes first."""
-_SHOWN = (*MAIN, EDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +74,12 @@ def assay_run(
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap)
     rows = [_row(run, one, taken) for one in scores]
-    ranks = _ranks(rows)
+    ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
     found = []
     for row in rows:
         if not agents or row.scores.agent in agents:
             made = _findings(run, row, rows, taken, ranks, config, leaks or {})
-            found.append(judge(made, config))
+            found.append(judge(with_contrast(made, contrast), config))
     return Assay(
         title=run.spec.slug,
         source="run",
@@ -219,25 +218,6 @@ def _luck(run: Run, scores: AgentScores, config: VerdictConfig) -> LuckEvidence:
     return luck_evidence(each)
 
 
-def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
-    """Return several seeds' luck as one."""
-    placed = sorted(
-        (one.place for one in each if one.place is not None), key=lambda place: place.percentile.value or 0.0
-    )
-    if not placed:
-        return LuckEvidence(percentile=not_scored(str(each[0].reason) if each else "nothing was played"), p=None)
-    # With an even number of seeds the worse of the two in the middle: a bound must not be the lucky one's.
-    middle = placed[(len(placed) - 1) // 2]
-    done_as_well = round((middle.by_luck.value or 0.0) * middle.portfolios)
-    p = (done_as_well + 1) / (middle.portfolios + 1)
-    return LuckEvidence(
-        percentile=middle.percentile,
-        p=min(1.0, p if len(placed) == 1 else 2.0 * p),
-        portfolios=middle.portfolios,
-        quantiles=middle.quantiles,
-    )
-
-
 def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
     """Return the contrast with the same agent's masked cell; None where no model played unmasked."""
     if not row.by_model or row.mask not in (None, BRIGHT):
@@ -249,36 +229,13 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
         if one.mask == mask and one.scores.agent == row.scores.agent and _same_but_mask(one, row)
     ]
     if not twins:
-        return _no_memory("it was not run under a mask")
+        return no_memory("it was not run under a mask")
     twin = twins[0]
     if row.daily is None or twin.daily is None or twin.daily["total"].size != row.daily["total"].size:
-        return _no_memory("the masked run has no result over the same sessions")
+        return no_memory("the masked run has no result over the same sessions")
     return memory_evidence(
         row.daily, twin.daily, row.year, config, against=str(twin.mask), comparisons=comparisons
     )
-
-
-def memory_evidence(
-    bright: Mapping[str, Floats],
-    masked: Mapping[str, Floats],
-    year: int,
-    config: VerdictConfig,
-    *,
-    against: str,
-    comparisons: int = 1,
-) -> MemoryEvidence:
-    """Return the contrast of daily parts with those of the same agent under a mask, session by session."""
-    parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
-    return MemoryEvidence(
-        against=against,
-        gap=parts[EDGE],
-        masked=tested(masked[EDGE], year, config, comparisons),
-        parts=parts,
-    )
-
-
-def _no_memory(reason: str) -> MemoryEvidence:
-    return MemoryEvidence(against=None, gap=not_scored(reason), masked=not_scored(reason), reason=reason)
 
 
 def _same_but_mask(one: _Row, other: _Row) -> bool:

@@ -14,7 +14,8 @@ from tradeassay.assay.own_tables import WEIGHT, is_long
 from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import rows_of_seeds
-from tradeassay.assay.verdict.of_run import luck_evidence, with_daily
+from tradeassay.assay.verdict.luck_evidence import luck_evidence
+from tradeassay.assay.verdict.of_run import with_daily
 from tradeassay.assay.verdict.record import AgentAssay, AgentFindings, Assay, LeakEvidence, LuckEvidence, Ranks
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored

@@ -73,13 +73,17 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The same agent where it could not know names or dates.
 
     ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
-    tested level. ``parts`` are the yearly differences by part. ``reason`` says why there is none.
+    tested level. ``parts`` are the yearly differences by part. ``sentence`` is what the memory contrast over all
+    windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``reason`` says
+    why there is none.
     """
 
     against: str | None
     gap: Measure
     masked: Measure
     parts: dict[str, Measure] = {}
+    sentence: str = ""
+    doubted: bool = False
     reason: str | None = None
 
 

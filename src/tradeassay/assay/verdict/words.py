@@ -85,6 +85,8 @@ def because(kind: Kind, found: AgentFindings, config: VerdictConfig) -> tuple[st
             f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
             f"{spanned(found.memory.masked)}"
         )
+        if found.memory.sentence:
+            lines.append(found.memory.sentence)
     if found.leaks.tested:
         lines.append(found.leaks.sentence)
     if found.power:
@@ -144,7 +146,7 @@ def _luck(made: str, yearly: str, found: AgentFindings) -> str:
         text += f"; under '{found.memory.against}' nothing is left that can be told from it"
     elif above(edge.tested):
         text += "; random portfolios with the same trades did as well too often"
-    if found.could_not:
+    if found.could_not and not above(edge.tested):
         text += "; the window is too short for skill to show"
     return text + "."
 
