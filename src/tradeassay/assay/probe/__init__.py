@@ -1,0 +1,10 @@
+"""De-anonymisation probe: can anybody tell from a masked payload which stock it is, and which day?"""
+
+from __future__ import annotations
+
+from tradeassay.assay.probe.config import HARDENINGS, PROGRAMS, ProbeConfig
+from tradeassay.assay.probe.guess import Guess
+from tradeassay.assay.probe.probe import probe_mask
+from tradeassay.assay.probe.records import METRICS, ProbeReport, ProbeRow
+
+__all__ = ["HARDENINGS", "METRICS", "PROGRAMS", "Guess", "ProbeConfig", "ProbeReport", "ProbeRow", "probe_mask"]
