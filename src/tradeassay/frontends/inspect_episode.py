@@ -81,7 +81,7 @@ def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         plot = plots[str(state.metadata["episode"])]
-        journal, spending, failure = await _play(plot, _Asker(get_model()), days)
+        journal, spending, failure = await _play(plot, Asker(get_model()), days)
         state.store.set(EVENTS, [encode_line(record).decode() for record in journal])
         state.store.set(SPENDING, msgspec.to_builtins(spending))
         state.store.set(FAILURE, failure)
@@ -114,7 +114,7 @@ def outcome_scorer() -> Scorer:
     return score
 
 
-async def _play(plot: Plot, asker: _Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
+async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
     """Return the journal, what the answers took, and why the episode broke off, if it did."""
     market = Market(plot.snapshot, plot.benchmark.market)
     protocol = open_protocol(plot.benchmark)
@@ -138,7 +138,7 @@ class _CutOff(Exception):
     """The model cannot be asked any more."""
 
 
-class _Asker:
+class Asker:
     """Asks the model of an evaluation. Inspect's own retries, limits and settings hold."""
 
     def __init__(self, model: Model) -> None:
@@ -152,13 +152,14 @@ class _Asker:
 
     async def ask(self, request: AskModel, index: int) -> ModelReply:
         """Answer one request; raises when nobody can be asked any more, or at a limit of the evaluation."""
-        reply = await self._reply(request)
+        reply = await self.reply(request)
         self.spending = self.spending.plus(reply.usage)
         if reply.error_kind in NOBODY:
             raise _CutOff(f"{reply.error_kind}: {reply.error}")
         return reply
 
-    async def _reply(self, request: AskModel) -> ModelReply:
+    async def reply(self, request: AskModel) -> ModelReply:
+        """Answer one request; that nobody can be asked is an answer too. Raises at a limit of the evaluation."""
         box: list[object] = []
         RESPONSE.set(box)
         schema = to_config(request, ModelParams(), can_schema=True).response_schema

@@ -1,4 +1,5 @@
 """``inspect eval tradeassay/ktdfin`` and ``tradeassay/stockbench``: the same conversations, driven by Inspect.
+``tradeassay/quantcode`` stands in :mod:`tradeassay.frontends.inspect_code`.
 
 Market, protocol and rules are those of :mod:`tradeassay.runs`; Inspect brings the model, its connections and its
 log. A sample is an episode. The journal is in the sample's store under ``tradeassay:events``.
@@ -14,11 +15,12 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 
 from tradeassay.core.errors import UserError
+from tradeassay.frontends.inspect_code import quantcode
 from tradeassay.frontends.inspect_episode import Plot, outcome_scorer, play_episode, plots_for
 from tradeassay.runs.models import params_for
 from tradeassay.runs.spec import ParamValue
 
-__all__ = ["ktdfin", "stockbench"]
+__all__ = ["ktdfin", "quantcode", "stockbench"]
 
 
 @task

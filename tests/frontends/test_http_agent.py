@@ -1,0 +1,230 @@
+"""An agent behind HTTP: the contract on the wire, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Callable
+
+import httpx
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
+from tradeassay.core.errors import UserError
+from tradeassay.frontends.address import inward, parse_networks, parse_target
+from tradeassay.frontends.ama_wire import Unusable, encode_request, read_answer, request_body
+from tradeassay.frontends.http_agent import HttpAgent
+
+PACKET = Packet(
+    season="s",
+    date="2025-08-01",
+    decided_at="2025-08-01T20:00:00Z",
+    symbol="TSLA",
+    kind="stock",
+    price=300.0,
+    history=tuple(PricePoint(date=f"2025-07-{d}", price=float(d)) for d in range(20, 30)),
+    news=(NewsItem(id="n1", published_at="2025-08-01T12:00:00Z", source="wire", title="A", text="B"),),
+    annual_report="Revenue: 1",
+    momentum=0.05,
+    position=1,
+    outcomes=(Outcome(date="2025-07-29", action="BUY", position=1, earned=0.01),),
+)
+GOOD = {"recommended_action": "BUY", "reasoning": "it rises"}
+
+
+def served_at(*addresses: str) -> Callable[[str, int], object]:
+    async def resolve(host: str, port: int) -> list[str]:
+        return list(addresses)
+
+    return resolve
+
+
+def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: object) -> Choice:
+    agent = HttpAgent(
+        "https://agent.example:8443/base/",
+        model="m",
+        resolve=served_at(*(addresses or ("93.184.216.34",))),
+        transport=httpx.MockTransport(handler),
+        **changed,
+    )
+    return asyncio.run(agent.decide(PACKET))
+
+
+def test_the_request_is_the_contract_and_goes_to_the_checked_address() -> None:
+    seen: list[httpx.Request] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json=GOOD)
+
+    choice = ask(handler)
+    assert (choice.status, choice.action, choice.reasoning) == ("decided", "BUY", "it rises")
+    (request,) = seen
+    assert str(request.url) == "https://93.184.216.34:8443/base/trading_action/"
+    assert request.headers["host"] == "agent.example:8443"
+    assert request.extensions["sni_hostname"] == "agent.example"
+    body = msgspec.json.decode(request.content)
+    contract = {"date", "symbol", "price", "news", "history_price", "10k", "10q", "momentum", "model"}
+    assert set(body) == contract
+    assert body["symbol"] == ["TSLA"] and body["price"] == {"TSLA": 300.0} and body["model"] == "m"
+    assert len(body["history_price"]["TSLA"]) == 10
+
+
+def test_own_position_and_outcomes_go_along_when_asked_for() -> None:
+    own = request_body(PACKET)["own"]
+    assert own["position"] == 1
+    assert own["outcomes"] == [{"date": "2025-07-29", "action": "BUY", "position": 1, "earned": 0.01}]
+    assert "own" not in request_body(PACKET, own=False)
+
+
+INWARD = (
+    "127.0.0.1", "10.1.2.3", "192.168.1.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "::1", "::",
+    "fe80::1", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::", "224.0.0.1", "255.255.255.255",
+    "fe80::1%eth0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INWARD)
+def test_addresses_that_lead_inwards_are_refused_before_anything_is_sent(address: str) -> None:
+    def never(request: httpx.Request) -> httpx.Response:
+        raise AssertionError("sent")
+
+    # one bad address among good ones is enough
+    choice = ask(never, "93.184.216.34", address)
+    assert choice.status == "failed" and choice.failures[0].kind == "forbidden"
+
+
+def test_a_private_address_is_used_when_it_is_allowed() -> None:
+    choice = ask(
+        lambda request: httpx.Response(200, json=GOOD), "127.0.0.1", allow=parse_networks(["127.0.0.0/8"])
+    )
+    assert choice.action == "BUY"
+
+
+def test_a_name_is_resolved_once_per_decision_so_it_cannot_change_after_the_check() -> None:
+    answers = [["93.184.216.34"], ["127.0.0.1"]]
+    hosts: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return answers.pop(0)
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        hosts.append(request.url.host)
+        return httpx.Response(200, json=GOOD)
+
+    agent = HttpAgent("http://agent.example", resolve=resolve, transport=httpx.MockTransport(handler))
+    assert asyncio.run(agent.decide(PACKET)).action == "BUY"
+    assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "forbidden"
+    assert hosts == ["93.184.216.34"]
+
+
+class Endless(httpx.AsyncByteStream):
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def __aiter__(self):
+        while True:
+            self.sent += 1
+            yield b"x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        ("redirect", lambda: httpx.Response(302, headers={"location": "http://127.0.0.1/"})),
+        ("status", lambda: httpx.Response(500)),
+        ("status", lambda: httpx.Response(204)),
+        ("parse", lambda: httpx.Response(200, content=b"BUY")),
+        ("parse", lambda: httpx.Response(200, content=b"\xff\xfe")),
+        ("parse", lambda: httpx.Response(200, content=b"{}", headers={"content-encoding": "x-odd"})),
+        ("schema", lambda: httpx.Response(200, json={"recommended_action": "buy", "reasoning": ""})),
+        ("schema", lambda: httpx.Response(200, json={"recommended_action": "BUY"})),
+        ("schema", lambda: httpx.Response(200, json=[GOOD])),
+        ("schema", lambda: httpx.Response(200, json={**GOOD, "allocation": 1.5})),
+        ("too_large", lambda: httpx.Response(200, stream=Endless())),
+    ],
+)
+def test_failures_hold_and_are_counted_by_kind(kind: str, answer: Callable[[], httpx.Response]) -> None:
+    choice = ask(lambda request: answer())
+    assert (choice.action, choice.status, choice.failures[0].kind) == ("HOLD", "failed", kind)
+
+
+def test_an_endless_answer_is_read_no_further_than_the_limit() -> None:
+    body = Endless()
+    ask(lambda request: httpx.Response(200, stream=body), max_answer=4000)
+    assert body.sent <= 6
+
+
+def test_a_slow_or_dead_agent() -> None:
+    async def slow(request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(30)
+        return httpx.Response(200, json=GOOD)
+
+    assert ask(slow, timeout_s=0.05).failures[0].kind == "timeout"
+
+    def dead(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    assert ask(dead).failures[0].kind == "unreachable"
+
+    async def nowhere(host: str, port: int) -> list[str]:
+        raise OSError("no such name")
+
+    agent = HttpAgent("http://agent.example", resolve=nowhere)
+    assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "unreachable"
+
+
+def test_a_request_over_the_limit_is_not_sent() -> None:
+    with pytest.raises(Unusable, match="too_large"):
+        encode_request(PACKET, limit=100)
+    choice = ask(lambda request: httpx.Response(200, json=GOOD), max_request=100)
+    assert choice.failures[0].kind == "too_large"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x/", "agent.example", "http://", "http://u:p@x/", "http://x/#a", "http://x:99999/", "http://x/\ny"],
+)
+def test_addresses_that_make_no_sense(url: str) -> None:
+    with pytest.raises(UserError):
+        HttpAgent(url)
+
+
+def test_addresses_taken_apart() -> None:
+    target = parse_target("http://[2606:4700::1111]:8080/a?k=1", "/trading_action/")
+    assert target.at("2606:4700::1111") == "http://[2606:4700::1111]:8080/a/trading_action/?k=1"
+    assert target.authority == "[2606:4700::1111]:8080"
+    assert parse_target("https://x").authority == "x"
+    with pytest.raises(UserError):
+        parse_networks(["10.0.0.0/99"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.ip_addresses(v=4))
+def test_wrapping_an_address_does_not_change_where_it_leads(address: ipaddress.IPv4Address) -> None:
+    number = int(address)
+    for wrapped in (
+        0xFFFF << 32 | number,
+        int(ipaddress.IPv6Address("64:ff9b::")) | number,
+        0x2002 << 112 | number << 80,
+    ):
+        assert inward(ipaddress.IPv6Address(wrapped)) == inward(address)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=100))
+def test_no_answer_breaks_the_reader(body: bytes | str) -> None:
+    try:
+        choice = read_answer(body)
+    except Unusable as error:
+        assert error.kind in ("parse", "schema", "too_large")
+    else:
+        assert choice.status == "decided"
+
+
+def test_control_characters_do_not_reach_the_record() -> None:
+    choice = read_answer(b'{"recommended_action": "SELL", "reasoning": "a\\u0000b<script>", "message": "\\u0007"}')
+    assert choice.reasoning == "ab<script>" and choice.message is None

@@ -1,0 +1,185 @@
+"""Agents in a process of their own, and objects in this one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.errors import UserError
+from tradeassay.frontends.python_agent import PythonAgent, load_agent
+from tradeassay.frontends.subprocess_agent import SubprocessAgent
+
+PACKET = Packet(
+    season="s",
+    date="2025-08-01",
+    decided_at="2025-08-01T20:00:00Z",
+    symbol="BTC",
+    kind="crypto",
+    price=100.0,
+    history=(),
+    position=-1,
+)
+COUNTS = """
+import json, sys
+for n, line in enumerate(sys.stdin):
+    seen = json.loads(line)
+    said = f"{n} {seen['symbol'][0]} {seen['own']['position']}"
+    print(json.dumps({"recommended_action": "BUY", "reasoning": said}))
+"""
+FLOODS = "import sys\nsys.stdin.readline()\nwhile True: sys.stdout.write('x' * 10000)"
+ENDS = "import sys\nsys.stdin.readline()\nsys.exit(3)"
+TELLS = """
+import json, os, sys
+sys.stdin.readline()
+print(json.dumps({"recommended_action": "HOLD", "reasoning": json.dumps([dict(os.environ), os.getcwd()])}))
+sys.stdin.readline()
+"""
+HANGS = """
+import os, subprocess, sys, time
+sys.stdin.readline()
+child = subprocess.Popen(["sleep", "60"])
+open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
+time.sleep(60)
+"""
+
+
+def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[Choice]:
+    async def run() -> list[Choice]:
+        agent = SubprocessAgent([sys.executable, "-Iu", "-c", code, *args], **changed)
+        found = [await agent.decide(PACKET) for _ in range(times)]
+        await agent.close()
+        return found
+
+    return asyncio.run(run())
+
+
+def test_a_process_is_asked_line_by_line_and_remembers() -> None:
+    found = play(COUNTS, times=3)
+    assert [choice.reasoning for choice in found] == ["0 BTC -1", "1 BTC -1", "2 BTC -1"]
+    assert {choice.action for choice in found} == {"BUY"}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(FLOODS, "too_large"), (ENDS, "exit"), ("input(); print('BUY')", "parse")]
+)
+def test_failures_hold_are_counted_and_the_process_is_started_afresh(code: str, kind: str) -> None:
+    found = play(code, times=2, max_answer=20_000)
+    assert [(c.action, c.status, c.failures[0].kind) for c in found] == [("HOLD", "failed", kind)] * 2
+
+
+def gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+def test_a_process_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+    told = tmp_path / "pids"
+    (choice,) = play(HANGS, str(told), timeout_s=1.5)
+    assert choice.failures[0].kind == "timeout"
+    pids = [int(word) for word in told.read_text().split()]
+    until = time.monotonic() + 5
+    while not all(gone(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert all(gone(pid) for pid in pids)
+
+
+def test_nothing_of_ours_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    import json
+
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    (choice,) = play(TELLS, env={"MINE": "1"})
+    environment, folder = json.loads(choice.reasoning)
+    assert "SOME_API_KEY" not in environment and environment["MINE"] == "1"
+    assert set(environment) <= {
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "PYTHONUNBUFFERED",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "MINE",
+    }
+    assert folder != os.getcwd() and not Path(folder).exists()
+
+
+def test_a_command_that_cannot_be_run() -> None:
+    agent = SubprocessAgent(["/no/such/program"])
+    assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "start"
+    with pytest.raises(UserError):
+        SubprocessAgent([])
+
+
+class Says:
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    def decide(self, packet: Packet) -> Any:
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+class Later:
+    async def decide(self, packet: Packet) -> str:
+        await asyncio.sleep(0)
+        return "SELL"
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        ("BUY", "BUY"),
+        ({"recommended_action": "SELL", "reasoning": "r"}, "SELL"),
+        (Choice(action="HOLD", reasoning=""), "HOLD"),
+    ],
+)
+def test_an_object_may_answer_in_three_ways(said: Any, action: str) -> None:
+    choice = asyncio.run(PythonAgent(Says(said)).decide(PACKET))
+    assert (choice.action, choice.status) == (action, "decided")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("buy", "schema"), (1, "schema"), (None, "schema"), ({}, "schema"), (ValueError("x"), "agent")],
+)
+def test_an_object_that_answers_nonsense_holds(said: Any, kind: str) -> None:
+    choice = asyncio.run(PythonAgent(Says(said)).decide(PACKET))
+    assert (choice.action, choice.failures[0].kind) == ("HOLD", kind)
+
+
+def test_an_async_object_and_one_that_hangs() -> None:
+    assert asyncio.run(PythonAgent(Later()).decide(PACKET)).action == "SELL"
+
+    class Sleeps:
+        def decide(self, packet: Packet) -> str:
+            time.sleep(0.4)
+            return "BUY"
+
+    async def run() -> list[Choice]:
+        agent = PythonAgent(Sleeps(), timeout_s=0.05)
+        found = [await agent.decide(PACKET), await agent.decide(PACKET)]
+        await asyncio.sleep(0.5)
+        return found
+
+    first, second = asyncio.run(run())
+    assert first.failures[0].kind == second.failures[0].kind == "timeout"
+    assert "still hangs" in second.failures[0].text
+
+
+def test_an_agent_by_name() -> None:
+    for name in ("nothing", "no.such:Thing", "json:JSONDecoder"):
+        with pytest.raises(UserError):
+            load_agent(name)
