@@ -23,7 +23,7 @@ FIRST, SESSIONS = 256, 290
 
 @lru_cache(maxsize=1)
 def panel() -> Panel:
-    return generate(preset("ashare", seed=5, names=20, sessions=SESSIONS, new_listings=0, delistings=0)).panel
+    return generate(preset("ashare", seed=5, names=40, sessions=SESSIONS, new_listings=0, delistings=0)).panel
 
 
 @lru_cache(maxsize=1)
@@ -49,12 +49,12 @@ class Memoriser:
         names = {one.instrument.symbol: one.instrument.name for one in panel().listings}
         orders = []
         if not held:
-            best = sorted(shown, key=lambda name: -known().get(name, 0.0))[:6]
+            best = sorted(shown, key=lambda name: -known().get(name, 0.0))[:9]
             orders = [
                 {
                     "stock_id": name,
                     "side": "BUY",
-                    "target_weight": 0.09,
+                    "target_weight": 0.095,
                     "confidence": 0.9,
                     "reason": f"I remember how {names[name]} rallied after the pandemic in 1999"
                     if name in names
@@ -73,9 +73,28 @@ if "tiny-memoriser" not in scripted_models:
 
 
 @lru_cache(maxsize=1)
+def home() -> Path:
+    place = Path(mkdtemp(prefix="memory-"))
+    write_snapshot(panel(), place / "store" / "tiny-memory", allow_faults=True)
+    return place
+
+
+def rules_only() -> Run:
+    """Three sessions in which nobody is masked and nobody speaks."""
+    days = panel().sessions
+    spec = RunSpec(
+        slug="rules",
+        benchmarks=("ktdfin-v1",),
+        datasets={"ktdfin-v1": ("tiny-memory",)},
+        agents=(AgentSpec(name="cash"),),
+        window=Window(first=str(days[-3]), last=str(days[-1])),
+        bootstrap=BootstrapConfig(draws=2),
+    )
+    return run(spec, home() / "rules", executor="inline", home=home(), progress="none")
+
+
+@lru_cache(maxsize=1)
 def masked_run() -> Run:
-    home = Path(mkdtemp(prefix="memory-"))
-    write_snapshot(panel(), home / "store" / "tiny-memory", allow_faults=True)
     days = panel().sessions
     spec = RunSpec(
         slug="memory",
@@ -89,4 +108,4 @@ def masked_run() -> Run:
         window=Window(first=str(days[FIRST]), last=str(days[-1])),
         bootstrap=BootstrapConfig(draws=20),
     )
-    return run(spec, home / "run", executor="inline", home=home, progress="none")
+    return run(spec, home() / "run", executor="inline", home=home(), progress="none")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import attribute_runs
 import memory_runs
 
 from tradeassay.assay import MemoryConfig, MemoryContrast, memory_contrast, rationale_analysis
@@ -38,6 +37,7 @@ def test_who_remembers_loses_selection_under_the_mask(contrast: MemoryContrast) 
     assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
     assert gap.inference == "sessions"
     assert "recognises" in gap.sentence
+    assert "+" not in gap.sentence
     # One window is one cluster: the signed-rank test alone could never have told.
     assert gap.test is not None and gap.test.smallest_p == 1.0
 
@@ -70,13 +70,19 @@ def test_memory_alone_is_a_direct_probe(contrast: MemoryContrast) -> None:
 def test_cutoffs_split_before_and_after() -> None:
     run = memory_runs.masked_run()
     days = [date.fromisoformat(str(day)) for day in memory_runs.panel().sessions]
-    for cutoff, period in ((days[-1], "before"), (days[0], "after"), (days[-10], "across")):
-        found = memory_contrast(run, cutoffs={"tiny-memoriser": cutoff})
-        assert {arm.period for arm in found.arms if arm.agent == "tiny-memoriser"} == {period}
-    assert "cutoff" in next(arm.title for arm in found.arms if arm.period == "across")
+    found = memory_contrast(run, cutoffs={"tiny-memoriser": days[-1], "sensible": days[-10]})
+    periods = {arm.agent: arm.period for arm in found.arms}
+    assert periods == {"tiny-memoriser": "before", "sensible": "across", "equal-weight": "any"}
+    assert "across the cutoff" in next(arm.title for arm in found.arms if arm.period == "across")
     assert found.fades[0].selection.value is None
-    unknown = memory_contrast(run)
-    assert any("knowledge ends" in note for note in unknown.notes)
+    assert not any("knowledge ends" in note for note in found.notes)
+
+
+def test_what_is_not_known_is_said(contrast: MemoryContrast) -> None:
+    assert {arm.period for arm in contrast.arms if arm.by_model} == {"unknown"}
+    assert any("knowledge ends" in note for note in contrast.notes)
+    assert any("synthetic" in note for note in contrast.notes)
+    assert contrast.fades[0].selection.reason == "the model's cutoff is not known"
 
 
 def test_the_record_is_json(contrast: MemoryContrast) -> None:
@@ -85,10 +91,11 @@ def test_the_record_is_json(contrast: MemoryContrast) -> None:
 
 
 def test_a_run_without_masks_is_refused() -> None:
+    run = memory_runs.rules_only()
     with pytest.raises(UserError, match="mask"):
-        memory_contrast(attribute_runs.every_venue())
+        memory_contrast(run)
     with pytest.raises(UserError, match="no model"):
-        rationale_analysis(attribute_runs.every_venue())
+        rationale_analysis(run)
 
 
 # -- inference, by hand ------------------------------------------------------------------------------------------

@@ -35,10 +35,22 @@ if TYPE_CHECKING:
     from tradeassay.assay.own_attribution import attribute_tables
     from tradeassay.assay.own_luck import luck_of_file
     from tradeassay.assay.power import AgentPower, power_of_run
+    from tradeassay.assay.probe.config import ProbeConfig
+    from tradeassay.assay.probe.probe import probe_mask
+    from tradeassay.assay.probe.records import ProbeReport, ProbeRow
+    from tradeassay.assay.regimes import RegimePanel, RegimeRules, RegimeSpan, regime_panels, tag_regimes
+    from tradeassay.assay.robustness.records import RobustnessConfig, RobustnessReport, RobustnessScore
+    from tradeassay.assay.robustness.study import robustness
+    from tradeassay.assay.verdict.assaying import assay
+    from tradeassay.assay.verdict.config import VerdictConfig
+    from tradeassay.assay.verdict.of_tables import OwnAccount
+    from tradeassay.assay.verdict.record import AgentAssay, Assay, Verdict
 
 _HOMES = {
+    "AgentAssay": "verdict.record",
     "AgentAttribution": "attribute",
     "AgentPower": "power",
+    "Assay": "verdict.record",
     "Attribution": "attribution_record",
     "BrinsonTotals": "attribution_record",
     "DailyAttribution": "attribution_record",
@@ -55,9 +67,22 @@ _HOMES = {
     "MemoryContrast": "memory.records",
     "MemoryGap": "memory.records",
     "NamedThing": "memory.rationale",
+    "OwnAccount": "verdict.of_tables",
+    "ProbeConfig": "probe.config",
+    "ProbeReport": "probe.records",
+    "ProbeRow": "probe.records",
     "RationaleReport": "memory.rationale",
     "RationaleRow": "memory.rationale",
+    "RegimePanel": "regimes",
+    "RegimeRules": "regimes",
+    "RegimeSpan": "regimes",
+    "RobustnessConfig": "robustness.records",
+    "RobustnessReport": "robustness.records",
+    "RobustnessScore": "robustness.records",
     "RunAttribution": "attribute",
+    "Verdict": "verdict.record",
+    "VerdictConfig": "verdict.config",
+    "assay": "verdict.assaying",
     "attribute_episode": "attribute",
     "attribute_run": "attribute",
     "attribute_tables": "own_attribution",
@@ -70,13 +95,19 @@ _HOMES = {
     "market_inputs": "inputs",
     "memory_contrast": "memory.contrast",
     "power_of_run": "power",
+    "probe_mask": "probe.probe",
     "rationale_analysis": "memory.rationale",
+    "regime_panels": "regimes",
+    "robustness": "robustness.study",
+    "tag_regimes": "regimes",
 }
 """Where each public name lives: a module of this package."""
 
 __all__ = [
+    "AgentAssay",
     "AgentAttribution",
     "AgentPower",
+    "Assay",
     "Attribution",
     "BrinsonTotals",
     "DailyAttribution",
@@ -93,9 +124,22 @@ __all__ = [
     "MemoryContrast",
     "MemoryGap",
     "NamedThing",
+    "OwnAccount",
+    "ProbeConfig",
+    "ProbeReport",
+    "ProbeRow",
     "RationaleReport",
     "RationaleRow",
+    "RegimePanel",
+    "RegimeRules",
+    "RegimeSpan",
+    "RobustnessConfig",
+    "RobustnessReport",
+    "RobustnessScore",
     "RunAttribution",
+    "Verdict",
+    "VerdictConfig",
+    "assay",
     "attribute_episode",
     "attribute_run",
     "attribute_tables",
@@ -108,7 +152,11 @@ __all__ = [
     "market_inputs",
     "memory_contrast",
     "power_of_run",
+    "probe_mask",
     "rationale_analysis",
+    "regime_panels",
+    "robustness",
+    "tag_regimes",
 ]
 
 

@@ -21,6 +21,8 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
     "luck": ("luck", "luck", "Place a result among random portfolios under the same rules and costs."),
     "power": ("power", "power", "Say how many sessions and seeds it takes to see skill."),
+    "probe": ("probe", "probe", "Try to tell stocks and days from what a mask shows."),
+    "leak-test": ("leak_test", "leak_test", "Test whether an agent sees ahead, and through which channel."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
     "agents": ("agents", "agents", "List the agents that can trade."),

@@ -99,13 +99,13 @@ class _Trial:
         )
 
     def _cuts(self, days: Sequence[Day]) -> tuple[Cut, ...]:
-        """Choose moments at which the agent did something: at others there is less that could move."""
+        """Choose moments at which the agent did something, then others: there is less that could move."""
         active = [day.step for day in days if day.decision.orders]
-        steps = active or [day.step for day in days]
-        count = min(self.config.cuts, len(steps))
-        chosen = sorted({steps[(k + 1) * len(steps) // count - 1] for k in range(count)})
+        chosen = _spread(active, self.config.cuts)
+        idle = [day.step for day in days if day.step not in chosen]
+        steps = sorted({*chosen, *_spread(idle, self.config.cuts - len(chosen))})
         phase = _PHASES[self.benchmark.market.decide]
-        return tuple(Cut(self.start + step, step, phase) for step in chosen)
+        return tuple(Cut(self.start + step, step, phase) for step in steps)
 
     def _try(
         self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[Day, ...], repeatable: bool
@@ -246,6 +246,12 @@ def _window(benchmark: Benchmark, snapshot: Snapshot, window: Window | None, ses
 def _stored(panel: Panel, folder: Path) -> Snapshot:
     write_snapshot(panel, folder, allow_faults=True)
     return open_snapshot(folder)
+
+
+def _spread(steps: Sequence[int], count: int) -> list[int]:
+    """Return some of the steps, spread over all of them, the last one among them."""
+    count = min(count, len(steps))
+    return [steps[(k + 1) * len(steps) // count - 1] for k in range(count)]
 
 
 def _where_said(day: Day, token: str) -> str:

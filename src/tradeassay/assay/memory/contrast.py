@@ -208,6 +208,7 @@ def _sentence(gap: MemoryGap, told: Told, config: MemoryConfig) -> str:
     if measure.low is not None and measure.high is not None and measure.low < measure.high:
         size += f" ({measure.low:+.2%} to {measure.high:+.2%})"
     if told == "memory":
+        size = size.replace("+", "")
         late = " although the windows lie after its cutoff" if gap.period == "after" else ""
         return f"{gap.agent} loses {size} of selection per window under {against}: it recognises the market{late}."
     if told == "worse unmasked":

@@ -19,7 +19,7 @@ from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.market import Market
 from tradeassay.masking import Level
-from tradeassay.runs.conversation import open_protocol, with_protocol
+from tradeassay.runs.conversation import open_protocol, protocol_of, with_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.model_play import conversation_rng
 from tradeassay.runs.spec import AgentSpec
@@ -39,6 +39,12 @@ class Payload:
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages if message.text)
 
 
+def require_masks(benchmark: Benchmark) -> None:
+    """Raise :class:`UserError` for a benchmark whose conversation has no masks."""
+    if not issubclass(protocol_of(benchmark), Ktdfin):
+        raise UserError(f"benchmark '{benchmark.id}' has no masks", mend="probe one that has, e.g. ktdfin-v1")
+
+
 def make_payloads(
     benchmark: Benchmark,
     snapshot: Snapshot,
@@ -50,7 +56,6 @@ def make_payloads(
 
     Each window is one episode of an agent that never trades, with a mask of its own. In open research the model
     is taken to have asked for the market's context and for the stock's bars.
-    Raises :class:`UserError` for a benchmark whose protocol has no masks.
     """
     mask, hardening = variant
     played = with_protocol(benchmark, {"mask": mask, "mode": config.mode, **HARDENINGS[hardening]})
@@ -66,8 +71,7 @@ def _episode(
     benchmark: Benchmark, snapshot: Snapshot, probes: Sequence[Probe], config: ProbeConfig
 ) -> Iterator[Payload]:
     protocol = open_protocol(benchmark)
-    if not isinstance(protocol, Ktdfin):
-        raise UserError(f"benchmark '{benchmark.id}' has no masks", mend="probe one that has, e.g. ktdfin-v1")
+    assert isinstance(protocol, Ktdfin)
     market = Market(snapshot, benchmark.market)
     key = f"probe {benchmark.market.first}"
     episode = Episode(

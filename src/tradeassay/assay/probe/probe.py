@@ -9,7 +9,7 @@ from pathlib import Path
 from tradeassay.assay.probe.archive import Archive
 from tradeassay.assay.probe.config import ALWAYS, PROGRAMS, ProbeConfig
 from tradeassay.assay.probe.guess import Guess, interrogate
-from tradeassay.assay.probe.payloads import Payload, make_payloads
+from tradeassay.assay.probe.payloads import Payload, make_payloads, require_masks
 from tradeassay.assay.probe.programs import make_program
 from tradeassay.assay.probe.records import ProbeReport, ProbeRow
 from tradeassay.assay.probe.sample import draw_probes
@@ -43,6 +43,7 @@ def probe_mask(
     """
     config = config or ProbeConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
+    require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, ALWAYS)))
     archive = Archive.of(snapshot)

@@ -1,0 +1,239 @@
+"""The probe knows all under a bright market, counts what it is told, and leaves the truth out of payloads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import leaking_agents as planted
+
+from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
+from tradeassay.assay.probe.archive import Archive
+from tradeassay.assay.probe.guess import Guess, interrogate, read_guess
+from tradeassay.assay.probe.payloads import Payload, make_payloads
+from tradeassay.assay.probe.records import METRICS
+from tradeassay.assay.probe.sample import Probe, draw_probes
+from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.errors import UserError
+from tradeassay.llm import scripted_models
+from tradeassay.masking import MaskConfig, Truth, find_leaks
+
+
+class Insider:
+    """Knows one public fact: whoever is called by a real ticker is that stock. Needs two attempts."""
+
+    summary: ClassVar[str] = "names the stock when it is called by its ticker"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        if request.attempt == 1:
+            return ModelReply(text="It might be a bank.")
+        asked = request.messages[1].text
+        alias = asked.rpartition("Which stock is ")[2].partition(",")[0]
+        if alias.startswith("asset_"):
+            return ModelReply(text='{"tickers": []}')
+        return ModelReply(text=f'```json\n{{"tickers": ["{alias}.SZ"], "sector": "none"}}\n```\n')
+
+
+if "tiny-insider" not in scripted_models:
+    scripted_models.add("tiny-insider", Insider)
+
+CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain", "scaled"), lookback=30)
+
+
+@pytest.fixture(scope="module")
+def report() -> ProbeReport:
+    attackers = ("reader", "levels", "scripted/tiny-insider", "scripted/sensible")
+    return probe_mask(planted.benchmark(), attackers, dataset=planted.world(), config=CONFIG)
+
+
+def rate(report: ProbeReport, attacker: str, mask: str, hardening: str, metric: str) -> float:
+    row = report.row(attacker, mask, hardening)
+    assert row is not None
+    value = row.of_all[metric].value
+    assert value is not None
+    return value
+
+
+def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report: ProbeReport) -> None:
+    for metric in METRICS:
+        assert rate(report, "reader", "bright", "plain", metric) == 1.0
+        assert rate(report, "reader", "blinded", "plain", metric) == (1.0 if metric == "board" else 0.0)
+    assert report.row("reader", "bright", "scaled") is None
+
+
+def test_who_has_the_archive_is_always_there_and_no_mask_stops_it(report: ProbeReport) -> None:
+    for variant in (("bright", "plain"), ("blinded", "plain"), ("blinded", "scaled")):
+        assert rate(report, "match", *variant, "top_1") >= 0.9
+        row = report.row("match", *variant)
+        assert row is not None and row.above_random["joint"]
+
+
+def test_hardening_takes_levels_away(report: ProbeReport) -> None:
+    assert rate(report, "levels", "blinded", "plain", "top_1") == 1.0
+    assert rate(report, "levels", "blinded", "scaled", "joint") <= 0.3
+
+
+def test_a_models_answers_are_counted_beside_its_silence(report: ProbeReport) -> None:
+    bright, blinded = (report.row("scripted/tiny-insider", mask) for mask in ("bright", "blinded"))
+    assert bright is not None and blinded is not None
+    assert bright.kind == "model"
+    assert (bright.response.value, bright.conditional["top_1"].value) == (1.0, 1.0)
+    assert bright.conditional["date_7"].value is None and bright.of_all["date_7"].value == 0.0
+    assert bright.conditional["sector"].value == 0.0
+    assert (blinded.response.value, blinded.conditional["top_1"].value) == (0.0, None)
+    silent = report.row("scripted/sensible", "blinded")
+    assert silent is not None and silent.response.value == 0.0
+    assert report.usd is not None or "scripted" in silent.attacker
+
+
+def test_the_record_is_json_and_says_its_strata(report: ProbeReport) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(report), type=ProbeReport) == report
+    assert set(report.rows[0].strata) == {"window all", *(f"board {board}" for board in report.boards)}
+
+
+def test_payloads_hold_no_truth_and_pairs_are_spread() -> None:
+    probes = draw_probes(planted.benchmark(), planted.world(), CONFIG)
+    counts = [sum(probe.board == board for probe in probes) for board in {probe.board for probe in probes}]
+    assert max(counts) - min(counts) <= 1
+    assert len({(probe.row, probe.symbol) for probe in probes}) == len(probes)
+    payloads = make_payloads(planted.benchmark(), planted.world(), probes, ("blinded", "plain"), CONFIG)
+    view = planted.world().at(probes[0].row, "pre_open")
+    truth = Truth.of(view, MaskConfig(level="blinded"), history=30)
+    assert [payload.number for payload in payloads] == list(range(12))
+    for payload in payloads[:4]:
+        assert payload.alias.startswith("asset_")
+        assert payload.alias in payload.text
+        assert not find_leaks(payload.text, truth)
+
+
+def test_other_modes_show_less() -> None:
+    config = msgspec.structs.replace(CONFIG, probes=6, masks=("blinded",), hardenings=("plain",))
+    alone = probe_mask(
+        planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode="memory-only")
+    )
+    assert [row.response.value for row in alone.rows] == [0.0]
+    table = probe_mask(
+        planted.benchmark(),
+        dataset=planted.world(),
+        config=msgspec.structs.replace(config, mode="fixed-candidate"),
+    )
+    assert table.rows[0].conditional["top_1"].value == 1.0
+
+
+def test_wrong_names_are_refused() -> None:
+    with pytest.raises(UserError, match="no attacker 'macth'"):
+        probe_mask(planted.benchmark(), ("macth",), dataset=planted.world(), config=CONFIG)
+    with pytest.raises(UserError, match="no mask"):
+        ProbeConfig(masks=("dark",))  # type: ignore[arg-type]  # a wrong word on purpose
+    with pytest.raises(UserError, match="no hardening"):
+        ProbeConfig(hardenings=("soft",))
+    with pytest.raises(UserError, match="has no masks"):
+        probe_mask("stockbench-v1", config=CONFIG)
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------
+
+DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
+
+
+def probe(**changes: Any) -> Probe:
+    values: dict[str, Any] = dict(
+        number=0, window="W1", first="", last="", row=10, step=0, symbol="600519", session=str(DAYS[10]),
+        sector="Liquor", board="main", names=50,
+    )  # fmt: skip
+    return Probe(**{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("guess", "right"),
+    [
+        (Guess(tickers=("600519.SH",), date=str(DAYS[11]), sector="liquor ", board="MAIN"), set(METRICS)),
+        (
+            Guess(tickers=("1", "2", "3", "4", "sh600519"), date=str(DAYS[3])),
+            {"top_5", "date_7", "date_30", "joint"},
+        ),
+        (Guess(tickers=("000001",), date=str(DAYS[0])), {"date_30"}),
+        (Guess(sector="Banks", board="star"), set()),
+        (None, set()),
+    ],
+)
+def test_hits_by_hand(guess: Guess | None, right: set[str]) -> None:
+    found = hits(guess, probe(), DAYS)
+    assert {name for name, hit in found.items() if hit} == right
+    if guess is None:
+        assert set(found.values()) == {None}
+
+
+def test_days_outside_the_archive_and_weekends() -> None:
+    saturday = str(np.datetime64("2024-01-06", "D"))
+    assert sessions_apart(saturday, 4, DAYS) == 0
+    assert sessions_apart(saturday, 5, DAYS) == 0
+    assert sessions_apart("2024-01-15", 10, DAYS) == 0
+    assert sessions_apart("2025-01-26", 19, DAYS) == 261
+    assert sessions_apart("2023-12-25", 0, DAYS) == 5
+    assert sessions_apart("2024-02-31", 0, DAYS) is None
+
+
+def test_chance_by_hand() -> None:
+    chance = random_baseline([probe(), probe(row=0, names=100)], DAYS, 10, 4)
+    expected = {
+        "top_1": (1 / 50 + 1 / 100) / 2, "top_5": (5 / 50 + 5 / 100) / 2, "date_1": (3 / 20 + 2 / 20) / 2,
+        "date_7": (15 / 20 + 8 / 20) / 2, "date_30": 1.0, "sector": 0.1, "board": 0.25,
+        "joint": (0.1 * 0.75 + 0.05 * 0.4) / 2,
+    }  # fmt: skip
+    assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_correlations_equal_numpys(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    close = 10 * np.exp(np.cumsum(rng.normal(0, 0.02, (30, 3)), axis=0))
+    archive = Archive((), DAYS, close, close, close)
+    query = rng.normal(0, 0.02, 6)
+    found = archive.correlations(query[None])[0]
+    returns = close[1:] / close[:-1] - 1
+    assert np.isneginf(found[:6]).all()
+    for end in (6, 17, 29):
+        for name in range(3):
+            wanted = np.corrcoef(query, returns[end - 6 : end, name])[0, 1]
+            assert found[end, name] == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("text", ["", "no", "[1]", '{"tickers": "A"}', '{"ticker": []}', '{"date": "soon"}'])
+def test_an_answer_of_another_form_is_none(text: str) -> None:
+    with pytest.raises(ValueError):
+        read_guess(text)
+    talk = interrogate(Payload(0, "asset_0001", (Message(role="user", text="x"),)))
+    first = next(talk)
+    assert "asset_0001" in first.messages[1].text and first.answer_schema
+    second = talk.send(ModelReply(text=text))
+    assert second.attempt == 2
+    with pytest.raises(StopIteration) as done:
+        talk.send(ModelReply(text=text))
+    assert done.value.value is None
+
+
+def test_the_command() -> None:
+    done = CliRunner().invoke(
+        main_group(), ["probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    assert '"attacker": "match"' in done.stdout
+
+
+def main_group() -> Any:
+    from tradeassay.cli._group import root
+
+    return root
