@@ -30,6 +30,8 @@ from tradeassay.frontends.ama_wire import (
 KEPT = ("LANG", "LC_ALL", "TZ")
 """What of our environment a process may know, beside a search path and a home of its own."""
 PATH = "/usr/local/bin:/usr/bin:/bin"
+GRACE_S = 5.0
+"""How long a killed process may take to be gone."""
 
 
 class SubprocessAgent:
@@ -126,7 +128,16 @@ class SubprocessAgent:
                 os.killpg(process.pid, signal.SIGKILL)
             if process.stdin is not None:
                 process.stdin.close()
-            await process.wait()
+            with contextlib.suppress(TimeoutError):  # one that fled its group may hold the pipe for ever
+                await asyncio.wait_for(_drain(process), GRACE_S)
         folder, self._folder = self._folder, None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Read what a killed process left, without which its end is not noticed, and wait for that."""
+    if process.stdout is not None:
+        while await process.stdout.read(1 << 16):
+            pass
+    await process.wait()
