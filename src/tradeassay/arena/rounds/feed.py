@@ -12,7 +12,7 @@ import numpy as np
 from tradeassay.arena.season import Asset, Season
 from tradeassay.core.arena import NewsItem, PricePoint
 from tradeassay.core.errors import DataError, FutureDataError
-from tradeassay.core.time import DAY, Instant, iso
+from tradeassay.core.time import DAY, Instant, iso, parse_iso
 from tradeassay.data import AsOfView, Snapshot, load_dataset
 
 HISTORY = 10
@@ -29,7 +29,10 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a feed knows about an asset at one instant."""
+    """What a feed knows about an asset at one instant.
+
+    ``urls`` says where a news item was found, by its id; ``annual_at`` and ``quarterly_at`` when a report came out.
+    """
 
     price: float
     history: tuple[PricePoint, ...]
@@ -37,6 +40,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     news: tuple[NewsItem, ...]
     annual_report: str | None
     quarterly_report: str | None
+    urls: dict[str, str] = {}
+    annual_at: str | None = None
+    quarterly_at: str | None = None
 
 
 class Feed(Protocol):
@@ -108,13 +114,19 @@ class SnapshotFeed:
             for day, price in zip(days[:-1], prices[:-1], strict=True)
             if np.isfinite(price)
         )
+        news, urls = _news(view, asset.symbol, at, news_days)
+        annual, annual_at = _report(view, asset.symbol, annual=True)
+        quarterly, quarterly_at = _report(view, asset.symbol, annual=False)
         return Facts(
             price=float(prices[-1]),
             history=points,
             momentum=_momentum(view, asset.symbol),
-            news=_news(view, asset.symbol, at, news_days),
-            annual_report=_report(view, asset.symbol, annual=True),
-            quarterly_report=_report(view, asset.symbol, annual=False),
+            news=news,
+            annual_report=annual,
+            quarterly_report=quarterly,
+            urls=urls,
+            annual_at=annual_at,
+            quarterly_at=quarterly_at,
         )
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
@@ -128,11 +140,15 @@ class SnapshotFeed:
 
 
 def refuse_future(facts: Facts, at: Instant) -> None:
-    """Raise :class:`FutureDataError` when an item was published after the decision time. The last wall of all."""
-    limit = iso(at)
-    for item in facts.news:
-        if item.published_at > limit:
-            raise FutureDataError(f"news item {item.id} was published {item.published_at}, after {limit}")
+    """Raise :class:`FutureDataError` when anything came out after the decision time. The last wall of all.
+
+    Instants are compared, not their texts: a fraction of a second sorts before a full one as text.
+    """
+    stamped = [(f"news item {item.id}", item.published_at) for item in facts.news]
+    stamped += [("annual report", facts.annual_at or ""), ("quarterly report", facts.quarterly_at or "")]
+    for what, stamp in stamped:
+        if stamp and parse_iso(stamp) > at:
+            raise FutureDataError(f"{what} was published {stamp}, after {iso(at)}")
 
 
 def _momentum(view: AsOfView, symbol: str) -> float | None:
@@ -142,9 +158,9 @@ def _momentum(view: AsOfView, symbol: str) -> float | None:
     return float(closes[-1] / closes[0] - 1.0)
 
 
-def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[NewsItem, ...]:
+def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[tuple[NewsItem, ...], dict[str, str]]:
     found = view.news(at - days * DAY, symbols=[symbol], limit=20)
-    return tuple(
+    items = tuple(
         NewsItem(
             id=item.id,
             published_at=iso(item.published_at),
@@ -154,13 +170,15 @@ def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[NewsItem
         )
         for item in found
     )
+    return items, {item.id: item.url for item in found if item.url}
 
 
-def _report(view: AsOfView, symbol: str, *, annual: bool) -> str | None:
-    """Return the newest report known by now as text: figures of a year's end, or of any other quarter's."""
+def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, str | None]:
+    """Return the newest report known by now as text, and when it came out: of a year's end, or any other quarter's."""
     known = [f for f in view.fundamentals(symbol) if f.period_end.endswith("-12-31") == annual]
     if not known:
-        return None
+        return None, None
     newest = max(f.period_end for f in known)
-    lines = sorted(f"{f.field}: {f.value:g}" for f in known if f.period_end == newest)
-    return f"Period to {newest}. " + "; ".join(lines)
+    its = [f for f in known if f.period_end == newest]
+    lines = sorted(f"{f.field}: {f.value:g}" for f in its)
+    return f"Period to {newest}. " + "; ".join(lines), iso(max(f.known_at for f in its))

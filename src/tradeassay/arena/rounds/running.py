@@ -7,9 +7,12 @@ started again. With a live clock a session whose time has passed is recorded as 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 from tradeassay.arena.clock import ArenaClock
 from tradeassay.arena.rounds.deciding import Seat, decide_slot, failed, packets
@@ -23,8 +26,12 @@ from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import SECOND, Instant, iso, parse_iso
 
-Publish = Callable[[Due, Facts], tuple[NewsItem, ...]]
-"""The information stream: what of a feed's news is fit to be published, as of the decision time."""
+Published = tuple[NewsItem, ...]
+Publish = Callable[[Due, Facts], Published | Awaitable[Published]]
+"""The information stream: what of a feed's news is fit to be published, as of the decision time.
+
+It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,7 @@ class Runner:
     async def _play(self, due: Due, stage: Stage) -> bool:
         round = self.store.round(self.season.id, due.asset, due.session)
         if round is None:
-            round = self._open(due, stage)
+            round = await self._open(due, stage)
             if round is None:
                 return False
         if round.phase == "opened":
@@ -84,14 +91,14 @@ class Runner:
             execute(self.store, self.season, round, iso(self.clock.now()))
         return True
 
-    def _open(self, due: Due, stage: Stage) -> Round | None:
+    async def _open(self, due: Due, stage: Stage) -> Round | None:
         asset = self.season.asset(due.asset)
         facts = self.feed.facts(asset, due.session, due.at, self.season.news_days)
         if facts is None:
             return None
         refuse_future(facts, due.at)
         self._settle_last(due, facts)
-        news = facts.news if self.publish is None else self.publish(due, facts)
+        news = await self._published(due, facts)
         packet = Packet(
             season=self.season.id,
             date=due.session,
@@ -130,6 +137,14 @@ class Runner:
         dividends = self.season.convention == "sound"
         base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
         settle(self.store, self.season, last, base or last.price, facts.price, iso(self.clock.now()))
+
+    async def _published(self, due: Due, facts: Facts) -> Published:
+        if self.publish is None:
+            return facts.news
+        given = self.publish(due, facts)
+        news = await given if inspect.isawaitable(given) else given
+        refuse_future(msgspec.structs.replace(facts, news=news), due.at)
+        return news
 
     def _too_late(self, at: Instant) -> bool:
         return self.clock.live and self.clock.now() > at + self.season.window_s * SECOND

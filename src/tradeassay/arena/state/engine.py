@@ -10,7 +10,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from tradeassay.arena.state import tables
+from tradeassay.arena.state import stream_tables, tables
 from tradeassay.core.errors import DataError, UserError, require
 
 
@@ -24,7 +24,7 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
-        tables.metadata.create_all(engine)
+        stream_tables.metadata.create_all(engine)  # the same metadata: all tables are in it
         _check_version(engine)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(

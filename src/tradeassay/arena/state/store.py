@@ -55,6 +55,12 @@ class Store:
             self._committed(what)
 
     @contextmanager
+    def write(self, what: str) -> Iterator[Connection]:
+        """Return a connection inside one transaction, for the arena's own rooms; ``what`` names it."""
+        with self._write(what) as connection:
+            yield connection
+
+    @contextmanager
     def read(self) -> Iterator[Connection]:
         """Return a connection that only reads."""
         with self.engine.connect().execution_options(read_only=True) as connection:
@@ -286,6 +292,11 @@ def _remember(db: Connection, slot: Slot, body: bytes) -> None:
     db.execute(delete(memories).where(*key))
     row = {"season": slot.season, "entry": slot.entry, "asset": slot.asset, "slot": slot.id}
     db.execute(insert(memories).values(**row, body=zlib.compress(body, 1)))
+
+
+def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
+    """Add an event for whoever watches, in the transaction of what happened."""
+    _event(db, season, kind, at, body)
 
 
 def _event(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
