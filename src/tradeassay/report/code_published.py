@@ -103,8 +103,8 @@ def _table4(paper: Any, cells: Sequence[CellScores], reasons: tuple[str, ...]) -
         rows.append((f"{cell.model} ({way(cell)})", True, (*_stages(cell), turns, *by)))
     for row in paper.agentic:
         stages = tuple(_printed(getattr(row, stage)) for stage, _, _ in STAGE_TITLES)
-        mean = Rate(text=f"{row.mean_turns:.1f}", interval="", sort=row.mean_turns)
-        rows.append((row.model, False, (*stages, mean, *(_printed(getattr(row, f"t{n}")) for n in _TURNS))))
+        printed = Rate(text=f"{row.mean_turns:.1f}", interval="", sort=row.mean_turns)
+        rows.append((row.model, False, (*stages, printed, *(_printed(getattr(row, f"t{n}")) for n in _TURNS))))
     return PaperTable(
         title="Table 4: agentic, final stages, mean number of turns, solved by turn",
         columns=("Compile", "Backtest", "Trade", "Judge", "Mean turns", "T1", "T3", "T5", "T10"),

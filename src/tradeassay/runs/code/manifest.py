@@ -41,7 +41,7 @@ def build_code_manifest(benchmark: str, protocol: CodeProtocol, spec: msgspec.St
         raise UserError("nothing is left to run" + (f": {why}" if why else ""), mend="drop a filter")
     return CodeManifest(
         benchmark=benchmark,
-        spec=msgspec.to_builtins(spec),
+        spec=msgspec.json.decode(canonical_json(spec)),
         work_sha256=sha256_of(spec),
         facts=protocol.facts(),
         items=items,

@@ -100,8 +100,11 @@ class _Player:
         known = self._log.find(step.request)
         if known is not None:
             return known
-        found = await asyncio.get_running_loop().run_in_executor(None, self._work, self._item, step.request)
-        return self._log.add(step.request, found)
+        return await asyncio.get_running_loop().run_in_executor(None, self._work_out, step.request)
+
+    def _work_out(self, request: Any) -> Any:
+        """Work out and write down in one go: between the two a kill would lose what was paid for."""
+        return self._log.add(request, self._work(self._item, request))
 
 
 def _answers(model: str, replay: bool) -> Answers:

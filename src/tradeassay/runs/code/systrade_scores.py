@@ -1,0 +1,254 @@
+"""The sums over a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
+from tradeassay.codegen.bars import TaskBars
+from tradeassay.codegen.gates.result import GATES
+from tradeassay.codegen.gates.spec import StrategySpec
+from tradeassay.codegen.review.board import ReviewBoard, review_board
+from tradeassay.codegen.scores.scorecard import DIMENSIONS, Scorecard
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
+from tradeassay.metrics.rates import rate_measure
+from tradeassay.runs.code.protocol import CodeItem
+from tradeassay.runs.code.systrade_spec import SystradeSpec
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One model: how many of its last hand-ins pass each gate, and their mean scores."""
+
+    model: str
+    items: int
+    unanswered: int
+    gates: dict[str, Measure]
+    valid: Measure
+    scores: dict[str, Measure]
+    overall: Measure
+    usd: float | None
+    usd_per_strategy: float | None
+    tier: str
+
+
+class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One strategy over all models."""
+
+    strategy: str
+    complexity: float
+    items: int
+    valid: Measure
+    scores: dict[str, Measure]
+    overall: Measure
+    pbo: Measure
+
+
+class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One iteration over all items that reached it: mean scores, gain on the one before, how alike hand-ins are.
+
+    ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of pairs
+    whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies beside one of
+    them: near 1 means that together they are no steadier than alone.
+    """
+
+    iteration: int
+    items: int
+    scores: dict[str, Measure]
+    gain: Measure
+    alike: Measure
+    same_outcome: Measure
+    test_return: Measure
+    ensemble: Measure
+    drifted: int
+    repaired: int
+
+
+class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the report shows."""
+
+    models: tuple[ModelRow, ...]
+    strategies: tuple[StrategyRow, ...]
+    iterations: tuple[IterationRow, ...]
+    complexity: Measure
+    reviews: ReviewBoard | None
+
+
+def systrade_scores(
+    spec: SystradeSpec,
+    items: Sequence[CodeItem],
+    strategies: Mapping[str, StrategySpec],
+    years: Mapping[str, TaskBars],
+    records: Mapping[str, StrategyOutcome],
+) -> SystradeScores:
+    """Sum up the records by model, strategy and iteration."""
+    by_model: dict[str, list[StrategyOutcome]] = {model: [] for model in spec.models}
+    by_strategy: dict[str, list[StrategyOutcome]] = {name: [] for name in spec.chosen}
+    for item in items:
+        if item.key in records:
+            by_model[item.model].append(records[item.key])
+            by_strategy[item.task].append(records[item.key])
+    rows = tuple(_strategy(name, found) for name, found in by_strategy.items())
+    every = [review for record in records.values() for one in record.iterations for review in one.reviews]
+    quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
+    return SystradeScores(
+        models=_with_tiers(tuple(_model(name, found) for name, found in by_model.items())),
+        strategies=rows,
+        iterations=tuple(_iteration(number, list(records.values())) for number in range(spec.iterations)),
+        complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
+        reviews=review_board(every) if every else None,
+    )
+
+
+def _last_cards(found: Sequence[StrategyOutcome]) -> list[Scorecard]:
+    return [record.last.scorecard for record in found if record.last is not None]
+
+
+def _means(cards: Sequence[Scorecard]) -> dict[str, Measure]:
+    return {name: _mean([card.sound[name].value for card in cards]) for name in DIMENSIONS}
+
+
+def _mean(values: Sequence[float | None]) -> Measure:
+    known = [value for value in values if value is not None]
+    if not known:
+        return not_scored("nothing was scored")
+    note = None if len(known) == len(values) else f"{len(values) - len(known)} of {len(values)} not scored"
+    return Measure(value=float(np.mean(known)), n=len(known), note=note)
+
+
+def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
+    cards = _last_cards(found)
+    unanswered = sum(record.stopped == "no answer" and record.last is None for record in found)
+    asked = len(found) - unanswered
+    usd = [record.usage.usd for record in found]
+    total = None if any(value is None for value in usd) else float(sum(value or 0.0 for value in usd))
+    return ModelRow(
+        model=name,
+        items=len(found),
+        unanswered=unanswered,
+        gates={
+            gate: rate_measure(sum(c.gates.gate(gate).passed for c in cards), asked, nothing="nothing was asked")
+            for gate in GATES
+        },
+        valid=rate_measure(sum(c.gates.valid for c in cards), asked, nothing="nothing was asked"),
+        scores=_means(cards),
+        overall=_mean([card.overall.value for card in cards]),
+        usd=total,
+        usd_per_strategy=None if total is None or not found else total / len(found),
+        tier="",
+    )
+
+
+def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
+    """Name models by what they cost for what they give: on the front of quality over dollars, or behind it."""
+    made = []
+    for row in rows:
+        if row.usd_per_strategy is None or row.overall.value is None:
+            tier = "not scored"
+        else:
+            better = [
+                other
+                for other in rows
+                if other.overall.value is not None
+                and other.usd_per_strategy is not None
+                and other.usd_per_strategy <= row.usd_per_strategy
+                and other.overall.value >= row.overall.value
+                and (other.usd_per_strategy, other.overall.value) != (row.usd_per_strategy, row.overall.value)
+            ]
+            tier = "worth its price" if not better else f"{better[0].model} gives as much for no more"
+        made.append(msgspec.structs.replace(row, tier=tier))
+    return tuple(made)
+
+
+def _strategy(name: str, found: Sequence[StrategyOutcome]) -> StrategyRow:
+    cards = _last_cards(found)
+    return StrategyRow(
+        strategy=name,
+        complexity=cards[0].complexity if cards else 0.0,
+        items=len(found),
+        valid=rate_measure(sum(c.gates.valid for c in cards), len(found), nothing="nothing was asked"),
+        scores=_means(cards),
+        overall=_mean([card.overall.value for card in cards]),
+        pbo=_pbo(cards),
+    )
+
+
+def _pbo(cards: Sequence[Scorecard]) -> Measure:
+    """Return the probability that picking the best of a strategy's submissions by its year is overfitting."""
+    from tradeassay.metrics.overfitting import overfitting
+
+    paths = [card.year.daily for card in cards if card.year is not None]
+    if len(paths) < 2:
+        return not_scored("fewer than two submissions with a test year")
+    return overfitting(np.array(paths).T).probability
+
+
+def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
+    here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
+    scored = [(r, one) for r, one in here if one.scored is not None]
+    cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
+    gains = [_gain(r, number) for r, _ in scored]
+    pairs = [
+        (a[1], b[1])
+        for a, b in combinations(scored, 2)
+        if a[0].strategy == b[0].strategy and a[0].model != b[0].model
+    ]
+    drift = [one.scored.drift for _, one in scored if one.scored is not None and one.scored.drift is not None]
+    return IterationRow(
+        iteration=number,
+        items=len(here),
+        scores=_means(cards),
+        gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
+        alike=_mean([_similarity(a, b) for a, b in pairs]),
+        same_outcome=_mean([float(_same_outcome(a, b)) for a, b in pairs]),
+        test_return=_mean([_test_return(card) for card in cards]),
+        ensemble=_ensemble(cards),
+        drifted=sum(one.verdict == "drift" for one in drift),
+        repaired=sum(one.verdict == "repair" for one in drift),
+    )
+
+
+def _gain(record: StrategyOutcome, number: int) -> float | None:
+    if number == 0:
+        return None
+    before, after = record.iterations[number - 1].scored, record.iterations[number].scored
+    if before is None or after is None:
+        return None
+    one, two = before.scorecard.overall.value, after.scorecard.overall.value
+    return None if one is None or two is None else two - one
+
+
+def _similarity(a: Iteration, b: Iteration) -> float | None:
+    if a.submission is None or b.submission is None:
+        return None
+    return SequenceMatcher(None, a.submission.source.splitlines(), b.submission.source.splitlines()).ratio()
+
+
+def _same_outcome(a: Iteration, b: Iteration) -> bool:
+    one = None if a.scored is None else _test_return(a.scored.scorecard)
+    two = None if b.scored is None else _test_return(b.scored.scorecard)
+    return one is not None and two is not None and abs(one - two) < 1e-9
+
+
+def _test_return(card: Scorecard) -> float | None:
+    return None if card.year is None else card.year.costs[0].total
+
+
+def _ensemble(cards: Sequence[Scorecard]) -> Measure:
+    """Return how much an equal mix of a strategy's hand-ins varies beside one of them, over strategies."""
+    by_strategy: dict[str, list[tuple[float, ...]]] = {}
+    for card in cards:
+        if card.year is not None:
+            by_strategy.setdefault(card.strategy, []).append(card.year.daily)
+    ratios = []
+    for paths in by_strategy.values():
+        table = np.array(paths)
+        alone = float(table.std(axis=1).mean())
+        if len(paths) > 1 and alone > 0:
+            ratios.append(float(table.mean(axis=0).std()) / alone)
+    return _mean(ratios) if ratios else not_scored("no strategy with two hand-ins that varied")

@@ -1,0 +1,93 @@
+"""A finished QuantCode run whose programs were never run: what the sandbox would have found is given."""
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import msgspec
+
+from tradeassay.codegen.earned import Earned, Performance
+from tradeassay.codegen.evaluation import Evaluation, TrickFound
+from tradeassay.codegen.evaluator import EvaluateConfig
+from tradeassay.codegen.judges.verdict import BehaviourVerdict, LanguageVerdict, MarketAgreement
+from tradeassay.codegen.leak.report import Evidence, LeakRecord
+from tradeassay.codegen.stages.result import PASSED, failed, not_reached, not_scored
+from tradeassay.runs.code import CodeRun, CodeRunSpec, run_code
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
+TASKS = (
+    "d-sma-cross-long",
+    "d-tuesday-to-friday",
+    "d-donchian-20-10",
+    "d-aroon-trend",
+    "d-cci-short",
+    "h-night-shift",
+)
+_NOT_REACHED = not_reached("a trick was found")
+_EARNED = Earned(
+    market="us/1d/seed 1",
+    strategy=Performance(total_return=0.15, max_drawdown=-0.2, sharpe=0.3),
+    hold=Performance(total_return=0.6, max_drawdown=-0.4, sharpe=0.6),
+    trades=22,
+    final_value=11_500.0,
+)
+
+
+def _behaviour(value: float) -> BehaviourVerdict:
+    return BehaviourVerdict(
+        status="passed" if value >= 0.9 else "failed",
+        reason="" if value >= 0.9 else f"agreement {value} with the reference, 0.9 is needed",
+        agreement=value,
+        threshold=0.9,
+        markets=(MarketAgreement(market="us/1d/seed 1", value=value, fills=value, exposure=1.0),),
+    )
+
+
+def examined(task: Any, source: str, **rest: Any) -> Evaluation:
+    """Return what an examination might have found, by what the program is."""
+    plain = Evaluation(
+        task=task.id, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED, trade=PASSED,
+        lookahead=PASSED, judge=PASSED, decided_by="behaviour", trades=22, earned=_EARNED,
+        judge_behaviour=_behaviour(1.0), judge_language=LanguageVerdict(status="not_scored", reason="not asked"),
+    )  # fmt: skip
+    replace = msgspec.structs.replace
+    if "Broken" in source:
+        after = not_reached("it does not compile")
+        return replace(
+            plain, compile=failed(HOSTILE, "SyntaxError", line=5), backtest=after, trade=after, lookahead=after,
+            judge=after, judge_behaviour=None, earned=None,
+        )  # fmt: skip
+    if "Peeker" in source:
+        evidence = Evidence(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
+        leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
+        return replace(plain, lookahead=failed(evidence.text, "future-index"), leak=leak, judge=_NOT_REACHED)
+    if "Printer" in source or "Patcher" in source or "Spy" in source:
+        trick = TrickFound(name="printed-result", detail=HOSTILE)
+        return replace(plain, tricks=(trick,), lookahead=_NOT_REACHED, judge=_NOT_REACHED, judge_behaviour=None)
+    if "class SmaCross(" in source and task.id != "d-sma-cross-long":
+        wrong = _behaviour(0.1)
+        return replace(plain, judge=failed(wrong.reason, "does_not_match"), judge_behaviour=wrong)
+    if task.id == "h-night-shift":
+        return replace(plain, judge=not_scored("the reference trades on 2 markets"), judge_behaviour=None)
+    return plain
+
+
+def code_run(folder: Path) -> CodeRun:
+    """Make the run: six coders, six tasks, both settings, a crude judge."""
+    names = ("coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away")
+    spec = CodeRunSpec(
+        models=tuple(f"scripted/{name}" for name in names),
+        tasks=TASKS,
+        settings=("single-turn", "agentic"),
+        turns=4,
+        judge="scripted/code-judge",
+        evaluate=EvaluateConfig(decides="behaviour"),
+    )  # fmt: skip
+    nothing = mock.MagicMock()
+    with (
+        mock.patch("tradeassay.runs.code.quantcode.examine", examined),
+        mock.patch(
+            "tradeassay.runs.code.quantcode.QuantCodeProtocol.open_executor", lambda self, workers: nothing
+        ),
+    ):
+        return run_code(spec, folder, workers=1)

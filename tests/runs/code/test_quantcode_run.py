@@ -1,0 +1,162 @@
+"""QuantCode from end to end: scripted coders, the real sandbox, one task, every way to fail."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from code_runs_toy import same
+
+from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.codegen.evaluation import Evaluation
+from tradeassay.codegen.stages.result import PASSED, failed, not_reached
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.runs.code import CodeRun, CodeRunSpec, QuantCodeProtocol, resume_code, run_code, verify_code
+from tradeassay.runs.models import Asking
+from tradeassay.sandbox import ask_kernel, refusal
+
+TASK = "d-sma-cross-long"
+CODERS = ("gold", "mends", "silent", "cheat")
+pytestmark = pytest.mark.skipif(
+    refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
+)
+
+
+def spec(**changes: object) -> CodeRunSpec:
+    models = tuple(f"scripted/coder-{name}" for name in CODERS)
+    given = {"models": (*models, "scripted/away"), "tasks": (TASK,), "settings": ("agentic",), "turns": 4}
+    return CodeRunSpec(**{**given, "judge": "scripted/code-judge", **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+    return run_code(spec(), tmp_path_factory.mktemp("quantcode") / "r", workers=1)
+
+
+def records(run: CodeRun) -> dict[str, object]:
+    return {run.item(key).model.removeprefix("scripted/"): record for key, record in run.records().items()}
+
+
+def test_each_coder_ends_where_it_must(run: CodeRun) -> None:
+    found = records(run)
+    assert {name: record.stage for name, record in found.items()} == {  # type: ignore[attr-defined]
+        "coder-gold": "solved", "coder-mends": "solved", "coder-silent": "no_code", "coder-cheat": "trick",
+        "away": "no_answer",
+    }  # fmt: skip
+    mends = found["coder-mends"]
+    assert [turn.stage for turn in mends.turns] == ["compile", "backtest", "trade", "solved"]  # type: ignore[attr-defined]
+    assert all(turn.code and turn.feedback for turn in mends.turns[:3])  # type: ignore[attr-defined]
+    assert mends.solved_at == 4  # type: ignore[attr-defined]
+    assert list(run.failed.values()) == ["the model gave no answer (unreachable): nobody answers at that address"]
+
+
+def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run: CodeRun) -> None:
+    gold = records(run)["coder-gold"].turns[0].evaluation  # type: ignore[attr-defined]
+    assert gold.judge_behaviour.status == gold.judge_language.status == "passed"
+    assert gold.judge_language.judge == "scripted/code-judge" and gold.usage.cpu_s == 0.0 and gold.usage.runs > 3
+
+
+def test_the_scores(run: CodeRun) -> None:
+    cells = {cell.model.removeprefix("scripted/coder-"): cell for cell in run.scores.cells}
+    assert [round(measure.value, 2) for measure in cells["mends"].by_turn] == [0.0, 0.0, 0.0, 1.0]
+    assert cells["mends"].mean_turns.value == 4.0 and cells["mends"].first_failures == {"compilation": 1}
+    assert cells["silent"].last_failures == {"no-code": 1} and cells["silent"].rates.compile.value == 0.0
+    cheat = cells["cheat"]
+    assert cheat.rates.compile.value == 1.0 and cheat.rates.backtest.value == cheat.rates.judge.value == 0.0
+    assert sum(cheat.tricks.values()) >= 1 and cheat.last_failures == {"trick": 1}
+    away = cells["scripted/away"]
+    assert away.rates.items == 0 and away.rates.failed == 1 and away.rates.judge.value is None
+    assert away.rates.judge.reason == "no item has a result"
+    assert cells["gold"].tokens_per_solved.value and cells["gold"].usd_per_solved.value == 0.0
+    assert away.usd_per_solved.reason == "no task was solved"
+    assert verify_code(run.folder).ok
+
+
+def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = load_task(TASK)
+    other = msgspec.structs.replace(task, title="another title")
+    monkeypatch.setattr("tradeassay.runs.code.quantcode.load_tasks", lambda: (other,))
+    with pytest.raises(RunError, match=f"task {TASK} has changed"):
+        resume_code(run.folder)
+
+
+def test_a_judge_who_is_away_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is run here: what the sandbox would find is given."""
+    found = Evaluation(
+        task=TASK, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED, trade=PASSED,
+        lookahead=PASSED, judge=failed("not decided", "x"),
+    )  # fmt: skip
+    monkeypatch.setattr("tradeassay.runs.code.quantcode.examine", lambda *args, **kwargs: found)
+    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
+    wanted = spec(
+        models=("scripted/coder-sma",), settings=("single-turn",), judge="scripted/away",
+        evaluate=msgspec.structs.replace(spec().evaluate, decides="language"),
+    )  # fmt: skip
+    run = run_code(wanted, tmp_path / "r")
+    (record,) = run.records().values()
+    assert record.solved is None and record.stage == "not_scored" and "judge gave no answer" in record.reason
+    rates = run.scores.cells[0].rates
+    assert rates.unscored == 1 and rates.judge.value is None and rates.trade.value == 1.0
+    assert not run.failed, "it was answered: only the judge is missing"
+
+
+class _Nothing:
+    def __enter__(self) -> "_Nothing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def examine(task: object, source: str, **rest: object) -> Evaluation:
+        calls.append(source)
+        after = not_reached("it opened no trade")
+        return Evaluation(
+            task=TASK, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED,
+            trade=failed("no trade was opened", "no_order"), lookahead=after, judge=after,
+        )  # fmt: skip
+
+    monkeypatch.setattr("tradeassay.runs.code.quantcode.examine", examine)
+    monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
+    wanted = spec(models=("scripted/coder-sma",), judge=None, turns=3)
+    a = run_code(wanted, tmp_path / "a")
+    assert len(calls) == 1 and len(next(iter(a.records().values())).turns) == 3
+    assert a.scores.cells[0].last_failures == {"signals-never-activate": 1}
+    b = run_code(wanted, tmp_path / "b", asking=Asking(replay=True, cassettes=tmp_path / "a"))
+    assert same(a.folder) == same(b.folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"models": ()}, "no model is named"),
+        ({"models": ("gpt-5",)}, "is no model name"),
+        ({"tasks": ("d-sma-cros",)}, "did you mean d-sma-cross-long"),
+        ({"settings": ("agentc",)}, "did you mean agentic"),
+        ({"wordings": ("formal", "formal")}, "given twice"),
+        ({"difficulties": ("trivial",)}, "no difficulty 'trivial'"),
+        ({"turns": 0}, "count from 1"),
+        ({"frameworks": ()}, "no framework is named"),
+        ({"judge": None, "evaluate": {"decides": "both"}}, "no judge is named"),
+        ({"difficulties": ("hard",)}, "nothing is left to run"),
+    ],
+)
+def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    if "evaluate" in changes:
+        changes = {**changes, "evaluate": msgspec.structs.replace(spec().evaluate, decides="both")}
+    with pytest.raises(UserError, match=said):
+        run_code(spec(**changes), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_items_of_what_a_task_does_not_have_are_left_out_and_said() -> None:
+    other = next(task.id for task in load_tasks() if task.frame is None)
+    both = spec(tasks=(TASK, other), frameworks=("backtrader", "frame"), models=("scripted/coder-sma",))
+    protocol = QuantCodeProtocol(both)
+    assert {(item.task, item.labels["framework"]) for item in protocol.items()} == {
+        (TASK, "backtrader"), (other, "backtrader"), (TASK, "frame"),
+    }  # fmt: skip
+    assert protocol.notes == ("1 of 2 tasks have no formal wording for frame",)
+    assert len(QuantCodeProtocol(spec(tasks=(), sample=7)).tasks) == 7
