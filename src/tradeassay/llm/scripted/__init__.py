@@ -16,6 +16,7 @@ What a request holds, and what an answer must look like, is said in :mod:`tradea
 from __future__ import annotations
 
 from tradeassay.llm.scripted.broken_json import BrokenJson
+from tradeassay.llm.scripted.builder import GoldBuilder, MendingBuilder, PeepingBuilder, teach_builder
 from tradeassay.llm.scripted.code_judge import CodeJudge
 from tradeassay.llm.scripted.coder import GoldCoder, MendingCoder, SmaCoder, teach_coder
 from tradeassay.llm.scripted.coder_faults import Away, CheatingCoder, SilentCoder
@@ -35,11 +36,14 @@ __all__ = [
     "CheatingCoder",
     "CodeJudge",
     "FutureAsker",
+    "GoldBuilder",
     "GoldCoder",
     "Injector",
+    "MendingBuilder",
     "MendingCoder",
     "NeverSubmits",
     "Overspender",
+    "PeepingBuilder",
     "Reading",
     "ScriptedModel",
     "ScriptedProvider",
@@ -50,5 +54,6 @@ __all__ = [
     "ToolResult",
     "read_request",
     "scripted_models",
+    "teach_builder",
     "teach_coder",
 ]
