@@ -31,7 +31,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a feed knows about an asset at one instant.
 
-    ``urls`` says where a news item was found, by its id; ``annual_at`` and ``quarterly_at`` when a report came out.
+    ``urls`` says where a news item was found, by its id; ``annual_at``/``quarterly_at`` when a report came out.
     """
 
     price: float
@@ -174,7 +174,7 @@ def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[tuple[Ne
 
 
 def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, str | None]:
-    """Return the newest report known by now as text, and when it came out: of a year's end, or any other quarter's."""
+    """Return the newest report known by now and when it came out: of a year's end, or any other quarter's."""
     known = [f for f in view.fundamentals(symbol) if f.period_end.endswith("-12-31") == annual]
     if not known:
         return None, None

@@ -1,0 +1,41 @@
+"""The information stream: what agents may read, where it came from, and what was held back and why.
+
+``stream_publisher`` plugs into a season's runner; ``collect`` fills the inbox of a live one. Pages read through
+``quality``, ``items`` and ``item_page``; experts speak through ``confirm``.
+"""
+
+from __future__ import annotations
+
+from tradeassay.arena.stream.checks import check_summary
+from tradeassay.arena.stream.items import CHECKS, Check, RawItem, StreamItem
+from tradeassay.arena.stream.measuring import CheckQuality, Miss, labelled_items, measure_checks
+from tradeassay.arena.stream.publishing import stream_publisher
+from tradeassay.arena.stream.quality import SourceQuality, StreamQuality, quality
+from tradeassay.arena.stream.reading import ItemPage, Provenance, count_items, item_page, items
+from tradeassay.arena.stream.review import VERDICTS, Review, confirm, expert_agreement, reviews
+
+__all__ = [
+    "CHECKS",
+    "VERDICTS",
+    "Check",
+    "CheckQuality",
+    "ItemPage",
+    "Miss",
+    "Provenance",
+    "RawItem",
+    "Review",
+    "SourceQuality",
+    "StreamItem",
+    "StreamQuality",
+    "check_summary",
+    "confirm",
+    "count_items",
+    "expert_agreement",
+    "item_page",
+    "items",
+    "labelled_items",
+    "measure_checks",
+    "quality",
+    "reviews",
+    "stream_publisher",
+]

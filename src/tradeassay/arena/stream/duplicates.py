@@ -27,7 +27,9 @@ _FURNITURE = re.compile(
     r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*|\s*-\s*what we know\s*$",
     re.I | re.M,
 )
-_SMALL = frozenset("a an the of to in on at for and or as its it is was were has have had that by with said".split())
+_SMALL = frozenset(
+    "a an the of to in on at for and or as its it is was were has have had that by with said".split()
+)
 
 
 @lru_cache(maxsize=4096)
@@ -69,7 +71,9 @@ def _same_facts(one: str, other: str, published: date) -> bool:
     units = frozenset(claim.number.unit for claim in second)
     for claim in first:
         same = [
-            c for c in second if numbers.agree(claim.number, c.number, units) or _agree_back(claim.number, c.number)
+            c
+            for c in second
+            if numbers.agree(claim.number, c.number, units) or _agree_back(claim.number, c.number)
         ]
         if not same:
             return False

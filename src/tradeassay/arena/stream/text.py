@@ -27,7 +27,9 @@ _ALIKE = str.maketrans(
      "\ufeff": None, "\u00ad": None}
 )  # fmt: skip
 # In Chinese these end sentences; NFKC would leave 。 and fold the others, which loses nothing.
-_SENTENCE = re.compile(r"(?<=[。!?;])(?=[\u3400-\u9fff\"'A-Z0-9])|(?<=[。])|(?<=[.!?])['\")]*\s+(?=[\"'(A-Z0-9])|\n+")
+_SENTENCE = re.compile(
+    r"(?<=[。!?;])(?=[\u3400-\u9fff\"'A-Z0-9])|(?<=[。])|(?<=[.!?])['\")]*\s+(?=[\"'(A-Z0-9])|\n+"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Inc|Corp|Co|Ltd|vs|No|St|Jr|Sr|Gen|U\.S|U\.K|e\.g|i\.e|[A-Z])|"
     r"\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec))\.$"

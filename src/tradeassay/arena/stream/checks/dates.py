@@ -75,9 +75,7 @@ def _fact(text: str, hit: DateHit) -> DateFact | None:
     place = {"start": hit.start, "end": hit.end, "words": words}
     if hit.kind == "day" and hit.day is not None:
         found = _EPOCH + timedelta(days=hit.day)
-        return DateFact(
-            **place, year=found.year, month=found.month, day=found.day, weekday=found.weekday()
-        )  # type: ignore[arg-type]  # start, end, words
+        return DateFact(**place, year=found.year, month=found.month, day=found.day, weekday=found.weekday())  # type: ignore[arg-type]  # start, end, words
     year = re.search(r"(?:19|20)\d\d", words)
     number = int(year[0]) if year else None
     if hit.kind == "weekday":

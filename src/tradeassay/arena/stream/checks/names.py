@@ -130,7 +130,9 @@ def _organisation() -> re.Pattern[str]:
     """Two characters and what makes them an organisation; more would swallow the words before."""
     forms = "|".join(sorted(vocabulary().organisations, key=len, reverse=True))
     # 本公司, 该集团 and the like name nobody.
-    return re.compile(rf"(?<![本该此家])(?![\u3400-\u9fff]?[本该此家各的在与和对由])[\u3400-\u9fff]{{2}}(?:{forms})")
+    return re.compile(
+        rf"(?<![本该此家])(?![\u3400-\u9fff]?[本该此家各的在与和对由])[\u3400-\u9fff]{{2}}(?:{forms})"
+    )
 
 
 @lru_cache(maxsize=1)

@@ -13,9 +13,7 @@ _QUESTION_TO_READER = re.compile(r"\b(?:are|will|should|would|can) you\b|ä½ (?:è
 
 def issues(text: str) -> tuple[str, ...]:
     """Return what is not neutral in a text, in order of the kinds."""
-    found = [
-        f"{kind}: '{match[0]}'" for kind, words in _patterns().items() for match in words.finditer(text)
-    ]
+    found = [f"{kind}: '{match[0]}'" for kind, words in _patterns().items() for match in words.finditer(text)]
     found += [f"shouting: '{match[0]}'" for match in _SHOUT.finditer(text)]
     found += [f"speaks to the reader: '{match[0]}'" for match in _QUESTION_TO_READER.finditer(text)]
     return tuple(dict.fromkeys(found))

@@ -1,0 +1,167 @@
+"""One round's edition: raw items in, items on record and what agents are shown out. Depends on its input alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from datetime import date
+
+import msgspec
+
+from tradeassay.arena.rounds.feed import Due
+from tradeassay.arena.stream.contradictions import contradiction
+from tradeassay.arena.stream.duplicates import same_story
+from tradeassay.arena.stream.gathering import refuse_late
+from tradeassay.arena.stream.items import Language, RawItem, StreamItem, item_id
+from tradeassay.arena.stream.language import detect
+from tradeassay.arena.stream.summary import Summary, extract, published_day, summarise
+from tradeassay.core.arena import NewsItem
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import FutureDataError
+from tradeassay.core.time import iso, parse_iso
+
+AS_IT_IS = "as it is"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a model about one item; ``number`` counts the item's questions from 0."""
+
+    item: str
+    number: int
+    request: AskModel
+
+
+class Edition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round adds to the record, and what its agents are shown."""
+
+    items: tuple[StreamItem, ...]
+    news: tuple[NewsItem, ...]
+
+
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """How items are edited. ``model`` None extracts; ``language`` None keeps English or Chinese as it comes."""
+
+    season: str
+    model: str | None = None
+    language: Language | None = None
+    names: tuple[str, ...] = ()
+
+
+Editing = Generator[Question, ModelReply, Edition]
+
+
+def edit(desk: Desk, due: Due, raw: Sequence[RawItem], on_record: Sequence[StreamItem]) -> Editing:
+    """Edit a round: new items are merged, summarised, checked and flagged, in the order they came out.
+
+    ``on_record`` are the asset's earlier items of the window. Raises :class:`FutureDataError` for anything
+    that came out after the decision time.
+    """
+    refuse_late(raw, due.at)
+    known = {item.id: item for item in on_record}
+    added: list[StreamItem] = []
+    for one in sorted(raw, key=lambda r: (parse_iso(r.published_at), r.source, r.id)):
+        id = item_id(desk.season, due.asset, one)
+        if id in known:
+            continue
+        before = [item for item in known.values() if item.kind == "news"]
+        item = yield from _one(desk, due, id, one, before)
+        known[id] = item
+        added.append(item)
+    return Edition(items=tuple(added), news=_shown(desk, due, raw, known))
+
+
+def _one(
+    desk: Desk, due: Due, id: str, raw: RawItem, before: Sequence[StreamItem]
+) -> Generator[Question, ModelReply, StreamItem]:
+    day = published_day(raw.published_at)
+    spoken = detect(raw.words)
+    new = _record(desk, due, id, raw, spoken)
+    if raw.kind != "news":
+        return msgspec.structs.replace(new, shown_title=raw.title, shown_text=raw.text, summary_by=AS_IT_IS)
+    ordered = sorted(before, key=lambda item: (item.published_at, item.id))
+    first = next((i for i in ordered if i.status != "merged" and same_story(i.words, raw.words, day)), None)
+    if first is not None:
+        reason = f"tells the story of {first.source}, {first.published_at}, again"
+        return msgspec.structs.replace(new, status="merged", merged_into=first.id, reason=reason)
+    language = desk.language or spoken
+    if language == "other":
+        return msgspec.structs.replace(
+            new, status="rejected", reason="language: the source is neither English nor Chinese"
+        )
+    summary = yield from _summary(desk, id, raw, language)
+    done = msgspec.structs.replace(
+        new,
+        shown_title=summary.title,
+        shown_text=summary.text,
+        summary_by=summary.by,
+        checks=summary.checks,
+        status="rejected" if summary.reason else "published",
+        reason=summary.reason,
+    )
+    return done if summary.reason else _flagged(done, ordered, day)
+
+
+def _summary(desk: Desk, id: str, raw: RawItem, language: Language) -> Generator[Question, ModelReply, Summary]:
+    if desk.model is None:
+        return extract(raw, language, desk.names)
+    asking = summarise(raw, desk.model, language, desk.names)
+    number = 0
+    try:
+        request = next(asking)
+        while True:
+            reply = yield Question(item=id, number=number, request=request)
+            number += 1
+            request = asking.send(reply)
+    except StopIteration as end:
+        summary: Summary = end.value
+        return summary
+
+
+def _flagged(item: StreamItem, before: Sequence[StreamItem], day: date) -> StreamItem:
+    """Name the published items that say otherwise."""
+    against = []
+    said = []
+    for other in before:
+        if other.status == "published" and (what := contradiction(item.words, other.words, day)) is not None:
+            against.append(other.id)
+            said.append(f"{other.source} of {other.published_at} says otherwise of {what}")
+    return msgspec.structs.replace(item, contradicts=tuple(against), reason="; ".join(said)) if against else item
+
+
+def _record(desk: Desk, due: Due, id: str, raw: RawItem, language: Language) -> StreamItem:
+    return StreamItem(
+        id=id,
+        season=desk.season,
+        asset=due.asset,
+        session=due.session,
+        kind=raw.kind,
+        raw_id=raw.id,
+        source=raw.source,
+        url=raw.url,
+        published_at=raw.published_at,
+        fetched_at=raw.fetched_at,
+        content_sha256=raw.content_sha256,
+        language=language,
+        title=raw.title,
+        text=raw.text,
+        status="published",
+    )
+
+
+def _shown(desk: Desk, due: Due, raw: Sequence[RawItem], known: Mapping[str, StreamItem]) -> tuple[NewsItem, ...]:
+    """Return the published news of the round's window, in the feed's order; a repeat brings nothing back."""
+    found: dict[str, NewsItem] = {}
+    for one in raw:
+        item = known[item_id(desk.season, due.asset, one)]
+        if item.kind != "news" or item.status != "published":
+            continue
+        if parse_iso(item.published_at) > due.at:  # what is on record is not believed either
+            raise FutureDataError(f"item {item.id} was published {item.published_at}, after {iso(due.at)}")
+        flag = f"\n[{item.reason}]" if item.contradicts else ""
+        found[item.id] = NewsItem(
+            id=item.id,
+            published_at=item.published_at,
+            source=item.source,
+            title=item.shown_title,
+            text=item.shown_text + flag,
+        )
+    return tuple(found.values())

@@ -1,0 +1,91 @@
+"""The stream as a season's rounds meet it: a hook that turns a feed's facts into published items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.rounds.running import Publish, Published
+from tradeassay.arena.season import Season
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream.editing import Desk, Edition, Editing, Question, edit
+from tradeassay.arena.stream.gathering import from_facts
+from tradeassay.arena.stream.items import Language
+from tradeassay.arena.stream.shelf import inbox, keep_reply, stored_news, stored_reply, window, write_edition
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import DAY
+from tradeassay.llm import Model, Place
+
+
+def stream_publisher(
+    store: Store,
+    season: Season,
+    model: Model | None = None,
+    *,
+    language: Language | None = None,
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> Publish:
+    """Return the hook that a :class:`~tradeassay.arena.rounds.running.Runner` publishes through.
+
+    Without a ``model`` items are shown in their own words. ``language`` is what summaries are written in (None:
+    the source's, English or Chinese); ``names`` are further names of assets, which a summary may use. What a
+    round was given is stored, and given again. Raises :class:`UserError` for a language nobody checks.
+    """
+    if language == "other":
+        raise UserError("summaries can be checked in English and Chinese only", mend="ask for 'en' or 'zh'")
+    given = names or {}
+
+    def begin(due: Due, facts: Facts) -> Editing:
+        since = due.at - season.news_days * DAY
+        raw = (*from_facts(season, due, facts), *inbox(store, season.id, due.asset, since, due.at))
+        # One day more than is shown: a repeat of something that has just left the window is still a repeat.
+        on_record = window(store, season.id, due, raw, since - DAY)
+        named = tuple(given.get(due.asset, ()))
+        desk = Desk(season=season.id, model=model.name if model else None, language=language, names=named)
+        return edit(desk, due, raw, on_record)
+
+    def publish(due: Due, facts: Facts) -> Published:
+        there = stored_news(store, season.id, due)
+        if there is not None:
+            return there
+        return write_edition(store, season.id, due, _without_questions(begin(due, facts)))
+
+    async def publish_with_model(due: Due, facts: Facts) -> Published:
+        assert model is not None
+        there = stored_news(store, season.id, due)
+        if there is not None:
+            return there
+        editing = begin(due, facts)
+        try:
+            question = next(editing)
+            while True:
+                question = editing.send(await _answer(store, season.id, due, model, question))
+        except StopIteration as end:
+            edition: Edition = end.value
+        return write_edition(store, season.id, due, edition)
+
+    return publish if model is None else publish_with_model
+
+
+def _without_questions(editing: Editing) -> Edition:
+    try:
+        next(editing)
+    except StopIteration as end:
+        edition: Edition = end.value
+        return edition
+    raise AssertionError("a desk without a model asks nothing")
+
+
+async def _answer(store: Store, season: str, due: Due, model: Model, question: Question) -> ModelReply:
+    known = stored_reply(store, question, model.name)
+    if known is not None:
+        return known
+    step = int(due.session.replace("-", ""))
+    place = Place(
+        episode=f"{season}/{due.asset}/stream/{question.item}", step=step, sample=0, index=question.number
+    )
+    reply = await model.ask(question.request, place)
+    keep_reply(store, question, model.name, reply)
+    # Of two workers that asked at once the first answer counts, for both.
+    return stored_reply(store, question, model.name) or reply

@@ -1,0 +1,103 @@
+"""What pages read of the stream: items with their provenance, filtered and paged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, func, select
+
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.stream_tables import stream_items
+from tradeassay.arena.stream.items import Kind, Status, StreamItem
+from tradeassay.arena.stream.review import Review, reviews
+from tradeassay.arena.stream.shelf import read_item
+from tradeassay.core.errors import UserError
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one telling of a story was found."""
+
+    item: str
+    source: str
+    url: str
+    published_at: str
+    fetched_at: str
+    content_sha256: str
+
+
+class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
+    """An item with all its provenances (its own first), its reviews, and the items it and others contradict."""
+
+    item: StreamItem
+    provenances: tuple[Provenance, ...]
+    reviews: tuple[Review, ...]
+
+
+def items(
+    store: Store,
+    season: str,
+    *,
+    asset: str | None = None,
+    session: str | None = None,
+    status: Status | None = None,
+    kind: Kind | None = "news",
+    limit: int = 100,
+    offset: int = 0,
+) -> tuple[StreamItem, ...]:
+    """Return items, newest first. ``kind`` None takes prices and filings in as well."""
+    query = select(stream_items).where(*_where(season, asset, session, status, kind))
+    query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
+    with store.read() as db:
+        return tuple(read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
+
+
+def count_items(
+    store: Store,
+    season: str,
+    *,
+    asset: str | None = None,
+    session: str | None = None,
+    status: Status | None = None,
+    kind: Kind | None = "news",
+) -> int:
+    """Return how many items the same filters find."""
+    query = select(func.count()).select_from(stream_items).where(*_where(season, asset, session, status, kind))
+    with store.read() as db:
+        return int(db.execute(query).scalar_one())
+
+
+def item_page(store: Store, season: str, id: str) -> ItemPage:
+    """Return one item with everything that is known about it; raises :class:`UserError` for an unknown id."""
+    mine = (stream_items.c.id == id) | (stream_items.c.merged_into == id)
+    with store.read() as db:
+        query = select(stream_items).where(stream_items.c.season == season, mine)
+        found = [read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at))]
+    item = next((one for one in found if one.id == id), None)
+    if item is None:
+        raise UserError(f"season '{season}' has no item '{id[:40]}'", mend="take an id from the stream's page")
+    others = [one for one in found if one.id != id]
+    return ItemPage(
+        item=item,
+        provenances=tuple(_provenance(one) for one in (item, *others)),
+        reviews=reviews(store, season, id),
+    )
+
+
+def _provenance(item: StreamItem) -> Provenance:
+    return Provenance(
+        item=item.id,
+        source=item.source,
+        url=item.url,
+        published_at=item.published_at,
+        fetched_at=item.fetched_at,
+        content_sha256=item.content_sha256,
+    )
+
+
+def _where(
+    season: str, asset: str | None, session: str | None, status: str | None, kind: str | None
+) -> list[ColumnElement[Any]]:
+    asked = {"asset": asset, "session": session, "status": status, "kind": kind}
+    found = [stream_items.c.season == season]
+    return found + [stream_items.c[name] == value for name, value in asked.items() if value is not None]
