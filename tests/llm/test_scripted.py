@@ -27,7 +27,7 @@ NAMES = (
     "sensible",
     "slow",
 )
-BUILDERS = ["builder-gold", "builder-mends", "builder-peeps"]
+BUILDERS = ("builder-gold", "builder-mends", "builder-peeps")
 CODERS = ("away", "coder-cheat", "coder-gold", "coder-mends", "coder-silent", "coder-sma")
 TOOLS = tuple(
     ToolSpec(name=name, description=name, schema='{"type":"object"}')
