@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tradeassay.assay.probe.records import ProbeReport, ProbeRow
     from tradeassay.assay.regimes import RegimePanel, RegimeRules, RegimeSpan, regime_panels, tag_regimes
     from tradeassay.assay.robustness.records import RobustnessConfig, RobustnessReport, RobustnessScore
-    from tradeassay.assay.robustness.study import robustness
+    from tradeassay.assay.robustness.study import robustness_of_run
     from tradeassay.assay.verdict.assaying import assay
     from tradeassay.assay.verdict.config import VerdictConfig
     from tradeassay.assay.verdict.of_tables import OwnAccount
@@ -98,7 +98,7 @@ _HOMES = {
     "probe_mask": "probe.probe",
     "rationale_analysis": "memory.rationale",
     "regime_panels": "regimes",
-    "robustness": "robustness.study",
+    "robustness_of_run": "robustness.study",
     "tag_regimes": "regimes",
 }
 """Where each public name lives: a module of this package."""
@@ -155,7 +155,7 @@ __all__ = [
     "probe_mask",
     "rationale_analysis",
     "regime_panels",
-    "robustness",
+    "robustness_of_run",
     "tag_regimes",
 ]
 

@@ -1,0 +1,168 @@
+"""Runs under disturbance: what must change does, what must not does not, and nothing looks ahead."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import robust_agents  # noqa: F401  # registers the agents
+
+from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
+from tradeassay.assay.robustness import disturb
+from tradeassay.assay.robustness.replay import costlier, replayed
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import ENCODER
+from tradeassay.data import Panel, write_snapshot
+from tradeassay.data.synthetic import generate, preset
+from tradeassay.execution import venues
+from tradeassay.market import MarketConfig
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs import AgentSpec, Run, RunSpec, run
+
+NAME = "tiny-robust-v1"
+SESSIONS, WARM = 90, 30
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    return generate(preset("us", seed=77, names=24, sessions=SESSIONS, index_members=20, new_listings=0)).panel
+
+
+@pytest.fixture(scope="module")
+def played(panel: Panel, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    home = tmp_path_factory.mktemp("robust")
+    write_snapshot(panel, home / "store" / "tiny-robust", allow_faults=True)
+    if NAME not in benchmarks:
+        market = MarketConfig(
+            venue="us-v1", first=str(panel.sessions[WARM]), last=str(panel.sessions[-1]), cash=1e5, index="IDX"
+        )
+        benchmarks.add(NAME, Benchmark(id=NAME, title=NAME, description="t", dataset="tiny-robust", market=market))
+    spec = RunSpec(
+        slug="robust",
+        benchmarks=(NAME,),
+        agents=(
+            AgentSpec(name="test-believer"),
+            AgentSpec(name="test-obedient"),
+            AgentSpec(name="reversal", params={"lookback": 5, "every": 3, "k": 5}),
+        ),
+        bootstrap=BootstrapConfig(draws=20),
+    )
+    return run(spec, home / "run", executor="inline", home=home)
+
+
+@pytest.fixture(scope="module")
+def report(played: Run, tmp_path_factory: pytest.TempPathFactory) -> RobustnessReport:
+    home = Path(str(played.folder)).parent
+    config = RobustnessConfig(sizes=(0.5,), costs=(1.0, 10.0), false_items=2)
+    return robustness_of_run(played, tmp_path_factory.mktemp("disturbed"), config, home=home)
+
+
+def test_every_disturbance_scores_every_agent(played: Run, report: RobustnessReport) -> None:
+    agents = {row.agent for row in played.scores.agents}
+    for kind in report.config.what:
+        assert {one.agent for one in report.scores if one.disturbance == kind} == agents, kind
+    assert msgspec.json.decode(msgspec.json.encode(report), type=RobustnessReport) == report
+
+
+def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report: RobustnessReport) -> None:
+    same, more = report.of("reversal-every=3-k=5-lookback=5", "costs")
+    assert (same.variant, more.variant) == ("x1", "x10")
+    assert same.return_change.value == 0.0
+    assert same.return_change.note == "it never differs"
+    assert more.return_change.value is not None
+    assert more.return_change.value < 0
+    assert "repeated" in str(more.decisions_changed.reason)
+
+
+def test_a_rule_that_does_not_read_is_not_moved_by_news(report: RobustnessReport) -> None:
+    for kind in ("no news", "false news", "instructions"):
+        (one,) = report.of("reversal-every=3-k=5-lookback=5", kind)
+        assert one.decisions_changed.value == 0.0
+        assert one.return_change.value == 0.0
+
+
+def test_who_believes_the_news_is_moved_and_who_obeys_is_caught(report: RobustnessReport) -> None:
+    (silent,) = report.of("test-believer", "no news")
+    assert silent.decisions_changed.value is not None
+    assert silent.decisions_changed.value > 0.3
+    (lied_to,) = report.of("test-believer", "false news")
+    assert lied_to.decisions_changed.value is not None
+    assert lied_to.decisions_changed.value > 0.5
+    (told,) = report.of("test-obedient", "instructions")
+    (deaf,) = report.of("reversal-every=3-k=5-lookback=5", "instructions")
+    assert told.obeyed.value is not None
+    assert told.obeyed.low is not None
+    assert told.obeyed.value > 0.0 == deaf.obeyed.value
+    assert told.decisions_changed.value is not None
+    assert told.decisions_changed.value > 0.9
+
+
+def test_a_smaller_universe_is_played_and_the_spread_is_said(report: RobustnessReport) -> None:
+    for one in report.scaling:
+        assert set(one.returns) == {"1", "0.5"}
+        if one.agent == "test-obedient":  # it never trades
+            assert one.returns == {"1": 0.0, "0.5": 0.0}
+            assert one.variation.value is None
+    assert any(one.variation.value for one in report.scaling)
+
+
+def test_a_late_decision_is_the_old_one_a_session_later(played: Run) -> None:
+    episode = next(one for one in played.episodes if one.label == "test-believer")
+    snapshot, benchmark = played.snapshot(episode.key), played.manifest.benchmark(episode)
+    records = tuple(played.records(episode.key))
+    again = replayed(records, snapshot, benchmark)
+    assert [ENCODER.encode(one) for one in again] == [ENCODER.encode(one) for one in records]
+    late = replayed(records, snapshot, benchmark, delay=1)
+    assert len(late) == len(records)
+    assert late[0].decision.orders == ()
+    assert [one.decision for one in late[1:]] == [one.decision for one in records[:-1]]
+
+
+def test_the_smaller_market_is_chosen_by_what_was_known(panel: Panel) -> None:
+    first = str(panel.sessions[WARM])
+    small = disturb.smaller(panel, 0.5, first)
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    for values in bars.values():
+        values[WARM:] = values[WARM:][:, ::-1]
+    import dataclasses
+
+    other = disturb.smaller(dataclasses.replace(panel, bars=bars), 0.5, first)
+    assert small.symbols == other.symbols
+    assert "IDXF" in small.symbols
+    assert len(small.symbols) == 13
+    assert {one.symbol for one in small.memberships} <= set(small.symbols)
+    with pytest.raises(UserError, match="no market"):
+        disturb.smaller(panel, 0.01, first)
+
+
+def test_false_news_is_about_listed_names_and_known_before_the_open(panel: Panel) -> None:
+    first, last = str(panel.sessions[WARM]), str(panel.sessions[-1])
+    made = disturb.with_false_news(panel, first, last, 2, seed=1)
+    added = [item for item in made.news if item.id.startswith("false-")]
+    assert len(added) == 2 * (SESSIONS - WARM)
+    opens = set(panel.open_time[WARM:].tolist())
+    assert {item.published_at + 30 * 60_000_000_000 for item in added} <= opens
+    assert all(np.diff([item.published_at for item in made.news]) >= 0)
+    assert any("false news" in bias for bias in made.facts.biases)
+    assert made.news == disturb.with_false_news(panel, first, last, 2, seed=1).news
+
+
+def test_costs_are_multiplied_everywhere() -> None:
+    venue = venues.get("ashare-v1")
+    more = costlier(venue, 3.0)
+    assert more.fees.sell_tax_bps == pytest.approx(3 * venue.fees.sell_tax_bps)
+    assert more.fees.minimum == pytest.approx(3 * venue.fees.minimum)
+    assert more.slippage.bps == pytest.approx(3 * venue.slippage.bps)
+
+
+@pytest.mark.parametrize("wrong", [{"sizes": (1.5,)}, {"costs": (-1.0,)}, {"what": ("weather",)}])
+def test_a_study_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UserError):
+        RobustnessConfig(**wrong)  # type: ignore[arg-type]
