@@ -36,7 +36,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
     ``turnover`` is traded value per year over the starting capital at no cost; ``break_even_bp`` the cost at
     which the year earns nothing (None with a reason where it never earned). ``deflated`` is the probability that
     the true Sharpe ratio beats the best of so many worthless trials. ``excess`` is the year's return over buy and
-    hold.
+    hold, ``daily`` the returns of its sessions at the middle cost level.
     """
 
     costs: tuple[CostPoint, ...]
@@ -45,6 +45,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
     deflated: Measure
     excess: float
     quarters: tuple[float, ...]
+    daily: tuple[float, ...]
     score: Measure
 
 
@@ -113,6 +114,7 @@ def robustness(
         deflated=deflated,
         excess=float(points[len(points) // 2].total - (held.mean(axis=0)[-1] - 1.0)),
         quarters=quarters,
+        daily=tuple(float(value) for value in middle),
         score=_score(deflated, even, quarters, points),
     )
 

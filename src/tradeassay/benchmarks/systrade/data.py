@@ -1,0 +1,119 @@
+"""The data of SysTradeBench: frozen splits, synthetic years, stored ones, and the paper's fourteen instruments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.codegen.bars import TaskBars, bars_from_snapshot, make_bars
+from tradeassay.codegen.gates.spec import StrategySpec
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import parse_day
+from tradeassay.data import load_dataset
+from tradeassay.data.synthetic import MinuteConfig, generate_minutes
+
+SplitName = Literal["develop", "test"]
+YEAR: Final = 252
+MINUTES: Final = 525_600
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of days: the first is in it, the last is not."""
+
+    name: SplitName
+    first: str
+    last: str
+
+    def take(self, bars: TaskBars) -> TaskBars:
+        """Return the bars inside; raises :class:`UserError` when there is none."""
+        low, high = (np.datetime64(parse_day(day)).astype("M8[ns]") for day in (self.first, self.last))
+        inside = (bars.times >= low) & (bars.times < high)
+        if not inside.any():
+            raise UserError(f"no bar lies in the split '{self.name}' ({self.first} to {self.last})")
+        feeds = {asset: {name: column[inside] for name, column in f.items()} for asset, f in bars.feeds.items()}
+        return TaskBars(feeds, bars.timeframe, bars.clock, f"{bars.name} {self.name}".strip())
+
+
+SPLITS: Final[dict[SplitName, Split]] = {
+    "develop": Split(name="develop", first="2024-01-01", last="2025-01-01"),
+    "test": Split(name="test", first="2025-01-01", last="2026-01-01"),
+}
+"""The paper's. Synthetic years have the same lengths and no dates of their own to be known by."""
+
+
+class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the paper's instruments, and how its data is had: the connector, and the symbol there."""
+
+    symbol: str
+    market: Literal["us", "crypto", "ashare"]
+    timeframe: Literal["1d", "1m"]
+    connector: str
+
+
+INSTRUMENTS: Final = (
+    *(
+        PaperInstrument(symbol=symbol, market="us", timeframe="1d", connector="yfinance")
+        for symbol in ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA")
+    ),
+    *(
+        PaperInstrument(symbol=symbol, market="crypto", timeframe="1m", connector="ccxt")
+        for symbol in ("BTC/USDT", "ETH/USDT", "BNB/USDT")
+    ),
+    *(
+        PaperInstrument(symbol=symbol, market="ashare", timeframe="1d", connector="akshare")
+        for symbol in ("000300", "600519", "300750", "600036", "000333", "002594")
+    ),
+)
+"""Five large caps, three coins, the CSI 300 and five of its members, as the paper lists them."""
+
+
+def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1, *, minutes: int = 0) -> TaskBars:
+    """Return a synthetic year: daily where the strategy has a daily version, else quarter hours of 60 sessions.
+
+    The development year and the test year are the two halves of one path. With ``minutes`` a strategy on one leg
+    that has a minute version gets so many minutes round the clock instead.
+    """
+    timeframes = spec.semantics.inputs.timeframes
+    legs = len(spec.semantics.inputs.legs)
+    if minutes:
+        if "1m" not in timeframes or legs != 1:
+            raise UserError(f"strategy '{spec.id}' has no minute version", mend="ask for its daily year")
+        return minute_year(minutes, seed if split == "test" else seed + 10_000)
+    daily = "1d" in timeframes
+    rows = 2 * YEAR if daily else 2 * 60 * 26
+    market = "us" if legs == 1 else "pairs" if legs == 2 else "trend"
+    bars = make_bars(market, "1d" if daily else "15m", legs, rows, 5000 + seed)
+    half = rows // 2
+    taken = slice(0, half) if split == "develop" else slice(half, rows)
+    feeds = {asset: {name: column[taken] for name, column in f.items()} for asset, f in bars.feeds.items()}
+    return TaskBars(feeds, bars.timeframe, bars.clock, f"synthetic {market}:{seed} {split}")
+
+
+def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
+    """Return minutes of one synthetic asset that trades round the clock."""
+    panel = generate_minutes(MinuteConfig(seed=seed, minutes=minutes))
+    times = (np.datetime64("2025-01-01T00:00") + np.arange(minutes)).astype("M8[ns]")
+    bars = {name: np.ascontiguousarray(table[:, 0]) for name, table in panel.bars.items() if name != "amount"}
+    feed = {"time": times, **bars}
+    return TaskBars({"A": feed}, "1m", "always", f"synthetic minutes:{seed}")
+
+
+def stored_year(
+    dataset: str, symbols: tuple[str, ...], split: Split | None = None, home: Path | None = None
+) -> TaskBars:
+    """Return daily bars of a stored data set within a split (all of it without one).
+
+    They come through the as-of view of the split's last session, so nothing behind it can be read.
+    """
+    snapshot = load_dataset(dataset, home)
+    if split is None:
+        return bars_from_snapshot(snapshot, symbols)
+    days = snapshot.sessions
+    inside = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
+    if not inside.size:
+        first, last = str(days[0]), str(days[-1])
+        raise UserError(f"'{dataset}' has no session in {split.first} to {split.last}", mend=f"{first} to {last}")
+    return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))

@@ -1,0 +1,5 @@
+"""The prompts of SysTradeBench, as versioned files."""
+
+from tradeassay.llm.prompting import PromptFolder
+
+PROMPTS = PromptFolder(__name__, "v1", ("system", "first", "evidence", "goal", "review_system", "review", "again"))
