@@ -1,0 +1,250 @@
+"""The doors of the arena: everything an agent outside may do, whatever way it comes.
+
+All state is in the arena's database, so the process that answers agents and the one that plays rounds may be two.
+An agent is only ever shown what its own packet holds and its own past; nothing here reads another entry's rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from tradeassay.arena.doors import tokens
+from tradeassay.arena.doors.records import Agent, Issued, Offer, OwnDecision, OwnReward, Refused, Told
+from tradeassay.arena.doors.tables import agents, metadata, nonces, offers
+from tradeassay.arena.rounds.deciding import packets
+from tradeassay.arena.season import Season
+from tradeassay.arena.seating import OUTSIDE
+from tradeassay.arena.state.records import read_slot
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import rewards, rounds, seasons, slots
+from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.frontends.address import parse_target
+from tradeassay.frontends.ama_wire import Answer, Unusable, to_choice
+
+NONCE_LENGTH = (8, 128)
+MOST = 500
+"""Lines of its own past that an agent gets at once."""
+
+_CHOICE = msgspec.json.Decoder(Choice)
+_SEASON = msgspec.json.Decoder(Season)
+
+
+class Doors:
+    """Registration and everything behind it, over one database. Methods may be called from any thread."""
+
+    def __init__(self, store: Store, *, real_time: Callable[[], float] = time.time) -> None:
+        self.store = store
+        self._real_time = real_time
+        self._seasons: dict[str, Season] = {}
+        metadata.create_all(store.engine)
+
+    # -- registration --------------------------------------------------------------------------------------------
+
+    def register(self, season: str, entry: str, *, now: str, address: str | None = None) -> Issued:
+        """Register an entry that decides outside and return its token, which is never shown again.
+
+        Raises :class:`UserError` for an unknown season or entry, one that decides inside, one that is registered
+        already, and an address that makes no sense.
+        """
+        found = self._season(season).entry(entry)
+        if found.architecture not in OUTSIDE:
+            raise UserError(
+                f"entry '{entry}' decides inside ({found.architecture})",
+                mend=f"entries with architecture {', '.join(OUTSIDE)} can be registered",
+            )
+        if address is not None:
+            parse_target(address)
+        token = tokens.new_token()
+        row = {"season": season, "entry": entry, "address": address, "created_at": now}
+        try:
+            with self.store.engine.begin() as db:
+                db.execute(insert(agents).values(id=token.id, salt=token.salt, digest=token.digest, **row))
+        except IntegrityError as error:
+            raise UserError(f"entry '{entry}' is registered already", mend="renew its token instead") from error
+        agent = Agent(id=token.id, season=season, entry=entry, address=address)
+        return Issued(agent=agent, token=token.shown)
+
+    def renew(self, season: str, entry: str) -> Issued:
+        """Give an entry a new token; the old one is worth nothing from now on. Raises :class:`UserError`."""
+        token = tokens.new_token()
+        mine = (agents.c.season == season, agents.c.entry == entry)
+        fresh = {"id": token.id, "salt": token.salt, "digest": token.digest, "revoked_at": None}
+        with self.store.engine.begin() as db:
+            row = db.execute(select(agents.c.address).where(*mine)).first()
+            if row is None:
+                raise UserError(f"entry '{entry}' is not registered", mend="register it first")
+            db.execute(update(agents).where(*mine).values(**fresh))
+        agent = Agent(id=token.id, season=season, entry=entry, address=row.address)
+        return Issued(agent=agent, token=token.shown)
+
+    def revoke(self, season: str, entry: str, *, now: str) -> bool:
+        """Make an entry's token worthless; False when it had none."""
+        mine = (agents.c.season == season, agents.c.entry == entry, agents.c.revoked_at.is_(None))
+        with self.store.engine.begin() as db:
+            return db.execute(update(agents).where(*mine).values(revoked_at=now)).rowcount == 1
+
+    def registered(self, season: str) -> dict[str, Agent]:
+        """Return who is registered for a season, by entry."""
+        query = select(agents).where(agents.c.season == season, agents.c.revoked_at.is_(None))
+        with self.store.read() as db:
+            return {
+                row.entry: Agent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+                for row in db.execute(query)
+            }
+
+    def who(self, token: str) -> Agent | None:
+        """Return whose token this is, None when it is nobody's."""
+        parts = tokens.split(token)
+        if parts is None:
+            return None
+        id, secret = parts
+        query = select(agents).where(agents.c.id == id, agents.c.revoked_at.is_(None))
+        with self.store.read() as db:
+            row = db.execute(query).first()
+        if row is None or not tokens.matches(secret, row.salt, row.digest):
+            return None
+        return Agent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+
+    # -- deciding ------------------------------------------------------------------------------------------------
+
+    def waiting(self, agent: Agent) -> Told | None:
+        """Return the oldest decision that waits for an agent and was not answered, or None."""
+        query = (
+            select(slots.c.id, slots.c.asset, slots.c.session)
+            .join(rounds, rounds.c.id == slots.c.round)
+            .outerjoin(offers, offers.c.slot == slots.c.id)
+            .where(slots.c.season == agent.season, slots.c.entry == agent.entry, slots.c.status == "open")
+            .where(rounds.c.phase == "opened", offers.c.slot.is_(None))
+            .order_by(rounds.c.decision_time, slots.c.id)
+            .limit(1)
+        )
+        with self.store.read() as db:
+            row = db.execute(query).first()
+        if row is None:
+            return None
+        packet = self._packet(agent, row.asset, row.session)
+        return Told(slot=row.id, packet_sha256=sha256_of(packet), packet=packet)
+
+    def submit(self, agent: Agent, nonce: str, offer: Offer) -> None:
+        """Take an agent's answer for one of its open slots.
+
+        Raises :class:`Refused`: 404 when the slot is not one of this agent's; 409 when the request was seen before,
+        the slot is closed or answered, or the packet named is not this slot's; 422 for an answer or a nonce that
+        is none.
+        """
+        if not (NONCE_LENGTH[0] <= len(nonce) <= NONCE_LENGTH[1] and nonce.isascii() and nonce.isprintable()):
+            low, high = NONCE_LENGTH
+            raise Refused(422, f"an idempotency key has {low} to {high} printable ASCII characters")
+        choice = _choice(offer)
+        slot = self._own_slot(agent, offer.slot)
+        if sha256_of(self._packet(agent, slot[0], slot[1])) != offer.packet_sha256:
+            raise Refused(409, "packet_sha256 is not that of this slot's packet")
+        body = msgspec.json.encode(choice).decode()
+        try:
+            with self.store.engine.begin() as db:
+                self._check_free(db, agent, nonce, offer.slot)
+                at = self._real_time()
+                db.execute(insert(nonces).values(agent=agent.id, nonce=nonce, received=at))
+                db.execute(insert(offers).values(slot=offer.slot, agent=agent.id, body=body, received=at))
+        except IntegrityError as error:  # the same request twice at the same moment
+            raise Refused(409, "this request was received before") from error
+
+    def offer(self, season: str, entry: str, asset: str, session: str) -> Choice | None:
+        """Return what an entry answered for a session, for whoever plays the round."""
+        where = (
+            slots.c.season == season,
+            slots.c.entry == entry,
+            slots.c.asset == asset,
+            slots.c.session == session,
+        )
+        query = select(offers.c.body).join(slots, slots.c.id == offers.c.slot).where(*where)
+        with self.store.read() as db:
+            body = db.execute(query).scalar()
+        return None if body is None else _CHOICE.decode(body)
+
+    # -- the agent's own past ------------------------------------------------------------------------------------
+
+    def decisions(self, agent: Agent, most: int = 50) -> tuple[OwnDecision, ...]:
+        """Return an agent's own newest decisions, newest first."""
+        query = select(slots).where(slots.c.season == agent.season, slots.c.entry == agent.entry)
+        query = query.where(slots.c.status != "open").order_by(slots.c.session.desc(), slots.c.id.desc())
+        with self.store.read() as db:
+            found = [read_slot(row) for row in db.execute(query.limit(min(most, MOST)))]
+        return tuple(
+            OwnDecision(
+                slot=slot.id,
+                asset=slot.asset,
+                session=slot.session,
+                stage=slot.stage,
+                status=slot.status,
+                action=slot.action,
+                position=slot.position,
+                earned=slot.earned,
+                failures=tuple(failure.kind for failure in slot.failures),
+            )
+            for slot in found
+        )
+
+    def rewards(self, agent: Agent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
+        """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
+        query = select(rewards, slots.c.action).join(slots, slots.c.id == rewards.c.slot)
+        query = query.where(
+            rewards.c.season == agent.season, rewards.c.entry == agent.entry, rewards.c.slot > after
+        )
+        with self.store.read() as db:
+            rows = db.execute(query.order_by(rewards.c.slot).limit(min(most, MOST))).all()
+        return tuple(
+            OwnReward(slot=r.slot, asset=r.asset, session=r.session, action=r.action, reward=r.reward)
+            for r in rows
+        )
+
+    # -- small things --------------------------------------------------------------------------------------------
+
+    def _season(self, id: str) -> Season:
+        if id not in self._seasons:  # frozen, so it may be kept
+            with self.store.read() as db:
+                spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
+            if spec is None:
+                raise UserError(f"there is no season '{id}'", mend="found it first: start the arena with it")
+            self._seasons[id] = _SEASON.decode(spec)
+        return self._seasons[id]
+
+    def _packet(self, agent: Agent, asset: str, session: str) -> Packet:
+        round = self.store.round(agent.season, asset, session)
+        assert round is not None  # a slot has a round
+        return packets(self.store, self._season(agent.season), round)[agent.entry]
+
+    def _own_slot(self, agent: Agent, slot: int) -> tuple[str, str]:
+        where = (slots.c.id == slot, slots.c.season == agent.season, slots.c.entry == agent.entry)
+        with self.store.read() as db:
+            row = db.execute(select(slots.c.asset, slots.c.session).where(*where)).first()
+        if row is None:
+            raise Refused(404, "you have no such slot")
+        return row.asset, row.session
+
+    def _check_free(self, db: Connection, agent: Agent, nonce: str, slot: int) -> None:
+        seen = select(nonces.c.nonce).where(nonces.c.agent == agent.id, nonces.c.nonce == nonce)
+        if db.execute(seen).first() is not None:
+            raise Refused(409, "this request was received before")
+        query = select(slots.c.status).where(slots.c.id == slot)
+        if db.dialect.name == "postgresql":
+            query = query.with_for_update()
+        if db.execute(query).scalar_one() != "open":
+            raise Refused(409, "this slot is closed")
+        if db.execute(select(offers.c.slot).where(offers.c.slot == slot)).first() is not None:
+            raise Refused(409, "this slot is answered already")
+
+
+def _choice(offer: Offer) -> Choice:
+    kept = {name: getattr(offer, name) for name in Answer.__struct_fields__}
+    try:
+        return to_choice(Answer(**kept))
+    except Unusable as error:
+        raise Refused(422, error.text) from error

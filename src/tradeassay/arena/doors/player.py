@@ -1,0 +1,89 @@
+"""Players for the entries that decide outside: those who are asked, and those who come and fetch their packet."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.rounds.player import OutsidePlayer
+from tradeassay.arena.season import Entry, Season
+from tradeassay.arena.seating import OUTSIDE
+from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.errors import UserError
+from tradeassay.frontends.address import Network
+from tradeassay.frontends.python_agent import Decides, PythonAgent, load_agent
+from tradeassay.frontends.subprocess_agent import SubprocessAgent
+
+
+class DoorPlayer:
+    """Waits until an agent has fetched its packet and answered; the round's time-out ends the wait."""
+
+    def __init__(self, doors: Doors, entry: str, *, poll_s: float = 0.1) -> None:
+        self._doors, self._entry, self._poll_s = doors, entry, poll_s
+
+    async def decide(self, packet: Packet) -> Choice:
+        """Return the agent's answer as soon as it is there."""
+        place = (packet.season, self._entry, packet.symbol, packet.date)
+        while (choice := await asyncio.to_thread(self._doors.offer, *place)) is None:
+            await asyncio.sleep(self._poll_s)
+        return choice
+
+
+@asynccontextmanager
+async def outside_players(
+    season: Season,
+    doors: Doors,
+    *,
+    objects: Mapping[str, Decides] | None = None,
+    allow: Sequence[Network] = (),
+    poll_s: float = 0.1,
+) -> AsyncIterator[dict[str, OutsidePlayer]]:
+    """Make a player for every entry of a season that decides outside; leaving the block ends their processes.
+
+    - ``http``: asked at the address it was registered with, or at ``params.url``; without either it comes itself;
+    - ``mcp``: comes itself;
+    - ``subprocess``: ``params.command``, split as a shell would;
+    - ``python``: the object given for it in ``objects``, or the class named by ``params.class``.
+
+    Raises :class:`UserError` for an entry without what it needs.
+    """
+    async with AsyncExitStack() as stack:
+        addresses = {entry: agent.address for entry, agent in doors.registered(season.id).items()}
+        found: dict[str, OutsidePlayer] = {}
+        for entry in season.entries:
+            if entry.architecture not in OUTSIDE:
+                continue
+            limit = float(season.timeout_s)
+            if entry.architecture == "python":
+                given = (objects or {}).get(entry.id)
+                agent = given if given is not None else load_agent(_param(entry, "class"))
+                found[entry.id] = PythonAgent(agent, timeout_s=limit)
+            elif entry.architecture == "subprocess":
+                process = SubprocessAgent(shlex.split(_param(entry, "command")), timeout_s=limit)
+                stack.push_async_callback(process.close)
+                found[entry.id] = process
+            else:
+                address = addresses.get(entry.id) or str(entry.params.get("url", ""))
+                found[entry.id] = (
+                    _asked(entry, address, limit, allow)
+                    if entry.architecture == "http" and address
+                    else DoorPlayer(doors, entry.id, poll_s=poll_s)
+                )
+        yield found
+
+
+def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsidePlayer:
+    from tradeassay.frontends.http_agent import HttpAgent
+
+    own = bool(entry.params.get("own", False))
+    return HttpAgent(address, model=entry.model, timeout_s=limit, allow=allow, own=own)
+
+
+def _param(entry: Entry, name: str) -> str:
+    value = entry.params.get(name)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"entry '{entry.id}' has no '{name}'", mend=f"add params.{name}")
+    return value

@@ -1,0 +1,279 @@
+"""The HTTP door: an agent fetches its packet and posts its choice. Every answer is JSON; a refusal says why."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from tradeassay.arena.doors.doors import MOST, Doors
+from tradeassay.arena.doors.limits import Limiter, Limits
+from tradeassay.arena.doors.records import Agent, Offer, OwnDecision, OwnReward, Refused, Told
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import Clock, WallClock, iso
+
+T = TypeVar("T")
+MAX_WAIT_S = 25.0
+NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+
+
+class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the operator sends to register an entry."""
+
+    season: Annotated[str, msgspec.Meta(pattern=NAME)]
+    entry: Annotated[str, msgspec.Meta(pattern=NAME)]
+    address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer was taken. It counts unless the round's time was over first."""
+
+    slot: int
+    accepted: bool = True
+
+
+class NewToken(msgspec.Struct, frozen=True, kw_only=True):
+    """A registration's token, shown this once."""
+
+    season: str
+    entry: str
+    token: str
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent's own decisions, newest first."""
+
+    items: tuple[OwnDecision, ...]
+
+
+class Rewards(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent's own lines of the reward log, oldest first."""
+
+    items: tuple[OwnReward, ...]
+
+
+TYPES: tuple[Any, ...] = (Told, Offer, Agent, Accepted, Decisions, Rewards, Registration, NewToken)
+"""The structs that are sent and received, for OpenAPI."""
+
+_PROBLEM = {
+    "type": "object",
+    "properties": {"detail": {"type": "string"}, "mend": {"type": ["string", "null"]}},
+    "required": ["detail"],
+}
+_WHY = {
+    401: "The token is missing or nobody's.",
+    403: "The operator's token is missing or wrong.",
+    404: "There is no such slot of yours.",
+    409: "The request was seen before, or the slot is closed or answered.",
+    413: "The body is too large.",
+    415: "The body is not sent as JSON.",
+    422: "The request does not fit.",
+    429: "Too many requests; Retry-After says when to come again.",
+}
+
+
+class _Gate:
+    """Lets agents in: token, rate, body. Shared by all routes."""
+
+    def __init__(self, doors: Doors, limits: Limits) -> None:
+        self.doors, self.limits = doors, limits
+        self.known = Limiter(limits.per_minute, limits.burst)
+        self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
+
+    async def agent(self, request: Request) -> Agent:
+        """Return who asks; raises :class:`Refused` (401 or 429)."""
+        stranger = request.client.host if request.client else "?"
+        if (wait := self.strange.empty(stranger)) > 0:
+            raise Refused(429, "too many wrong tokens from this address", retry_s=wait)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        found = None
+        if kind.lower() == "bearer":
+            found = await run_in_threadpool(self.doors.who, token.strip())
+        if found is None:
+            self.strange.take(stranger)
+            raise Refused(401, "send your token as 'Authorization: Bearer ...'")
+        if (wait := self.known.take(found.id)) > 0:
+            raise Refused(429, "too many requests", retry_s=wait)
+        return found
+
+    async def body(self, request: Request, type_: type[T]) -> T:
+        """Read a JSON body of limited size; raises :class:`Refused` (413, 415 or 422)."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(415, "send application/json")
+        found = bytearray()
+        async for piece in request.stream():
+            found += piece
+            if len(found) > self.limits.body:
+                raise Refused(413, f"a body has at most {self.limits.body} bytes")
+        try:
+            return msgspec.json.decode(bytes(found), type=type_)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Refused(422, str(error)) from error
+
+
+def router(
+    doors: Doors,
+    *,
+    limits: Limits | None = None,
+    operator: str | None = None,
+    clock: Clock | None = None,
+    prefix: str = "/agents",
+) -> APIRouter:
+    """Return the routes of the door.
+
+    ``operator`` is the secret with which entries are registered over HTTP; without one that route is not there.
+    """
+    made = APIRouter(prefix=prefix, tags=["agents"])
+    gate = _Gate(doors, limits or Limits())
+    _own_routes(made, gate)
+    _packet_routes(made, gate)
+    if operator is not None:
+        _operator_route(made, gate, operator, clock or WallClock())
+    return made
+
+
+def _own_routes(made: APIRouter, gate: _Gate) -> None:
+    @made.get("/me", responses=_answers(Agent, "Who you are.", 401, 429))
+    async def me(request: Request) -> Response:
+        """Say whose token this is."""
+        return await _reply(gate.agent(request))
+
+    @made.get("/me/decisions", responses=_answers(Decisions, "Your decisions.", 401, 422, 429))
+    async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Response:
+        """Return your own decisions, settled or not, and nobody else's."""
+
+        async def make() -> Decisions:
+            agent = await gate.agent(request)
+            return Decisions(items=await run_in_threadpool(gate.doors.decisions, agent, limit))
+
+        return await _reply(make())
+
+    @made.get("/me/rewards", responses=_answers(Rewards, "Your reward log.", 401, 422, 429))
+    async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Response:
+        """Return your own lines of the reward log; empty in seasons without that rule."""
+
+        async def make() -> Rewards:
+            agent = await gate.agent(request)
+            return Rewards(items=await run_in_threadpool(gate.doors.rewards, agent, after))
+
+        return await _reply(make())
+
+
+def _packet_routes(made: APIRouter, gate: _Gate) -> None:
+    found = {**_answers(Told, "A decision waits for you.", 401, 422, 429), 204: {"description": "Nothing waits."}}
+
+    @made.get("/me/packet", responses=found)
+    async def packet(request: Request, wait: float = Query(0.0, ge=0.0, le=MAX_WAIT_S)) -> Response:
+        """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
+
+        async def make() -> Told | None:
+            agent = await gate.agent(request)
+            return await await_packet(gate.doors, agent, wait)
+
+        return await _reply(make())
+
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": True,
+        "schema": {"type": "string", "minLength": 8},
+    }
+    extra = {"requestBody": _takes(Offer), "parameters": [key]}
+
+    @made.post(
+        "/me/choice",
+        responses=_answers(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
+        openapi_extra=extra,
+    )
+    async def choice(request: Request) -> Response:
+        """Decide. A request with a key that was seen before is refused."""
+
+        async def make() -> Accepted:
+            agent = await gate.agent(request)
+            offer = await gate.body(request, Offer)
+            nonce = request.headers.get("idempotency-key", "")
+            await run_in_threadpool(gate.doors.submit, agent, nonce, offer)
+            return Accepted(slot=offer.slot)
+
+        return await _reply(make())
+
+
+def _operator_route(made: APIRouter, gate: _Gate, operator: str, clock: Clock) -> None:
+    @made.post(
+        "",
+        responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),
+        openapi_extra={"requestBody": _takes(Registration)},
+    )
+    async def register(request: Request) -> Response:
+        """Register an entry that decides outside (the operator's token is needed)."""
+
+        async def make() -> NewToken:
+            stranger = request.client.host if request.client else "?"
+            if (wait := gate.strange.empty(stranger)) > 0:
+                raise Refused(429, "too many wrong tokens from this address", retry_s=wait)
+            given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+            if not hmac.compare_digest(given, operator.encode()):
+                gate.strange.take(stranger)
+                raise Refused(403, "only the operator registers")
+            asked = await gate.body(request, Registration)
+            issued = await run_in_threadpool(
+                lambda: gate.doors.register(asked.season, asked.entry, now=iso(clock.now()), address=asked.address)
+            )
+            return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
+
+        return await _reply(make())
+
+
+async def await_packet(doors: Doors, agent: Agent, wait: float, poll_s: float = 0.25) -> Told | None:
+    """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + min(wait, MAX_WAIT_S)
+    while True:
+        told = await run_in_threadpool(doors.waiting, agent)
+        if told is not None or loop.time() >= until:
+            return told
+        await asyncio.sleep(min(poll_s, max(until - loop.time(), 0.0)))
+
+
+async def _reply(making: Coroutine[Any, Any, Any]) -> Response:
+    headers = {"cache-control": "no-store"}
+    try:
+        found = await making
+    except Refused as error:
+        if error.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        if error.retry_s is not None:
+            headers["retry-after"] = str(math.ceil(error.retry_s))
+        return _json({"detail": error.detail, "mend": None}, error.status, headers)
+    except UserError as error:
+        return _json({"detail": error.message, "mend": error.mend}, 422, headers)
+    return Response(status_code=204, headers=headers) if found is None else _json(found, 200, headers)
+
+
+def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, "application/json")
+
+
+def _answers(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str, Any]]:
+    found: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": _content(_shape(type_))}}
+    found.update({status: {"description": _WHY[status], "content": _content(_PROBLEM)} for status in refusals})
+    return found
+
+
+def _takes(type_: Any) -> dict[str, Any]:
+    return {"required": True, "content": _content(_shape(type_))}
+
+
+def _content(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": shape}}
+
+
+def _shape(type_: Any) -> dict[str, Any]:
+    (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
+    return shape

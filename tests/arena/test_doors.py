@@ -1,0 +1,397 @@
+"""The doors: an agent comes with its token, fetches its packet, decides once, and sees nobody else's cards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import select, update
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.doors import tokens
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.doors.limits import Limiter, Limits
+from tradeassay.arena.doors.player import DoorPlayer, outside_players
+from tradeassay.arena.doors.router import router
+from tradeassay.arena.doors.tables import agents
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.player import Rule
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import slots
+from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.errors import UserError
+
+NOW = "2022-06-01T00:00:00Z"
+SEASON = Season(
+    id="doors",
+    assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
+    entries=(Entry(id="anna", architecture="http"), Entry(id="bert", architecture="mcp")),
+    first="2022-06-01",
+    last="2022-06-03",
+    timeout_s=20,
+    rules=OptionalRules(feedback=True),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
+    yield Store(engine)
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def crypto() -> SnapshotFeed:
+    return SnapshotFeed.open(SEASON)
+
+
+def founded(store: Store, season: Season = SEASON) -> Doors:
+    store.found_season(season, NOW)
+    return Doors(store)
+
+
+def runner(store: Store, feed: SnapshotFeed, seats: dict[str, Any], season: Season = SEASON) -> Runner:
+    seats = {"buy-and-hold": Seat(Rule("BUY")), **{id: Seat(player) for id, player in seats.items()}}
+    return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), seats=seats)
+
+
+class Client:
+    """Knocks at the door with a token."""
+
+    def __init__(self, http: httpx.AsyncClient, token: str) -> None:
+        self.http, self.head = http, {"Authorization": f"Bearer {token}"}
+
+    async def get(self, path: str) -> httpx.Response:
+        return await self.http.get(f"/agents/me{path}", headers=self.head)
+
+    async def packet(self) -> dict[str, Any]:
+        while (found := await self.get("/packet?wait=2")).status_code == 204:
+            pass
+        assert found.status_code == 200, found.text
+        return found.json()
+
+    async def choose(self, told: dict[str, Any], action: str, key: str, **more: Any) -> httpx.Response:
+        body = {
+            "slot": told["slot"],
+            "packet_sha256": told["packet_sha256"],
+            "recommended_action": action,
+            "reasoning": "because",
+            **more,
+        }
+        head = {**self.head, "Idempotency-Key": key}
+        return await self.http.post("/agents/me/choice", json=body, headers=head)
+
+
+def through(doors: Doors, talk: Callable[[httpx.AsyncClient], Awaitable[None]], **changed: Any) -> None:
+    app = FastAPI()
+    app.include_router(router(doors, **changed))
+
+    async def run() -> None:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://arena") as http:
+            await talk(http)
+
+    asyncio.run(run())
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
+    doors = founded(store)
+    issued = doors.register("doors", "anna", now=NOW)
+    with store.read() as db:
+        kept = repr(db.execute(select(agents)).all())
+    secret = tokens.split(issued.token)[1]
+    assert issued.token not in kept and secret not in kept
+    assert doors.who(issued.token) == issued.agent
+    assert doors.who(issued.token[:-1] + ("A" if issued.token[-1] != "A" else "B")) is None
+    assert doors.who("") is None and doors.who("ta-000000000000-" + "x" * 43) is None
+    with pytest.raises(UserError, match="registered already"):
+        doors.register("doors", "anna", now=NOW)
+    fresh = doors.renew("doors", "anna")
+    assert doors.who(issued.token) is None and doors.who(fresh.token) is not None
+    assert doors.revoke("doors", "anna", now=NOW) and doors.who(fresh.token) is None
+    assert not doors.revoke("doors", "anna", now=NOW)
+
+
+def test_who_can_be_registered(store: Store) -> None:
+    doors = founded(store)
+    for season, entry, address in (
+        ("none", "anna", None),
+        ("doors", "carl", None),
+        ("doors", "buy-and-hold", None),
+        ("doors", "anna", "ftp://x"),
+    ):
+        with pytest.raises(UserError):
+            doors.register(season, entry, now=NOW, address=address)
+    with pytest.raises(UserError):
+        doors.renew("doors", "anna")
+
+
+def test_two_agents_play_a_season_through_the_door(store: Store, crypto: SnapshotFeed) -> None:
+    doors = founded(store)
+    mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
+    seats = {id: DoorPlayer(doors, id, poll_s=0.01) for id in mine}
+    stolen: dict[str, Any] = {}
+
+    async def play(client: Client, other: Client, action: str) -> None:
+        for day in range(3):
+            told = await client.packet()
+            assert told["packet"]["date"] == f"2022-06-0{day + 1}"
+            assert len(told["packet"]["outcomes"]) == day
+            # somebody else's slot is none of yours, whatever one knows of it
+            assert (await other.choose(told, "SELL", f"theft-{day}-{action}")).status_code == 404
+            accepted = await client.choose(told, action, f"{action}-key-{day}")
+            assert accepted.status_code == 200, accepted.text
+            stolen[f"{action}-key-{day}"] = told
+            # the same request again, the same key for another request, another key for the same slot
+            assert (await client.choose(told, action, f"{action}-key-{day}")).status_code == 409
+            assert (await client.choose(told, "HOLD", f"{action}-key-{day}")).status_code == 409
+            assert (await client.choose(told, "HOLD", f"{action}-new-{day}")).status_code == 409
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        anna, bert = Client(http, mine["anna"]), Client(http, mine["bert"])
+        season = asyncio.create_task(runner(store, crypto, seats).run())
+        await asyncio.gather(play(anna, bert, "BUY"), play(bert, anna, "SELL"))
+        assert await season == 3
+        own = (await anna.get("/decisions")).json()["items"]
+        assert [(d["session"], d["action"]) for d in own] == [(f"2022-06-0{n}", "BUY") for n in (3, 2, 1)]
+        assert own[0]["earned"] is None  # the last session has no next price yet
+        rewards = (await bert.get("/rewards")).json()["items"]
+        assert [r["action"] for r in rewards] == ["SELL", "SELL"]
+        assert len((await bert.get(f"/rewards?after={rewards[0]['slot']}")).json()["items"]) == 1
+        # when everything is over, an old request is still refused
+        for key, told in stolen.items():
+            client = anna if key.startswith("BUY") else bert
+            assert (await client.choose(told, "HOLD", key + "-again")).status_code == 409
+        assert (await anna.get("")).json()["entry"] == "anna"
+
+    through(doors, talk, limits=Limits(per_minute=6000, burst=1000))
+    with store.read() as db:
+        found = db.execute(select(slots.c.entry, slots.c.action, slots.c.status).distinct()).all()
+    assert set(found) == {
+        ("anna", "BUY", "decided"),
+        ("bert", "SELL", "decided"),
+        ("buy-and-hold", "BUY", "decided"),
+    }
+
+
+def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto: SnapshotFeed) -> None:
+    """Bert has decided and left a memory; neither is anywhere in what anna can read before settlement."""
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+
+    class Bert:
+        async def decide(self, packet: Packet) -> Choice:
+            return Choice(action="SELL", reasoning="BERT-REASON", memory=b"BERT-MEMORY", message="BERT-SAYS")
+
+    read: list[str] = []
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        anna = Client(http, token)
+        season = asyncio.create_task(
+            runner(store, crypto, {"anna": DoorPlayer(doors, "anna"), "bert": Bert()}).run()
+        )
+        for day in range(3):
+            told = await anna.packet()
+            for path in ("", "/packet", "/decisions", "/rewards"):
+                read.append((await anna.get(path)).text)
+            assert (await anna.choose(told, "HOLD", f"key-{day:06d}")).status_code == 200
+        await season
+
+    through(doors, talk)
+    assert "BERT" not in "".join(read) and "bert" not in "".join(read)
+    assert store.memory("doors", "bert", "AHVQ") == b"BERT-MEMORY"
+
+
+def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        anna = Client(http, token)
+        told = {"slot": 1, "packet_sha256": "0" * 64}
+        post = "/agents/me/choice"
+        good = {**told, "recommended_action": "BUY", "reasoning": "r"}
+        head = {**anna.head, "Idempotency-Key": "k" * 8}
+
+        async def status(body: Any, **changed: str) -> int:
+            raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+            sent = {"Content-Type": "application/json", **head, **changed}
+            return (await http.post(post, content=raw, headers=sent)).status_code
+
+        assert await status(good) == 404
+        assert await status(good, Authorization="Bearer nonsense") == 401
+        assert await status(good, Authorization="") == 401
+        assert await status(good, **{"Content-Type": "text/plain"}) == 415
+        assert await status(good, **{"Idempotency-Key": "short"}) == 422
+        assert await status({**good, "reasoning": "x" * 70_000}) == 413
+        for broken in (b"", b"{", b"\xff", b"[]", b"null"):
+            assert await status(broken) == 422
+        for changed in (
+            {"slot": 0}, {"slot": 2**40}, {"slot": "1"}, {"packet_sha256": "zz"}, {"recommended_action": "buy"},
+            {"confidence": 2}, {"allocation": -1}, {"unknown": 1}, {"reasoning": None},
+        ):  # fmt: skip
+            assert await status({**good, **changed}) == 422, changed
+        assert (await anna.get("/packet")).status_code == 204
+        assert (await anna.get("/packet?wait=1000")).status_code == 422
+        refused = await http.get("/agents/me/packet")
+        assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
+
+    through(doors, talk, limits=Limits(per_minute=6000, burst=1000))
+
+
+def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFeed) -> None:
+    season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01")
+    doors = founded(store, season)
+    token = doors.register("one", "anna", now=NOW).token
+    script = "<script>alert(1)</script>"
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        anna = Client(http, token)
+        player = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
+        playing = asyncio.create_task(runner(store, crypto, player, season).run())
+        told = await anna.packet()
+        wrong = {**told, "packet_sha256": "0" * 64}
+        assert (await anna.choose(wrong, "BUY", "key-00001")).status_code == 409
+        accepted = await anna.choose(told, "BUY", "key-00001", reasoning=script, message=script)
+        assert accepted.status_code == 200  # a refused request does not use its key up
+        await playing
+
+    through(doors, talk)
+    with store.read() as db:
+        kept = db.execute(select(slots.c.reasoning).where(slots.c.entry == "anna")).scalar()
+    assert kept == script  # kept as it was said; pages escape it
+
+
+def test_too_many_requests(store: Store) -> None:
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        anna = Client(http, token)
+        codes = [(await anna.get("")).status_code for _ in range(5)]
+        assert codes == [200, 200, 200, 429, 429]
+        refused = await anna.get("")
+        assert int(refused.headers["retry-after"]) >= 1
+        stranger = Client(http, "ta-000000000000-" + "x" * 43)
+        assert [(await stranger.get("")).status_code for _ in range(4)] == [401, 401, 429, 429]
+
+    through(doors, talk, limits=Limits(per_minute=1, burst=3, strangers=2))
+
+
+def test_a_bucket_fills_up_again() -> None:
+    now = 0.0
+    limiter = Limiter(60, 2, most=2, clock=lambda: now)
+    assert [limiter.take("a"), limiter.take("a"), limiter.take("a")] == [0.0, 0.0, pytest.approx(1.0)]
+    now = 1.0
+    assert limiter.take("a") == 0.0 and limiter.empty("a") == pytest.approx(1.0)
+    for key in "bc":
+        limiter.take(key)
+    assert limiter.empty("a") == 0.0  # forgotten: only two are kept
+    with pytest.raises(UserError):
+        Limits(burst=0)
+
+
+def test_the_operator_registers_over_http(store: Store) -> None:
+    doors = founded(store)
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        body = {"season": "doors", "entry": "anna", "address": "https://agent.example"}
+        for wrong in ({}, {"Authorization": "Bearer guess"}):
+            assert (await http.post("/agents", json=body, headers=wrong)).status_code == 403
+        head = {"Authorization": "Bearer operators-secret"}
+        made = await http.post("/agents", json=body, headers=head)
+        assert doors.who(made.json()["token"]).address == "https://agent.example"
+        assert made.headers["cache-control"] == "no-store"
+        assert (await http.post("/agents", json=body, headers=head)).status_code == 422
+        assert (await http.post("/agents", json={**body, "entry": "A\0"}, headers=head)).status_code == 422
+
+    through(doors, talk, operator="operators-secret")
+
+    async def absent(http: httpx.AsyncClient) -> None:
+        assert (await http.post("/agents", json={})).status_code == 404
+
+    through(doors, absent)
+
+
+def test_players_are_made_from_a_season(store: Store) -> None:
+    doors = founded(store)
+    doors.register("doors", "anna", now=NOW, address="https://agent.example")
+    season = msgspec.structs.replace(
+        SEASON,
+        entries=(
+            *SEASON.entries,
+            Entry(id="carl", architecture="subprocess", params={"command": "cat -u"}),
+            Entry(id="dora", architecture="python"),
+            Entry(id="emil", architecture="http", params={"url": "https://other.example"}),
+        ),
+    )
+
+    class Dora:
+        def decide(self, packet: Packet) -> str:
+            return "BUY"
+
+    async def run() -> dict[str, str]:
+        async with outside_players(season, doors, objects={"dora": Dora()}) as found:
+            return {id: type(player).__name__ for id, player in found.items()}
+
+    assert asyncio.run(run()) == {
+        "anna": "HttpAgent",
+        "bert": "DoorPlayer",
+        "carl": "SubprocessAgent",
+        "dora": "PythonAgent",
+        "emil": "HttpAgent",
+    }
+    with pytest.raises(UserError, match="no .class."):
+        asyncio.run(missing(season, doors))
+
+
+async def missing(season: Season, doors: Doors) -> None:
+    async with outside_players(season, doors):
+        raise AssertionError("made")
+
+
+def test_nobody_comes_and_the_slot_fails_by_time(store: Store, crypto: SnapshotFeed) -> None:
+    season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
+    doors = founded(store, season)
+    token = doors.register("late", "anna", now=NOW).token
+    seats = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
+    asyncio.run(runner(store, crypto, seats, season).run())
+    (own,) = doors.decisions(doors.who(token))
+    assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
+
+
+def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, crypto: SnapshotFeed) -> None:
+    """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
+    season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
+    doors = founded(store, season)
+    agent = doors.who(doors.register("crash", "anna", now=NOW).token)
+    seats = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
+
+    async def first() -> None:
+        task = asyncio.create_task(runner(store, crypto, seats, season).run())
+        while (told := doors.waiting(agent)) is None:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        from tradeassay.arena.doors.records import Offer
+
+        offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="")
+        doors.submit(agent, "key-00001", offer)
+
+    asyncio.run(first())
+    assert doors.decisions(agent) == ()
+    asyncio.run(runner(store, crypto, seats, season).run())
+    assert [d.action for d in doors.decisions(agent)] == ["SELL"]
+    with store.engine.begin() as db:
+        db.execute(update(slots).values(status="open"))  # even then an answered slot does not wait again
+    assert doors.waiting(agent) is None
