@@ -1,0 +1,1 @@
+"""Reading the arena: typed answers for pages and programs, computed once per change and never written back."""

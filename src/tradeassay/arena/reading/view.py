@@ -1,0 +1,101 @@
+"""A season as it stood after one settlement: the lines, and what is computed from them, each once."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock, RLock
+from typing import TypeVar, cast
+
+from tradeassay.arena.reading.equity import Equity, equity
+from tradeassay.arena.reading.selection import Lines, Selection
+from tradeassay.arena.season import Season
+from tradeassay.arena.standings import (
+    Behaviour,
+    Board,
+    BoardConfig,
+    LuckBand,
+    Split,
+    behaviour,
+    first_day,
+    luck_band,
+    read_lines,
+    split_variance,
+    standings,
+)
+from tradeassay.arena.state.store import Store
+
+Value = TypeVar("Value")
+KEPT = 96
+"""How many answers of one view are kept: readers choose what to select, not how much memory that takes."""
+
+
+class SeasonView:
+    """Answers about a season at ``version``, the number of its newest settlement. Safe to share among threads.
+
+    Only periods are read from the database again; every other selection is a choice among the lines at hand.
+    """
+
+    def __init__(self, store: Store, season: Season, version: int, config: BoardConfig | None = None) -> None:
+        self.season = season
+        self.version = version
+        self.cost_s = 0.0
+        self._store = store
+        self._config = config or BoardConfig()
+        self._made: OrderedDict[Hashable, object] = OrderedDict()
+        self._making: dict[Hashable, RLock] = {}
+        self._lock = Lock()
+
+    def lines(self, wanted: Selection) -> Lines:
+        """Return the selected lines, with the baseline's."""
+        key = ("lines", wanted.first, wanted.last)
+        every = self._once(key, lambda: read_lines(self._store, self.season, wanted.period))
+        return wanted.pick(self.season, every)
+
+    def board(self, wanted: Selection) -> Board:
+        """Return the standings."""
+        return self._once(("board", wanted), lambda: standings(self.season, self.lines(wanted), self._config))
+
+    def equity(self, wanted: Selection) -> Equity:
+        """Return the accounts over time, with the luck band."""
+        return self._once(("equity", wanted), lambda: equity(self.season, self.lines(wanted)))
+
+    def split(self, wanted: Selection) -> Split:
+        """Return what the variance of returns is made of."""
+        return self._once(("split", wanted), lambda: split_variance(self.season, self.lines(wanted)))
+
+    def behaviour(self, entry: str, wanted: Selection) -> Behaviour:
+        """Return how an entry trades."""
+        return self._once(("behaviour", entry, wanted), lambda: behaviour(entry, self.lines(wanted).values()))
+
+    def luck(self, asset: str) -> LuckBand | None:
+        """Return where the entries lie among random traders of an asset; None before its first settled session."""
+        fee = self.season.money.fee_bp
+        return self._once(
+            ("luck", asset), lambda: luck_band(self.lines(Selection(assets=(asset,))), asset, fee, draws=1000)
+        )
+
+    def first_day(self) -> dict[str, dict[str, str]]:
+        """Return what every entry did on each asset's first counted session."""
+        return self._once("first-day", lambda: first_day(self.lines(Selection())))
+
+    def _once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                return cast(Value, self._made[key])
+            making = self._making.setdefault(key, RLock())
+        with making:  # those who ask for the same wait for the first, others go on
+            with self._lock:
+                if key in self._made:
+                    return cast(Value, self._made[key])
+            began = time.perf_counter()
+            value = make()
+            with self._lock:
+                self.cost_s += time.perf_counter() - began
+                self._made[key] = value
+                self._making.pop(key, None)
+                while len(self._made) > KEPT:
+                    self._made.popitem(last=False)
+            return value

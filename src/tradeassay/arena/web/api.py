@@ -1,0 +1,299 @@
+"""The JSON interface: everything the pages show, for programs."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from tradeassay.arena.reading.cited import CitedFigures
+from tradeassay.arena.reading.decisions import MOST, Decision, DecisionLine, DecisionPage, Wanted, Which
+from tradeassay.arena.reading.equity import Equity
+from tradeassay.arena.reading.information import Given
+from tradeassay.arena.reading.memory import EntryMemory
+from tradeassay.arena.reading.pulse import MOST_EVENTS
+from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
+from tradeassay.arena.reading.ruling import SeasonRules, season_rules
+from tradeassay.arena.reading.seasons import SeasonFacts
+from tradeassay.arena.reading.selection import Selection, select_from
+from tradeassay.arena.reading.timeline import MOST_SESSIONS, Timeline
+from tradeassay.arena.season import Entry, Season
+from tradeassay.arena.standings import Behaviour, Board, Split, Standing
+from tradeassay.arena.state.records import Event
+from tradeassay.arena.web.house import House, NotHere, asset_of, entry_of
+from tradeassay.arena.web.schema import answers
+from tradeassay.core.measure import Measure
+
+
+class SeasonList(msgspec.Struct, frozen=True, kw_only=True):
+    """All seasons of this arena, newest first."""
+
+    seasons: tuple[SeasonFacts, ...]
+
+
+class EntryShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry: its place, how it trades, what it holds, and where it lies among random traders, by asset."""
+
+    entry: Entry
+    standing: Standing | None
+    behaviour: Behaviour
+    positions: tuple[DecisionLine, ...]
+    luck: dict[str, Measure]
+
+
+class FirstDay(msgspec.Struct, frozen=True, kw_only=True):
+    """What everybody did on each asset's first counted session: asset -> entry -> action."""
+
+    actions: dict[str, dict[str, str]]
+
+
+class EventPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Events, newest first; ``next`` is what to give as ``before`` for older ones."""
+
+    items: tuple[Event, ...]
+    next: int | None
+
+
+TYPES: tuple[Any, ...] = (
+    SeasonList,
+    SeasonFacts,
+    Season,
+    SeasonRules,
+    Board,
+    Equity,
+    Split,
+    EntryShown,
+    FirstDay,
+    DecisionPage,
+    Decision,
+    EntryMemory,
+    Timeline,
+    Given,
+    CitedFigures,
+    EventPage,
+)
+
+Id = Annotated[str, Path(max_length=64, description="A season's id.")]
+EntryId = Annotated[str, Path(max_length=64, description="An entry's id.")]
+Names = Annotated[list[str], Query(max_length=64)]
+Row = Annotated[
+    int | None, Query(ge=1, le=2**31 - 1, description="Only what is older: `next` of the page before.")
+]
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A selection as it was asked for; it is checked against the season later."""
+
+    entry: tuple[str, ...]
+    architecture: tuple[str, ...]
+    model: tuple[str, ...]
+    asset: tuple[str, ...]
+    first: str | None
+    last: str | None
+
+    def of(self, season: Season) -> Selection:
+        """Return the checked selection; raises :class:`UserError`."""
+        return select_from(
+            season,
+            entries=self.entry,
+            architectures=self.architecture,
+            models=self.model,
+            assets=self.asset,
+            first=self.first,
+            last=self.last,
+        )
+
+
+def chosen(
+    entry: Names = [],  # noqa: B006  # FastAPI copies defaults
+    architecture: Names = [],  # noqa: B006
+    model: Names = [],  # noqa: B006
+    asset: Names = [],  # noqa: B006
+    first: date | None = None,
+    last: date | None = None,
+) -> Chosen:
+    """Read a selection from an address."""
+    days = (None if day is None else day.isoformat() for day in (first, last))
+    return Chosen(
+        entry=tuple(entry), architecture=tuple(architecture), model=tuple(model), asset=tuple(asset),
+        first=next(days), last=next(days),
+    )  # fmt: skip
+
+
+Choice = Annotated[Chosen, Depends(chosen)]
+
+
+def entry_shown(reader: SeasonReader, id: str) -> EntryShown:
+    """Return an entry as its page shows it; raises :class:`NotHere`."""
+    entry = entry_of(reader, id)
+    view = reader.view()
+    rows = {row.entry: row for row in view.board(EVERYTHING).rows}
+    luck = {}
+    for asset in reader.season.assets:
+        band = view.luck(asset.symbol)
+        if band is not None and id in band.percentiles:
+            luck[asset.symbol] = band.percentiles[id]
+    return EntryShown(
+        entry=next(shown for shown in season_rules(reader.season).entries if shown.id == entry.id),
+        standing=rows.get(id),
+        behaviour=view.behaviour(id, EVERYTHING),
+        positions=reader.positions(id),
+        luck=luck,
+    )
+
+
+def api(house: House) -> APIRouter:
+    """Return the routes below ``/api`` that answer with JSON."""
+    router = APIRouter(prefix="/api", tags=["arena"])
+    _standings(router, house)
+    _entries(router, house)
+    _season(router, house)
+    return router
+
+
+def _season(router: APIRouter, house: House) -> None:
+    @router.get("/seasons", responses=answers(SeasonList, "All seasons.", missing=False))
+    async def seasons(request: Request) -> Response:
+        """List all seasons."""
+        return await house.answers.give(
+            request,
+            "seasons",
+            house.reader.pulse.newest(None),
+            lambda: (msgspec.json.encode(SeasonList(seasons=house.reader.seasons())), "application/json"),
+        )
+
+    @router.get("/seasons/{season}", responses=answers(SeasonFacts, "A season."))
+    async def one(request: Request, season: Id) -> Response:
+        """Say where a season stands and where its numbers come from."""
+        return await house.json(request, season, "facts", lambda reader: reader.facts())
+
+    @router.get("/seasons/{season}/rules", responses=answers(SeasonRules, "The rules, from the frozen spec."))
+    async def rules(request: Request, season: Id) -> Response:
+        """Give the rules."""
+        return await house.json(request, season, "rules", lambda reader: season_rules(reader.season))
+
+    @router.get("/seasons/{season}/information", responses=answers(Given, "What agents were told."))
+    async def information(request: Request, season: Id) -> Response:
+        """Count and list what was in the packets of the newest rounds."""
+        return await house.json(request, season, "information", lambda reader: reader.information())
+
+    @router.get("/seasons/{season}/published", responses=answers(CitedFigures, "Published figures and ours."))
+    async def published(request: Request, season: Id) -> Response:
+        """Give the paper's figures with ours beside them, marked comparable or not."""
+        return await house.json(request, season, "published", lambda reader: reader.cited())
+
+    @router.get("/seasons/{season}/events", responses=answers(EventPage, "Events, newest first."))
+    async def events(
+        request: Request, season: Id, before: Row = None, limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 50
+    ) -> Response:
+        """List what happened."""
+
+        def make(reader: SeasonReader) -> EventPage:
+            found = reader.events(before, limit)
+            more = len(found) == limit and found[-1].seq > 1
+            return EventPage(items=found, next=found[-1].seq if more else None)
+
+        return await house.json(request, season, ("events", before, limit), make)
+
+
+def _standings(router: APIRouter, house: House) -> None:
+    @router.get("/seasons/{season}/standings", responses=answers(Board, "The standings."))
+    async def board(request: Request, season: Id, wanted: Choice) -> Response:
+        """Rank the selected entries, with intervals and the probability of ranks."""
+        return await house.json(
+            request, season, ("board", wanted), lambda reader: reader.view().board(wanted.of(reader.season))
+        )
+
+    @router.get("/seasons/{season}/equity", responses=answers(Equity, "Accounts over time."))
+    async def equity(request: Request, season: Id, wanted: Choice) -> Response:
+        """Give the accounts of the selected entries, buy and hold, and the luck band."""
+        return await house.json(
+            request, season, ("equity", wanted), lambda reader: reader.view().equity(wanted.of(reader.season))
+        )
+
+    @router.get("/seasons/{season}/split", responses=answers(Split, "Shares of variance."))
+    async def split(request: Request, season: Id, wanted: Choice) -> Response:
+        """Split the variance of returns into architecture, model, asset and interaction."""
+        return await house.json(
+            request, season, ("split", wanted), lambda reader: reader.view().split(wanted.of(reader.season))
+        )
+
+    @router.get("/seasons/{season}/first-day", responses=answers(FirstDay, "The first counted day."))
+    async def first_day(request: Request, season: Id) -> Response:
+        """Say how everybody began."""
+        return await house.json(
+            request, season, "first-day", lambda reader: FirstDay(actions=reader.view().first_day())
+        )
+
+
+def _entries(router: APIRouter, house: House) -> None:
+    @router.get("/seasons/{season}/entries/{entry}", responses=answers(EntryShown, "An entry."))
+    async def one(request: Request, season: Id, entry: EntryId) -> Response:
+        """Give an entry's place, behaviour, positions and luck."""
+        return await house.json(request, season, ("entry", entry), lambda reader: entry_shown(reader, entry))
+
+    @router.get("/seasons/{season}/entries/{entry}/memory", responses=answers(EntryMemory, "Its memory."))
+    async def memory(request: Request, season: Id, entry: EntryId) -> Response:
+        """Give what an entry remembers; closed while agents from outside play."""
+        return await house.json(
+            request, season, ("memory", entry), lambda reader: reader.memory(entry_of(reader, entry).id)
+        )
+
+    @router.get("/seasons/{season}/decisions", responses=answers(DecisionPage, "Decisions, newest first."))
+    async def decisions(
+        request: Request,
+        season: Id,
+        entry: Annotated[str | None, Query(max_length=64)] = None,
+        asset: Annotated[str | None, Query(max_length=64)] = None,
+        status: Which = "all",
+        session: date | None = None,
+        before: Row = None,
+        limit: Annotated[int, Query(ge=1, le=MOST)] = 30,
+    ) -> Response:
+        """List decisions of an entry, an asset, a day or a status."""
+        day = None if session is None else session.isoformat()
+        wanted = Wanted(entry=entry, asset=asset, status=status, session=day, before=before, limit=limit)
+
+        def make(reader: SeasonReader) -> DecisionPage:
+            if entry is not None:
+                entry_of(reader, entry)
+            if asset is not None:
+                asset_of(reader, asset)
+            return reader.decisions(wanted)
+
+        return await house.json(request, season, ("decisions", wanted), make)
+
+    @router.get("/seasons/{season}/decisions/{id}", responses=answers(Decision, "One decision."))
+    async def decision(request: Request, season: Id, id: Annotated[int, Path(ge=1, le=2**31 - 1)]) -> Response:
+        """Give one decision with its information, debate, prompts, answers and outcome."""
+
+        def make(reader: SeasonReader) -> Decision:
+            found = reader.decision(id)
+            if found is None:
+                raise NotHere(f"season '{season}' has no decision {id}")
+            return found
+
+        return await house.json(request, season, ("decision", id), make)
+
+    @router.get("/seasons/{season}/timeline", responses=answers(Timeline, "Events over actions and price."))
+    async def timeline(
+        request: Request,
+        season: Id,
+        asset: Annotated[str, Query(max_length=64)],
+        entry: Annotated[str, Query(max_length=64)],
+        first: date | None = None,
+        last: date | None = None,
+        limit: Annotated[int, Query(ge=1, le=MOST_SESSIONS)] = 120,
+    ) -> Response:
+        """Give an asset's prices and news with what one entry did."""
+        days = tuple(None if day is None else day.isoformat() for day in (first, last))
+        return await house.json(
+            request,
+            season,
+            ("timeline", asset, entry, days, limit),
+            lambda reader: reader.timeline(
+                asset_of(reader, asset), entry_of(reader, entry).id, days[0], days[1], limit
+            ),
+        )

@@ -1,0 +1,146 @@
+"""The application: pages, JSON interface, live stream, files; with headers that let nothing foreign run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tradeassay import __version__
+from tradeassay.arena.reading.reader import Reader
+from tradeassay.arena.web import assets
+from tradeassay.arena.web.api import TYPES, api
+from tradeassay.arena.web.house import House, NotHere
+from tradeassay.arena.web.live import live
+from tradeassay.arena.web.pages import error_page, pages
+from tradeassay.arena.web.schema import Problem, describe
+from tradeassay.core.errors import UserError
+
+ABOUT = (
+    "Standings, decisions and information of a paper-trading arena. Everything the pages show is here. "
+    "Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is null with a reason."
+)
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        # plotly.js writes styles at run time; styles cannot run anything.
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS = tuple(
+    (name.encode(), value.encode())
+    for name, value in (
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "same-origin"),
+        ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+        ("cross-origin-opener-policy", "same-origin"),
+    )
+)
+
+
+class Guarded:
+    """Adds the security headers to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and its answer back with the headers."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def create_app(
+    reader: Reader,
+    *,
+    current: str | None = None,
+    speed: str | None = None,
+    extra: Iterable[APIRouter] = (),
+    types: Iterable[Any] = (),
+    poll_s: float = 0.25,
+    heartbeat_s: float = 15.0,
+) -> FastAPI:
+    """Return the arena's application over a database.
+
+    ``current`` is the season shown first, ``speed`` the speed of a replay played beside it. ``extra`` are further
+    routes (registration, experts' votes) and ``types`` the structs they send, for OpenAPI.
+    """
+    house = House(reader=reader, current=current, speed=speed)
+    app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
+                  openapi_url="/api/openapi.json")  # fmt: skip
+    app.add_middleware(Guarded)
+    app.include_router(api(house))
+    app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
+    for router in extra:
+        app.include_router(router)
+    app.include_router(_files())
+    app.include_router(pages(house))
+    _failures(app, house)
+    describe(app, (*TYPES, *types), ABOUT)
+    app.state.house = house
+    return app
+
+
+def _files() -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/static/{name}")
+    async def static(request: Request, name: str) -> Response:
+        """Send one of the pages' own files."""
+        if name not in assets.NAMES:
+            raise NotHere(f"no file '{name[:80]}'")
+        found = assets.asset(name)
+        fresh = request.query_params.get("v") == found.version
+        keep = f"public, max-age={assets.YEAR_S}, immutable" if fresh else "no-cache"
+        headers = {"cache-control": keep, "vary": "accept-encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+            return Response(found.packed, 200, headers, found.media_type)
+        return Response(found.body, 200, headers, found.media_type)
+
+    return router
+
+
+def _failures(app: FastAPI, house: House) -> None:
+    def answer(request: Request, status: int, detail: str, mend: str | None = None, **headers: str) -> Response:
+        if request.url.path.startswith("/api/"):
+            body = msgspec.json.encode(Problem(detail=detail, mend=mend))
+            return Response(body, status, headers, "application/json")
+        return error_page(house, request, status, detail, mend)
+
+    @app.exception_handler(NotHere)
+    async def not_here(request: Request, error: NotHere) -> Response:
+        return answer(request, 404, error.message, error.mend)
+
+    @app.exception_handler(UserError)
+    async def refused(request: Request, error: UserError) -> Response:
+        return answer(request, 422, error.message, error.mend)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        return answer(request, 422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
+
+    @app.exception_handler(HTTPException)
+    async def plain(request: Request, error: HTTPException) -> Response:
+        return answer(request, error.status_code, str(error.detail), **dict(error.headers or {}))

@@ -1,0 +1,139 @@
+"""The pages. Each is made by one function from the reader's answers, in the reader's language, once per event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from tradeassay import __version__
+from tradeassay.arena.reading.reader import SeasonReader
+from tradeassay.arena.web import assets, contents, show
+from tradeassay.arena.web.house import House, NotHere
+from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, Words, choose, words
+from tradeassay.report.numbers import dollars, number, short
+
+Make = Callable[[SeasonReader, Words, Request], dict[str, Any]]
+PAGES: dict[str, tuple[str, Make]] = {
+    "": ("standings", contents.standings),
+    "/timeline": ("timeline", contents.timeline),
+    "/split": ("split", contents.split),
+    "/feed": ("feed", contents.feed),
+    "/information": ("information", contents.information),
+    "/rules": ("rules", contents.rules),
+    "/published": ("published", contents.published),
+    "/entries/{entry}": ("entry", contents.entry),
+    "/decisions/{id}": ("decision", contents.decision),
+}
+MENU = ("standings", "timeline", "split", "feed", "information", "rules", "published")
+_YEAR_S = 365 * 86_400
+
+
+def pages(house: House) -> APIRouter:
+    """Return the routes of all pages."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    async def home(request: Request) -> Response:
+        """Lead to the season that is played."""
+        season = await run_in_threadpool(house.default)
+        if season is None:
+            return _html(house, request, "seasons", {"seasons": (), "season": None})
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/season/{season}{query}", 307)
+
+    @router.get("/seasons")
+    async def seasons(request: Request) -> Response:
+        """List all seasons."""
+        found = await run_in_threadpool(house.reader.seasons)
+        return _html(house, request, "seasons", {"seasons": found, "season": None})
+
+    for path, (name, make) in PAGES.items():
+        router.add_api_route(f"/season/{{season}}{path}", _route(house, name, make), methods=["GET"])
+    return router
+
+
+def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]:
+    async def page(request: Request, season: str) -> Response:
+        """Answer with a page, made once per event and language."""
+        reader = await run_in_threadpool(house.find, season)
+        language = _language(request)
+        query = urlencode(sorted((k, v) for k, v in request.query_params.multi_items() if k != "lang" and v))
+        part = request.query_params.get("part")
+        version = (reader.seq, reader.view().version)
+
+        def made() -> tuple[bytes, str]:
+            template = f"{name}.html.j2" if part != "body" else f"{name}_body.html.j2"
+            context = make(reader, words(language), request)
+            context |= {"season": reader, "page": name, "facts": reader.facts(), "seq": version[0]}
+            return _render(house, request, language, template, context), "text/html; charset=utf-8"
+
+        if part == "body" and name != "decision":
+            raise NotHere("this page has no part of its own")
+        answer = await house.answers.give(request, ("page", request.url.path, query, language), version, made)
+        return _remember(request, answer)
+
+    return page
+
+
+def error_page(house: House, request: Request, status: int, detail: str, mend: str | None) -> Response:
+    """Return a page that says what went wrong."""
+    answer = _html(house, request, "error", {"season": None, "status": status, "detail": detail, "mend": mend})
+    answer.status_code = status
+    return answer
+
+
+def _html(house: House, request: Request, name: str, context: dict[str, Any]) -> Response:
+    context = {"page": name, "facts": None, "seq": 0} | context
+    body = _render(house, request, _language(request), f"{name}.html.j2", context)
+    return _remember(request, HTMLResponse(body, headers={"vary": "accept-language, cookie"}))
+
+
+def _render(house: House, request: Request, language: Language, template: str, context: dict[str, Any]) -> bytes:
+    others = [
+        (other, NAMES[other], str(request.url.include_query_params(lang=other).replace(scheme="", netloc="")))
+        for other in LANGUAGES
+        if other != language
+    ]
+    everywhere = {"t": words(language), "lang": language, "languages": others, "menu": MENU, "speed": house.speed}
+    return _environment().get_template(template).render(everywhere | context).encode()
+
+
+def _language(request: Request) -> Language:
+    return choose(
+        request.query_params.get("lang"), request.cookies.get(COOKIE), request.headers.get("accept-language")
+    )
+
+
+def _remember(request: Request, answer: Response) -> Response:
+    asked = request.query_params.get("lang")
+    if asked in LANGUAGES:
+        answer.set_cookie(COOKIE, asked, max_age=_YEAR_S, samesite="lax", httponly=True)
+    return answer
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("tradeassay.arena.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(
+        static=assets.address,
+        percent=show.percent,
+        price=show.price,
+        number=number,
+        dollars=dollars,
+        short=short,
+        version=__version__,
+    )
+    return made

@@ -1,0 +1,99 @@
+"use strict";
+// Theme, unfolding decisions, and pages that follow what happens. Everything works without it but charts and the last.
+(function () {
+  const root = document.documentElement;
+  const body = document.body;
+  const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
+  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+  // Theme -------------------------------------------------------------------------------------------------------
+  const button = document.getElementById("theme");
+  const nameTheme = () => { button.textContent = body.dataset[root.dataset.theme || "auto"]; };
+  button.addEventListener("click", () => {
+    // The first click leaves "auto" for the opposite of what is shown, the second for what was shown, the third returns.
+    const system = prefersDark.matches ? "dark" : "light";
+    const other = system === "dark" ? "light" : "dark";
+    const now = root.dataset.theme;
+    const next = !now ? other : now === other ? system : null;
+    if (next) root.dataset.theme = next; else delete root.dataset.theme;
+    try {
+      if (next) localStorage.setItem("tradeassay-theme", next); else localStorage.removeItem("tradeassay-theme");
+    } catch (error) { /* without storage the choice lasts as long as the page */ }
+    nameTheme();
+    document.dispatchEvent(new Event("arena:theme"));
+  });
+  nameTheme();
+
+  // Decisions unfold to everything that led to them -----------------------------------------------------------------
+  document.addEventListener("toggle", (event) => {
+    const one = event.target;
+    if (!one.open || !one.matches || !one.matches("details[data-at]") || one.dataset.loaded) return;
+    one.dataset.loaded = "yes";
+    const place = one.querySelector(".body");
+    const before = place.innerHTML;
+    place.textContent = body.dataset.loading;
+    fetch(one.dataset.at, { headers: { accept: "text/html" } })
+      .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.text(); })
+      .then((text) => { place.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes); })
+      .catch(() => { place.innerHTML = before; delete one.dataset.loaded; });
+  }, true);
+
+  // Forms of one choice need no button ----------------------------------------------------------------------------
+  for (const form of all("form.narrow")) {
+    form.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") form.requestSubmit(); });
+  }
+  // Empty fields do not belong in an address that is passed on.
+  for (const form of all("form")) {
+    form.addEventListener("submit", () => { for (const field of all("input,select", form)) if (!field.value) field.disabled = true; });
+  }
+
+  // Live: the server says that something happened, the page fetches itself and replaces what changed -------------------
+  const season = body.dataset.season;
+  const pulse = document.getElementById("pulse");
+  if (season && pulse && window.EventSource) {
+    let heard = Number(body.dataset.seq);
+    let shown = heard;
+    let settled = false;
+    let busy = false;
+    let rest = 1200;
+    let timer = 0;
+    const say = (state, word) => { if (pulse.dataset.state !== state) { pulse.dataset.state = state; pulse.textContent = word; } };
+    const inUse = (place) => place.contains(document.activeElement) && document.activeElement !== place || place.querySelector("details[open]");
+    const refresh = () => {
+      timer = 0;
+      if (document.hidden) return;
+      busy = true;
+      fetch(location.href, { headers: { accept: "text/html" } })
+        .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.text(); })
+        .then((text) => {
+          const fresh = new DOMParser().parseFromString(text, "text/html");
+          for (const place of all("[data-live]")) {
+            const next = fresh.getElementById(place.id);
+            if (!next || next.innerHTML === place.innerHTML || inUse(place)) continue;
+            const known = new Set(all("[data-decision]", place).map((one) => one.dataset.decision));
+            place.replaceChildren(...next.childNodes);
+            for (const one of all("[data-decision]", place)) if (!known.has(one.dataset.decision)) one.classList.add("fresh");
+          }
+          shown = Number(fresh.body.dataset.seq);
+          root.dataset.shown = String(shown);
+          if (settled) { settled = false; document.dispatchEvent(new Event("arena:settled")); }
+        })
+        .catch(() => { rest = Math.min(rest * 2, 20000); })
+        .finally(() => { busy = false; if (heard > shown) later(); });
+    };
+    const later = () => { if (!timer && !busy) timer = setTimeout(refresh, rest); };
+    const source = new EventSource("/api/events/stream?season=" + encodeURIComponent(season) + "&after=" + heard);
+    const hear = (event) => {
+      heard = Math.max(heard, Number(event.lastEventId));
+      rest = 1200;
+      if (event.type === "settled") settled = true;
+      later();
+    };
+    for (const kind of ["season", "opened", "decided", "failed", "executed", "settled"]) source.addEventListener(kind, hear);
+    source.addEventListener("open", () => say("on", body.dataset.liveWord));
+    source.addEventListener("error", () => say("lost", body.dataset.lostWord));
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && heard > shown) later(); });
+    window.addEventListener("pagehide", () => source.close());
+  }
+  root.dataset.ready = "yes";
+})();

@@ -1,0 +1,90 @@
+"""What the pages say, in English and Chinese. What agents and models wrote is shown as they wrote it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Literal, cast
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
+COOKIE = "tradeassay-lang"
+
+
+class Words:
+    """The catalogue of one language."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self._said = catalogue(language)
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Return a text with its values; raises :class:`KeyError` for a key that is not in the catalogue."""
+        text = self._said[key]
+        return text.format(**values) if values else text
+
+    def maybe(self, key: str, otherwise: str) -> str:
+        """Return a text, or ``otherwise`` where the catalogue has none."""
+        return self._said.get(key, otherwise)
+
+    def reason(self, text: str | None) -> str:
+        """Return a sentence of the library in this language; one that is not in the catalogue stays as it is."""
+        if not text:
+            return ""
+        if self.language == "en":
+            return text
+        for pattern, key in _patterns():
+            found = pattern.fullmatch(text)
+            if found:
+                return self._said[key].format(**found.groupdict())
+        return text
+
+
+@cache
+def words(language: Language) -> Words:
+    """Return the words of a language."""
+    return Words(language)
+
+
+@cache
+def catalogue(language: Language) -> dict[str, str]:
+    """Return every text of a language by its dotted key."""
+    text = resources.files(__package__).joinpath("words", f"{language}.toml").read_text(encoding="utf-8")
+    return {
+        f"{group}.{key}": value for group, texts in tomllib.loads(text).items() for key, value in texts.items()
+    }
+
+
+def choose(asked: str | None, remembered: str | None, accepted: str | None) -> Language:
+    """Return the language for a reader: asked for in the address, remembered, or what the browser prefers."""
+    for text in (asked, remembered):
+        if text in LANGUAGES:
+            return cast(Language, text)
+    best: tuple[float, Language] = (0.0, "en")
+    for part in (accepted or "")[:500].split(","):
+        tag, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            continue
+        for language in LANGUAGES:
+            if tag.lower().split("-")[0] == language and weight > best[0]:
+                best = (weight, language)
+    return best[1]
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return the library's sentences as patterns: ``{n}`` in the English catalogue stands for anything."""
+    found = []
+    for key, text in catalogue("en").items():
+        if key.startswith("reason."):
+            parts = re.split(r"\{(\w+)\}", text)
+            pattern = "".join(
+                re.escape(part) if number % 2 == 0 else f"(?P<{part}>.+?)" for number, part in enumerate(parts)
+            )
+            found.append((re.compile(pattern), key))
+    return tuple(found)
