@@ -12,7 +12,7 @@ from tradeassay.assay.planted.agents import EXPECTED, PLANTS, Plant, PlantConfig
 from tradeassay.assay.planted.world import PlantedWorld
 from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import judge
-from tradeassay.assay.verdict.evidence import EDGE
+from tradeassay.assay.verdict.evidence import EDGE, above, below, tested
 from tradeassay.assay.verdict.memory_evidence import memory_evidence
 from tradeassay.assay.verdict.of_run import with_daily
 from tradeassay.assay.verdict.record import KINDS, AgentAssay, AgentFindings, LeakEvidence, LuckEvidence, Ranks
@@ -131,6 +131,30 @@ def confusion(
             counts[plant][bench.judge(plant).verdict.kind] += 1
         seen += 1
     return Confusion(worlds=seen, counts=counts, right=_right(counts))
+
+
+class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):
+    """The one test behind "skill supported": was the edge found above, or below, zero? ``ratio`` is its yearly
+    information ratio."""
+
+    above: bool
+    below: bool
+    ratio: float
+
+
+def edge_tests(
+    world: PlantedWorld, plant: Plant, planting: PlantConfig, config: VerdictConfig, *, agents: int = 10
+) -> tuple[EdgeTest, ...]:
+    """Return the test on several planted agents of one kind, without the rest of the evidence."""
+    found = []
+    for seed in range(agents):
+        weights = np.zeros(world.inputs.model.returns.shape)
+        weights[:, world.columns] = weights_of(plant, world, planting, seed=seed)
+        edge = _rows(decompose(world.inputs.model, weights))[EDGE]
+        measure = tested(edge, YEAR, config, 1)
+        ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
+        found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
+    return tuple(found)
 
 
 def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
@@ -57,12 +58,16 @@ class PlantedWorld:
         return replace(self, returns=returns)
 
 
-def planted_world(seed: int, *, names: int = 200, sessions: int = 252) -> PlantedWorld:
-    """Make the world of a seed: ``names`` names, ``sessions`` sessions to play, a year of history before them."""
+def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength: float = 1.0) -> PlantedWorld:
+    """Make the world of a seed: ``names`` names, ``sessions`` sessions to play, a year of history before them.
+
+    ``strength`` scales what news is worth, and so how much a skilled reader can earn.
+    """
     config = preset(
         "us", seed=seed, names=names, sessions=WARM + sessions, index_members=names, new_listings=0, delistings=0
     )
-    world = generate(config)
+    news = msgspec.structs.replace(config.news, strength=strength)
+    world = generate(msgspec.structs.replace(config, news=news))
     key = world.key
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         write_snapshot(world.panel, Path(folder) / "world")

@@ -109,8 +109,8 @@ def _memory(made: str, found: AgentFindings) -> str:
     memory = found.memory
     assert memory is not None
     return (
-        f"{made}, but its edge is memory: it is {spanned(memory.gap)} a year larger than under "
-        f"'{memory.against}', where {spanned(memory.masked)} cannot be told from nothing."
+        f"{made}, but its edge is memory: under '{memory.against}' it loses {spanned(memory.gap)} a year, and "
+        f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
     )
 
 

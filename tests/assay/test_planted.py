@@ -1,0 +1,93 @@
+"""The instrument before agents of which the truth is known; perf/verdict_confusion.py makes the full matrix."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.assay.planted import EXPECTED, PLANTS, Bench, PlantConfig, PlantedWorld, planted_world, weights_of
+from tradeassay.assay.planted.trial import Confusion
+from tradeassay.assay.verdict import AgentAssay, VerdictConfig
+from tradeassay.metrics import rate_measure
+
+CONFIG = VerdictConfig(draws=200)
+SEEDS = (88001, 88002)
+"""Worlds that no threshold was chosen on."""
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tuple[PlantedWorld, ...]:
+    return tuple(planted_world(seed, names=80, sessions=252, strength=2.0) for seed in SEEDS)
+
+
+@pytest.fixture(scope="module")
+def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
+    found: dict[str, list[AgentAssay]] = {plant: [] for plant in PLANTS}
+    planting = PlantConfig(skill=0.6, tries=10)
+    first, second = (Bench(world, planting, CONFIG, portfolios=150) for world in worlds)
+    for plant in PLANTS:
+        found[plant].append(first.judge(plant))
+    for plant in ("leaking", "noise", "style"):
+        found[plant].append(second.judge(plant))
+    return found
+
+
+def kinds(judged: dict[str, list[AgentAssay]], plant: str) -> list[str]:
+    return [one.verdict.kind for one in judged[plant]]
+
+
+def test_a_leak_is_always_found_and_nobody_else_is_accused(judged: dict[str, list[AgentAssay]]) -> None:
+    assert kinds(judged, "leaking") == ["leak", "leak"]
+    assert all(one.verdict.firm and "saw the future" in one.verdict.sentence for one in judged["leaking"])
+    others = [one for plant in PLANTS if plant != "leaking" for one in judged[plant]]
+    assert all(one.verdict.kind != "leak" and one.leaks.tested for one in others)
+
+
+def test_noise_and_the_luckiest_of_many_have_no_skill(judged: dict[str, list[AgentAssay]]) -> None:
+    for plant in ("noise", "lucky"):
+        assert not {"skill", "mixed", "memory"} & set(kinds(judged, plant)), plant
+    assert all(one.edge is not None and one.edge.comparisons == 10 for one in judged["lucky"])
+
+
+def test_style_is_style_and_memory_is_no_skill(judged: dict[str, list[AgentAssay]]) -> None:
+    assert "style" in kinds(judged, "style")
+    assert "skill" not in kinds(judged, "style")
+    assert all("MOM_12_1" in one.verdict.sentence for one in judged["style"])
+    assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
+    assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
+
+
+def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
+    for plant in ("skilled", "mixed"):
+        assert kinds(judged, plant) == [EXPECTED[plant]], plant
+        assert all(one.verdict.firm and one.edge is not None for one in judged[plant])
+        assert all(one.edge is not None and (one.edge.tested.low or 0.0) > 0 for one in judged[plant])
+
+
+def test_parts_add_up_and_records_can_be_written(judged: dict[str, list[AgentAssay]]) -> None:
+    for one in (row[0] for row in judged.values()):
+        parts = sum(one.parts[name].value or 0.0 for name in ("common", "style", "selection", "trading"))
+        assert parts == pytest.approx(one.total.value, rel=1e-9)
+        assert msgspec.json.decode(msgspec.json.encode(one), type=AgentAssay) == one
+
+
+def test_an_agent_that_looks_at_nothing_is_the_same_in_every_future(worlds: tuple[PlantedWorld, ...]) -> None:
+    world = worlds[0]
+    other = world.other_future(100, 3)
+    assert np.array_equal(other.returns[:100], world.returns[:100])
+    assert not np.array_equal(other.returns[100:], world.returns[100:])
+    assert np.allclose(np.sort(other.returns[100:], axis=1), np.sort(world.returns[100:], axis=1))
+    for plant in PLANTS:
+        mine, theirs = (weights_of(plant, one, PlantConfig(tries=3)) for one in (world, other))
+        assert np.allclose(mine.sum(axis=1), 1.0)
+        assert np.array_equal(mine[:101], theirs[:101]) == (plant != "leaking")
+
+
+def test_what_counts_as_false_skill() -> None:
+    nothing = dict.fromkeys(("skill", "luck", "mixed"), 0)
+    counts = {"noise": {**nothing, "skill": 1, "luck": 9}, "lucky": {**nothing, "luck": 10}}
+    right = {name: rate_measure(9, 10, nothing="-") for name in counts}
+    made = Confusion(worlds=10, counts=counts, right=right)
+    assert made.false_skill.value == pytest.approx(0.05)
+    assert set(EXPECTED) == set(PLANTS)
