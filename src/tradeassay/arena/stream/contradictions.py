@@ -7,6 +7,12 @@ from datetime import date
 from tradeassay.arena.stream.checks import numbers
 from tradeassay.arena.stream.checks.claims import Claim, claims
 from tradeassay.arena.stream.checks.names import name_runs
+from tradeassay.arena.stream.checks.vocabulary import pattern, vocabulary
+from tradeassay.arena.stream.shingles import similarity
+from tradeassay.arena.stream.text import sentences
+
+_ONE_THING = 0.4
+"""Similarity of two first sentences from which they speak of one thing."""
 
 
 def contradiction(one: str, other: str, published: date) -> str | None:
@@ -20,12 +26,32 @@ def contradiction(one: str, other: str, published: date) -> str | None:
     mine, theirs = claims(one, published), claims(other, published)
     for claim in mine:
         rivals = [c for c in theirs if _comparable(claim, c)]
-        if not rivals or claim.quantity is None:
+        if not rivals or claim.quantity is None or any(not _differ(claim, c) for c in theirs):
             continue
-        apart = [c for c in rivals if _differ(claim, c)]
-        if len(apart) == len(rivals):
-            return f"{claim.quantity}: '{claim.number.words}' here, '{apart[0].number.words}' there"
-    return None
+        return f"{claim.quantity}: '{claim.number.words}' here, '{rivals[0].number.words}' there"
+    denied = _denied(one, other)
+    return None if denied is None else f"what happened: '{denied}'"
+
+
+def opposite(one: str, other: str) -> bool:
+    """Return whether exactly one of two texts begins by saying that a thing did not happen."""
+    return (_denial(one) is None) != (_denial(other) is None)
+
+
+def _denied(one: str, other: str) -> str | None:
+    """Return the words of denial when two texts speak of one thing and only one of them denies it."""
+    if not opposite(one, other) or max(similarity(_lead(one), _lead(other))) < _ONE_THING:
+        return None
+    return _denial(one) or _denial(other)
+
+
+def _denial(text: str) -> str | None:
+    found = pattern(vocabulary().denials).search(_lead(text))
+    return None if found is None else found[0]
+
+
+def _lead(text: str) -> str:
+    return " ".join(sentences(text)[:1])
 
 
 def _comparable(one: Claim, other: Claim) -> bool:
@@ -33,7 +59,7 @@ def _comparable(one: Claim, other: Claim) -> bool:
         return False
     if one.basis and other.basis and one.basis != other.basis:
         return False
-    if any(a is not None and b is not None and a != b for a, b in zip(one.period, other.period, strict=True)):
+    if one.other_period(other):
         return False
     # A change ("rose 5%") and a level ("a margin of 31%") are no answers to one question.
     return bool(one.direction) == bool(other.direction) or one.number.money

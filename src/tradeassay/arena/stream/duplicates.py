@@ -5,13 +5,12 @@ The windows are small (one asset, a few days), so sets are compared as they are 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from datetime import date
-from functools import lru_cache
 
 from tradeassay.arena.stream.checks import dates, numbers
 from tradeassay.arena.stream.checks.claims import claims
+from tradeassay.arena.stream.contradictions import opposite
+from tradeassay.arena.stream.shingles import similarity
 
 ALIKE = 0.5
 """Jaccard similarity of shingles from which two texts tell one story."""
@@ -19,48 +18,13 @@ ALIKE = 0.5
 WITHIN = 0.8
 """Share of the shorter text's shingles in the longer one from which it is an abridged copy."""
 
-_LEAST = 6
-"""Shingles a text needs before being within another means anything."""
-
-_WORD = re.compile(r"[a-z0-9À-ɏ]+(?:[.,]\d+)*%?|[\u3400-\u9fff]")
-_FURNITURE = re.compile(
-    r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*|\s*-\s*what we know\s*$",
-    re.I | re.M,
-)
-_SMALL = frozenset(
-    "a an the of to in on at for and or as its it is was were has have had that by with said".split()
-)
-
-
-@lru_cache(maxsize=4096)
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the runs of two telling words of a text; Chinese is cut into characters."""
-    plain = _FURNITURE.sub("", text.lower())
-    words = [word for word in _WORD.findall(plain) if word not in _SMALL]
-    if len(words) < 2:
-        return frozenset({tuple(words)})
-    return frozenset(zip(words, words[1:], strict=False))
-
-
-def similarity(one: str, other: str) -> tuple[float, float]:
-    """Return (Jaccard similarity, share of the smaller set inside the larger one)."""
-    a, b = shingles(one), shingles(other)
-    both = len(a & b)
-    smaller = min(len(a), len(b))
-    return both / len(a | b), both / smaller if smaller >= _LEAST else 0.0
-
 
 def same_story(one: str, other: str, published: date) -> bool:
     """Return whether two texts tell the same story: alike in words, and not differing in a figure or a date."""
     jaccard, within = similarity(one, other)
     if jaccard < ALIKE and within < WITHIN:
         return False
-    return _same_facts(one, other, published)
-
-
-def first_of(texts: Sequence[str], text: str, published: date) -> int | None:
-    """Return the place of the earliest text that tells the same story, or None."""
-    return next((place for place, other in enumerate(texts) if same_story(other, text, published)), None)
+    return not opposite(one, other) and _same_facts(one, other, published)
 
 
 def _same_facts(one: str, other: str, published: date) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 
@@ -20,25 +20,27 @@ _REACH = 60
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """One number and what it is said of. ``quantity`` and ``basis`` are None when the words are not known.
 
-    ``direction`` is 1 for more, -1 for less, 0 when nothing is said. ``period`` is (year, quarter, half), each
-    None when not told. ``at`` counts sentences.
+    ``direction`` is 1 for more, -1 for less, 0 when nothing is said. ``year`` and ``part`` are the period, each
+    None when not told; a part is a quarter, a half, a month or the full year (``q1``, ``h2``, ``m5``, ``year``).
     """
 
     number: numbers.Number
     quantity: str | None
     direction: int
     basis: str | None
-    period: tuple[int | None, int | None, int | None]
-    at: int
+    year: int | None
+    part: str | None
+
+    def other_period(self, other: Claim) -> bool:
+        """Return whether both tell their period, and not the same one."""
+        years = self.year is not None and other.year is not None and self.year != other.year
+        return years or (self.part is not None and other.part is not None and self.part != other.part)
 
 
 @lru_cache(maxsize=2048)
 def claims(text: str, published: date) -> tuple[Claim, ...]:
     """Return the claims of a text in order."""
-    found: list[Claim] = []
-    for at, sentence in enumerate(sentences(text)):
-        found += _of_sentence(sentence, published, at)
-    return tuple(found)
+    return tuple(claim for sentence in sentences(text) for claim in _of_sentence(sentence, published))
 
 
 def directions(sentence: str) -> tuple[tuple[int, int, int], ...]:
@@ -62,15 +64,13 @@ def quantities(sentence: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(sorted(kept))
 
 
-def _of_sentence(sentence: str, published: date, at: int) -> Iterator[Claim]:
+def _of_sentence(sentence: str, published: date) -> Iterator[Claim]:
     told = dates.find(sentence, published)
     found = numbers.find(sentence, tuple((fact.start, fact.end) for fact in told))
     if not found:
         return
     named, ways = quantities(sentence), directions(sentence)
-    period = next(((f.year, f.quarter, f.half) for f in told if f.quarter or f.half), (None, None, None))
-    if period == (None, None, None):
-        period = (next((f.year for f in told if f.year and f.month is None), None), None, None)
+    year, part = _period(sentence, told)
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0
         end = found[place + 1].start if place + 1 < len(found) else len(sentence)
@@ -79,9 +79,20 @@ def _of_sentence(sentence: str, published: date, at: int) -> Iterator[Claim]:
             quantity=_quantity(sentence, number, named, start),
             direction=_direction(sentence, number, ways, start, end),
             basis=_basis(sentence[start:end]),
-            period=period,
-            at=at,
+            year=year,
+            part=part,
         )
+
+
+def _period(sentence: str, told: Sequence[dates.DateFact]) -> tuple[int | None, str | None]:
+    """Return the one period a sentence speaks of; a part is None when there are several or none."""
+    year = next((fact.year for fact in told if fact.year and fact.day is None), None)
+    found = {f"q{fact.quarter}" if fact.quarter else f"h{fact.half}" for fact in told if fact.quarter or fact.half}
+    if not found and _full_year().search(sentence):
+        found = {"year"}
+    if not found:
+        found = {f"m{fact.month}" for fact in told if fact.month is not None and fact.day is None}
+    return year, found.pop() if len(found) == 1 else None
 
 
 def _quantity(
@@ -124,6 +135,11 @@ def _basis(clause: str) -> str | None:
 @lru_cache(maxsize=1)
 def _words() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return pattern(vocabulary().up), pattern(vocabulary().down)
+
+
+@lru_cache(maxsize=1)
+def _full_year() -> re.Pattern[str]:
+    return pattern(vocabulary().full_year)
 
 
 @lru_cache(maxsize=1)

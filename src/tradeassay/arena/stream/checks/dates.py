@@ -62,7 +62,9 @@ def issues(summary: str, source: str, published: date) -> tuple[str, ...]:
     """Return the dates of a summary that do not follow from the source or its day of publication."""
     told = find(source, published)
     # An article that names a day means that day; the day it came out stands in only where it names none.
-    here = DateFact(start=0, end=0, words="", year=published.year, month=published.month)
+    here = DateFact(start=0, end=0, words="", year=published.year)
+    if not any(fact.month for fact in told):
+        here = msgspec.structs.replace(here, month=published.month)
     if not any(fact.day or fact.weekday is not None for fact in told):
         here = msgspec.structs.replace(here, day=published.day, weekday=published.weekday())
     known = [*told, here, *_implied(told, published)]

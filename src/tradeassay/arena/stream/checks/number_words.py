@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
@@ -12,7 +10,6 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _VALUES = {word: value for value, word in enumerate(_ONES)} | {
     word: 10 * place for place, word in enumerate(_TENS, start=2)
 }
-_SMALL = "|".join([*_TENS, *reversed(_ONES)])
 ENGLISH = rf"(?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES[1:]))}|a dozen|dozen"
 """A pattern of English number words up to ninety-nine; scales follow it as they follow digits."""
 
@@ -22,7 +19,6 @@ CHINESE = r"[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇�
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1_000}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
-_SCALE_ZH = re.compile(r"[十百千万亿]+")
 
 
 def english_value(words: str) -> int:
@@ -46,6 +42,9 @@ def chinese_value(words: str) -> float:
             elif char in _UNITS:
                 section += (digit or 1) * _UNITS[char]
                 digit = 0
+            elif char == "万":
+                total += (section + digit or 1) * _LARGE[char]
+                section = digit = 0
             else:
                 total = (total + section + digit or 1) * _LARGE[char]
                 section = digit = 0

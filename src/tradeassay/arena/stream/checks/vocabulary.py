@@ -29,6 +29,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     surnames: str
     speakers: tuple[str, ...]
     denials: tuple[str, ...]
+    full_year: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
