@@ -18,7 +18,9 @@ from tradeassay.codegen.stages.compiling import Framework
 from tradeassay.codegen.task import CodeTask, Decoy
 from tradeassay.sandbox import Executor
 
-GLANCE = LeakConfig(warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4)
+GLANCE = LeakConfig(
+    warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4, short_rows=500
+)
 """The look-ahead check that gold solutions get in an ordinary validation."""
 
 _SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"

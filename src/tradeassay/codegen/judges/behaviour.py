@@ -61,15 +61,23 @@ class References:
         self._lock = threading.Lock()
 
     def of(
-        self, executor: Executor, task: CodeTask, framework: Framework, config: BehaviourConfig
+        self,
+        executor: Executor,
+        task: CodeTask,
+        framework: Framework,
+        config: BehaviourConfig,
+        home: Backtest | None = None,
     ) -> tuple[ReferenceRun, ...]:
-        """Return the reference's runs on the markets that count, home first; fewer where it does not trade."""
+        """Return the reference's runs on the markets that count, home first; fewer where it does not trade.
+
+        ``home`` is its run on the home market, where it has been made already.
+        """
         key = (sha256_of(task), framework, sha256_of(config))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        runs = _reference_runs(executor, task, framework, config)
+        runs = _reference_runs(executor, task, framework, config, home)
         with self._lock:
             self._kept[key] = runs
             while len(self._kept) > self._most:
@@ -99,7 +107,8 @@ def judge_behaviour(
     config = config or BehaviourConfig()
     if not reference_of(task, framework):
         return BehaviourVerdict(status="not_scored", reason="the task comes with no reference program"), ()
-    runs = references.of(executor, task, framework, config)
+    itself = config.stop_early and source == reference_of(task, framework)
+    runs = references.of(executor, task, framework, config, home if itself else None)
     if len(runs) < config.markets:
         reason = f"the reference trades on {len(runs)} markets, {config.markets} are needed"
         return BehaviourVerdict(status="not_scored", reason=reason), ()
@@ -111,7 +120,7 @@ def judge_behaviour(
     waiting = [run for run in runs if run.name != home_name]
     for run in (run for run in runs if run.name == home_name):
         found.append(_compare(home, run, config, said))
-    if config.stop_early and source == reference_of(task, framework):
+    if itself:
         found += [_itself(run, config) for run in waiting]
     elif not (config.stop_early and _lost(found, threshold, config.markets)):
         others = list(
@@ -176,23 +185,28 @@ def closes_of(bars: TaskBars) -> Floats:
 
 
 def _reference_runs(
-    executor: Executor, task: CodeTask, framework: Framework, config: BehaviourConfig
+    executor: Executor, task: CodeTask, framework: Framework, config: BehaviourConfig, home: Backtest | None
 ) -> tuple[ReferenceRun, ...]:
     source = reference_of(task, framework)
-    chosen: list[ReferenceRun] = []
     plan = list(market_plan(task, config.seeds))
+    chosen: list[ReferenceRun] = []
+    if home is not None:
+        chosen += _if_it_trades(home, task_bars(task, *plan.pop(0)), config)
     while plan and len(chosen) < config.markets:
         # As many at once as are still needed: they run in parallel, and none is run that is not needed.
-        step, plan = plan[: config.markets - len(chosen)], plan[config.markets - len(chosen) :]
-        tables = [task_bars(task, market, seed) for market, seed in step]
-        for bars, done in zip(
-            tables, run_programs(executor, task, ((source, bars) for bars in tables), framework), strict=True
-        ):
-            if done.ok and len(done.trades) >= config.least_trades:
-                chosen.append(
-                    ReferenceRun(name=bars.name, bars=bars, fills=fill_table(done, bars), trades=len(done.trades))
-                )
+        wanted = config.markets - len(chosen)
+        tables = [task_bars(task, market, seed) for market, seed in plan[:wanted]]
+        plan = plan[wanted:]
+        runs = run_programs(executor, task, ((source, bars) for bars in tables), framework)
+        for bars, done in zip(tables, runs, strict=True):
+            chosen += _if_it_trades(done, bars, config)
     return tuple(chosen)
+
+
+def _if_it_trades(done: Backtest, bars: TaskBars, config: BehaviourConfig) -> list[ReferenceRun]:
+    if not done.ok or len(done.trades) < config.least_trades:
+        return []
+    return [ReferenceRun(name=bars.name, bars=bars, fills=fill_table(done, bars), trades=len(done.trades))]
 
 
 def _compare(done: Backtest, reference: ReferenceRun, config: BehaviourConfig, said: list[str]) -> MarketAgreement:
