@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,15 +16,15 @@ from tradeassay.codegen.evaluation import Evaluation
 from tradeassay.codegen.evaluator import EvaluateConfig, evaluate
 from tradeassay.codegen.leak import LeakConfig
 from tradeassay.codegen.running import open_code_executor
-from tradeassay.codegen.stages.compiling import Framework
+from tradeassay.codegen.stages.compiling import Framework, compile_stage
 from tradeassay.codegen.task import CodeTask, Wording
 from tradeassay.codegen.validation import ProgramLine, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, Place, open_model
 from tradeassay.runs.code.quantcode import require_code_extra
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import Executor, Job, JobResult, Tier
 
 _LARGEST = 1_000_000
 
@@ -58,6 +58,8 @@ def check_program(
     """
     chosen = load_task(task) if isinstance(task, str) else task
     config = EvaluateConfig(leak=LeakConfig()) if thorough else EvaluateConfig()
+    if executor is None and not compile_stage(source, framework).passed:
+        executor = _NotNeeded()
     if executor is None:
         require_code_extra()
         with open_code_executor() as opened:
@@ -123,6 +125,29 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+class _NotNeeded:
+    """Stands for the sandbox of a program that does not compile: there is nothing to run, so none is opened."""
+
+    @property
+    def tier(self) -> Tier:
+        raise SandboxError("no sandbox is open")
+
+    def run(self, job: Job) -> JobResult:
+        raise SandboxError("no sandbox is open")
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        raise SandboxError("no sandbox is open")
+
+    def close(self) -> None:
+        return None
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):

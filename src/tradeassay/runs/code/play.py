@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.errors import RunError, SandboxError
+from tradeassay.core.errors import RunError, SandboxError, UserError
 from tradeassay.llm import CassetteMismatch, Model, Place, parse_name
 from tradeassay.runs.atomic import remove_temporaries
 from tradeassay.runs.code.layout import CodeFolder
@@ -24,8 +24,8 @@ OpenRole = Callable[[Role], Awaitable[Model]]
 Work = Callable[[CodeItem, Any], Any]
 """Works something out, in whichever thread it is called."""
 
-STOPS = (RunError, SandboxError, CassetteMismatch, OSError)
-"""What ends a run and not an item: files, sandbox or recording are not what they should be."""
+STOPS = (RunError, SandboxError, UserError, CassetteMismatch, OSError)
+"""What ends a run and not an item: files, packages, sandbox or recording are not what they should be."""
 
 
 async def play_item(

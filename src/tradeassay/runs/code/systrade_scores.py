@@ -14,7 +14,10 @@ from tradeassay.codegen.bars import TaskBars
 from tradeassay.codegen.gates.result import GATES
 from tradeassay.codegen.gates.spec import StrategySpec
 from tradeassay.codegen.review.board import ReviewBoard, review_board
+from tradeassay.codegen.scores.paper import complexity
+from tradeassay.codegen.scores.robustness import Cohort, cohort, daily_curve
 from tradeassay.codegen.scores.scorecard import DIMENSIONS, Scorecard
+from tradeassay.codegen.semantics.functions import calendar_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
 from tradeassay.metrics.rates import rate_measure
@@ -47,14 +50,15 @@ class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, Measure]
     overall: Measure
     pbo: Measure
+    spa_p: Measure
 
 
 class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One iteration over all items that reached it: mean scores, gain on the one before, how alike hand-ins are.
 
-    ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of pairs
-    whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies beside one of
-    them: near 1 means that together they are no steadier than alone.
+    ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
+    pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies beside
+    one of them: near 1 means that together they are no steadier than alone.
     """
 
     iteration: int
@@ -93,7 +97,7 @@ def systrade_scores(
         if item.key in records:
             by_model[item.model].append(records[item.key])
             by_strategy[item.task].append(records[item.key])
-    rows = tuple(_strategy(name, found) for name, found in by_strategy.items())
+    rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
     every = [review for record in records.values() for one in record.iterations for review in one.reviews]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     return SystradeScores(
@@ -165,27 +169,30 @@ def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
     return tuple(made)
 
 
-def _strategy(name: str, found: Sequence[StrategyOutcome]) -> StrategyRow:
+def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:
     cards = _last_cards(found)
+    together = _together(cards, year, len(spec.semantics.inputs.legs))
     return StrategyRow(
-        strategy=name,
-        complexity=cards[0].complexity if cards else 0.0,
+        strategy=spec.id,
+        complexity=complexity(spec.semantics),
         items=len(found),
         valid=rate_measure(sum(c.gates.valid for c in cards), len(found), nothing="nothing was asked"),
         scores=_means(cards),
         overall=_mean([card.overall.value for card in cards]),
-        pbo=_pbo(cards),
+        pbo=together.pbo,
+        spa_p=together.spa_p,
     )
 
 
-def _pbo(cards: Sequence[Scorecard]) -> Measure:
-    """Return the probability that picking the best of a strategy's submissions by its year is overfitting."""
-    from tradeassay.metrics.overfitting import overfitting
-
-    paths = [card.year.daily for card in cards if card.year is not None]
-    if len(paths) < 2:
-        return not_scored("fewer than two submissions with a test year")
-    return overfitting(np.array(paths).T).probability
+def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
+    """Return what can only be said of submissions together; buy and hold is all legs in equal parts."""
+    paths = {card.submission: card.year.daily for card in cards if card.year is not None}
+    closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
+    session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
+    held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
+    benchmark = held[1:] / held[:-1] - 1.0
+    table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
+    return cohort(list(paths), table, benchmark)
 
 
 def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:

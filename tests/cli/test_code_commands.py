@@ -1,0 +1,157 @@
+"""``tradeassay code``: tasks, a program of one's own, runs, and what goes wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tradeassay.cli import main
+from tradeassay.codegen.judges.error_rates import Judged, error_rates
+from tradeassay.codegen.validation import ProgramLine, ValidationReport
+from tradeassay.core.errors import MissingExtra
+from tradeassay.sandbox import SandboxRefused, ask_kernel, refusal
+
+TASK = "d-sma-cross-long"
+needs_walls = pytest.mark.skipif(
+    refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
+)
+
+
+def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["code", "tasks", "--difficulty", "hard", "--timeframe", "1m", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed and {(one["difficulty"], one["timeframe"]) for one in listed} == {("hard", "1m")}
+    assert main(["code", "tasks", "--sample", "3"]) == 0
+    assert "3 tasks" in capsys.readouterr().err
+    assert main(["code", "tasks", TASK]) == 0
+    shown = capsys.readouterr().out
+    assert "Two simple averages" in shown and "sizing percent 95" in shown and "fails at judge" in shown
+    assert main(["code", "tasks", TASK, "--reference", "--framework", "frame"]) == 0
+    assert capsys.readouterr().out.startswith("import numpy")
+    assert main(["code", "tasks", TASK, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == TASK
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["tasks", "d-sma-cros"], "did you mean d-sma-cross-long"),
+        (["tasks", "--difficulty", "trivial"], "known: easy, medium, hard"),
+        (["tasks", "--timeframe", "1m", "--family", "calendar", "--difficulty", "hard"], "no task is left"),
+        (["tasks", "--task-file", "nowhere.json"], "there is no task file"),
+        (["eval", "nowhere.py", "--task", TASK], "cannot be read: No such file"),
+        (["eval", ".", "--task", TASK], "cannot be read: Is a directory"),
+        (["eval", "picture.py", "--task", TASK], "no text in UTF-8"),
+        (["eval", "mine.py", "--task", "d-sma"], "there is no task 'd-sma'"),
+        (["run", "quantcode-v2", "-m", "scripted/coder-sma"], "did you mean quantcode-v1"),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sm"], "did you mean coder-sma"),
+        (
+            ["run", "quantcode-v1", "-m", "scripted/coder-sma", "--task", "d-sma-cros"],
+            "did you mean d-sma-cross-long",
+        ),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--setting", "agentc"], "did you mean agentic"),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--decides", "both"], "no judge is named"),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--temperature", "9"], "temperature is 0 to 2"),
+        (["validate", "d-sma-cros"], "did you mean d-sma-cross-long"),
+    ],
+)
+def test_bad_input_gets_one_line_with_the_mend(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    (place / "mine.py").write_text("x = 1\n")
+    (place / "picture.py").write_bytes(b"\xff\xfe\x00")
+    assert main(["code", *argv]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err and "Traceback" not in shown.err and len(shown.err.strip().splitlines()) == 1
+    assert not (place / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MissingExtra("programs need 'backtrader'", mend="pip install 'tradeassay[code]'"), "tradeassay[code]"),
+        (SandboxRefused("the kernel has no Landlock", mend="use a container or a VM"), "no Landlock"),
+    ],
+)
+def test_a_machine_that_cannot_run_programs_says_so(
+    error: Exception, said: str, capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tradeassay.runs.code.check.open_code_executor", refuse)
+    monkeypatch.setattr("tradeassay.runs.code.quantcode.open_code_executor", refuse)
+    assert main(["code", "tasks", TASK, "--reference"]) == 0
+    (place / "mine.py").write_text(capsys.readouterr().out)
+    assert main(["code", "eval", "mine.py", "--task", TASK]) == 2
+    assert said in capsys.readouterr().err
+    assert main(["code", "run", "quantcode-v1", "-m", "scripted/coder-sma", "-t", TASK]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown and "Traceback" not in shown
+
+
+def test_a_run_without_programs_is_reported_verified_and_resumed(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    """The coder that never writes code needs no sandbox."""
+    argv = ["code", "run", "quantcode-v1", "-m", "scripted/coder-silent", "-t", TASK, "--setting", "agentic"]
+    assert main([*argv, "--turns", "2", "--slug", "mute"]) == 0
+    shown = capsys.readouterr()
+    assert "1/1 scripted/coder-silent d-sma-cross-long (agentic formal backtrader): no code" in shown.err
+    assert "no code or a reasoning loop 1" in shown.out and (place / "runs/mute/report.html").is_file()
+    assert main(["verify", "mute"]) == 0 and main(["report", "mute"]) == 0 and main(["resume", "mute"]) == 0
+    capsys.readouterr()
+    assert main([*argv, "--turns", "2", "--slug", "mute", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["ends"] == {"no_code": 1}
+    assert main([*argv, "--turns", "3", "--slug", "mute"]) == 2
+    assert "holds another run: its turns differ" in capsys.readouterr().err
+
+
+def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "-o", "elsewhere"]
+    assert main(argv) == 1
+    assert "1 of 1 items have no result" in capsys.readouterr().err
+    assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1
+
+
+@needs_walls
+def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    assert main(["code", "tasks", TASK, "--reference"]) == 0
+    (place / "right.py").write_text(capsys.readouterr().out)
+    (place / "broken.py").write_text("import backtrader as bt\nclass A(bt.Strategy)\n")
+    assert main(["code", "eval", "broken.py", "--task", TASK]) == 1
+    shown = capsys.readouterr().out
+    assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
+    assert main(["code", "eval", "right.py", "--task", TASK, "--judge", "scripted/code-judge", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outcome"] == "solved" and found["evaluation"]["judge_behaviour"]["agreement"] == 1.0
+    assert found["evaluation"]["judge_language"]["status"] == "passed"
+
+
+def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The validation itself is tested with the judges; the manual runs the command."""
+    good = ProgramLine(
+        task=TASK, program="gold", framework="backtrader", expected="solved", outcome="solved", ok=True
+    )
+    bad = ProgramLine(
+        task=TASK, program="reversed", framework="backtrader", expected="judge", outcome="solved", ok=False,
+        kind="wrong-direction", behaviour="passed", language="failed",
+    )  # fmt: skip
+    judged = [
+        Judged(program="gold", right=True, verdict="passed"),
+        Judged(program="r", right=False, verdict="passed"),
+    ]
+    done = ValidationReport(tasks=1, lines=(good, bad), judges=(error_rates("behaviour", judged),))
+
+    def validated(tasks: object, *, tell: Callable[[ProgramLine], None], **rest: object) -> ValidationReport:
+        tell(bad)
+        return done
+
+    monkeypatch.setattr("tradeassay.runs.code.check.validate_tasks", validated)
+    assert main(["code", "validate", TASK]) == 1
+    shown = capsys.readouterr()
+    assert "decoy for judge" in shown.out and f"{TASK}/reversed: expected judge, came solved" in shown.err
+    assert "false rejects 0.0% of 1, false accepts 100.0% of 1" in shown.err and "judges disagree" in shown.err
+    assert main(["code", "validate", TASK, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["tasks"] == 1
