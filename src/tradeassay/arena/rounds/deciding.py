@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 from sqlalchemy import Connection, select
 
-from tradeassay.arena.rounds.money import accounts, own_history
+from tradeassay.arena.rounds.money import accounts, histories
 from tradeassay.arena.rounds.player import OutsidePlayer, Player
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Call, Decided, Round, Slot
@@ -54,9 +54,10 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     held = accounts(store, season.id, round)
     with store.read() as db:
         said = _messages(db, season, round) if season.rules.messages else {}
+        pasts = histories(db, season.id, round.asset, round.session, OUTCOMES)
         found = {}
         for entry in season.everyone:
-            past = own_history(db, season.id, entry.id, round.asset, round.session, OUTCOMES)
+            past = pasts.get(entry.id, [])
             outcomes = tuple(
                 Outcome(
                     date=s.session, action=s.action or "HOLD", position=s.position or 0, earned=s.earned or 0.0

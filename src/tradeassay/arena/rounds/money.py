@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Connection, func, select, update
+from sqlalchemy import Column, Connection, bindparam, func, select, update
 
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Round, Slot, Stage, read_slot
@@ -12,7 +12,7 @@ from tradeassay.arena.state.store import Store, reward
 from tradeassay.arena.state.tables import rounds, slots
 from tradeassay.benchmarks.ama.rules import fee_factor, next_position
 
-_SHOWN = "id round season asset session stage entry status action position earned".split()
+_SHOWN = "id round season asset session stage entry status action position earned nav nav_before".split()
 _BRIEF: tuple[Column[Any], ...] = tuple(slots.c[name] for name in _SHOWN)
 
 
@@ -24,17 +24,15 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
             return None
         before = _accounts(db, season.id, round)
         changed = 0
-        for row in db.execute(select(slots).where(slots.c.round == round.id).order_by(slots.c.id)).all():
-            slot = read_slot(row)
+        written = []
+        for slot in _slots(db, round):
             held, nav = before.get(slot.entry, (0, 1.0))
             position = next_position(slot.action or "HOLD", held, season.money.hold)
             changed += position != held
             paid = nav * fee_factor(held, position, season.money.fee_bp)
-            db.execute(
-                update(slots)
-                .where(slots.c.id == slot.id)
-                .values(position_before=held, position=position, nav_before=nav, fee=nav - paid, nav=paid)
-            )
+            values = {"position_before": held, "position": position, "nav_before": nav}
+            written.append({"which": slot.id, **values, "fee": nav - paid, "nav": paid})
+        _write(db, written)
         return {"changed": changed}
 
     return store.advance(round, moves, "executed", now)
@@ -45,20 +43,34 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
-        for row in db.execute(select(slots).where(slots.c.round == round.id).order_by(slots.c.id)).all():
-            slot = read_slot(row)
+        written = []
+        for slot in _slots(db, round):
             assert slot.nav is not None and slot.nav_before is not None and slot.position is not None
             # A short that loses more than everything ends at nothing: paper trading has no debtors.
             nav = max(slot.nav * (1.0 + slot.position * moved), 0.0)
             earned = nav / slot.nav_before - 1.0 if slot.nav_before > 0 else 0.0
-            db.execute(update(slots).where(slots.c.id == slot.id).values(earned=earned, nav=nav))
+            written.append({"which": slot.id, "earned": earned, "nav": nav})
             if season.rules.feedback:
                 reward(db, slot, earned)
+        _write(db, written)
         prices = {"base_price": base, "next_price": price}
         db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)
+
+
+def _slots(db: Connection, round: Round) -> list[Slot]:
+    query = select(*_BRIEF).where(slots.c.round == round.id).order_by(slots.c.id)
+    return [read_slot(row) for row in db.execute(query)]
+
+
+def _write(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """Update several slots with one statement; every row names the same columns."""
+    if rows:
+        columns: dict[str, Any] = {name: bindparam(f"b_{name}") for name in rows[0] if name != "which"}
+        statement = update(slots).where(slots.c.id == bindparam("which")).values(columns)
+        db.execute(statement, [{n if n == "which" else f"b_{n}": v for n, v in row.items()} for row in rows])
 
 
 def accounts(store: Store, season: str, round: Round) -> dict[str, tuple[int, float]]:
@@ -88,9 +100,12 @@ def _previous(db: Connection, season: str, asset: str, session: str, stage: Stag
     return found
 
 
-def own_history(db: Connection, season: str, entry: str, asset: str, before: str, most: int) -> tuple[Slot, ...]:
-    """Return an entry's last settled slots of an asset before a session, oldest first."""
-    where = (slots.c.season == season, slots.c.entry == entry, slots.c.asset == asset, slots.c.session < before)
-    query = select(*_BRIEF).where(*where, slots.c.earned.is_not(None))
-    query = query.order_by(slots.c.session.desc()).limit(most)
-    return tuple(reversed([read_slot(row) for row in db.execute(query)]))
+def histories(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[Slot]]:
+    """Return every entry's slots in the last settled rounds of an asset before a session, oldest first."""
+    where = (rounds.c.season == season, rounds.c.asset == asset, rounds.c.session < before)
+    last = select(rounds.c.id).where(*where, rounds.c.phase == "settled")
+    ids = [row.id for row in db.execute(last.order_by(rounds.c.session.desc()).limit(most))]
+    found: dict[str, list[Slot]] = {}
+    for row in db.execute(select(*_BRIEF).where(slots.c.round.in_(ids)).order_by(slots.c.session)):
+        found.setdefault(row.entry, []).append(read_slot(row))
+    return found
