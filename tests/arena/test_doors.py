@@ -351,7 +351,7 @@ def test_players_are_made_from_a_season(store: Store) -> None:
         "dora": "PythonAgent",
         "emil": "HttpAgent",
     }
-    with pytest.raises(UserError, match="no .class."):
+    with pytest.raises(UserError, match=r"no .class."):
         asyncio.run(missing(season, doors))
 
 

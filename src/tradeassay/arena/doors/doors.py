@@ -135,7 +135,7 @@ class Doors:
     def submit(self, agent: Agent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.
 
-        Raises :class:`Refused`: 404 when the slot is not one of this agent's; 409 when the request was seen before,
+        Raises :class:`Refused`: 404 when the slot is not this agent's; 409 when the request was seen before,
         the slot is closed or answered, or the packet named is not this slot's; 422 for an answer or a nonce that
         is none.
         """

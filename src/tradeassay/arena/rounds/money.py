@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, bindparam, func, select, update
 
+from tradeassay.arena.rounds.shared_account import execute_shared, settle_shared
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Round, Slot, Stage, read_slot
 from tradeassay.arena.state.store import Store, reward
@@ -18,6 +19,8 @@ _BRIEF: tuple[Column[Any], ...] = tuple(slots.c[name] for name in _SHOWN)
 
 def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     """Take the positions of a round whose slots are all closed; False when some are open or it was done before."""
+    if season.rules.cross_asset:
+        return execute_shared(store, season, round, now)
 
     def moves(db: Connection) -> dict[str, Any] | None:
         if db.execute(select(func.count()).where(slots.c.round == round.id, slots.c.status == "open")).scalar():
@@ -40,6 +43,8 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
 
 def settle(store: Store, season: Season, round: Round, base: float, price: float, now: str) -> bool:
     """Credit what the positions of an executed round earned from ``base`` to ``price``; False when done before."""
+    if season.rules.cross_asset:
+        return settle_shared(store, season, round, base, price, now)
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0

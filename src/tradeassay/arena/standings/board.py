@@ -89,13 +89,31 @@ def _better(values: Sequence[float | None], value: float | None) -> int:
 
 
 def account(found: Sequence[Line], days: Sequence[str]) -> Floats:
-    """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0."""
+    """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0.
+
+    Where one account spans all assets, they are that account's.
+    """
     place = {day: number for number, day in enumerate(days)}
+    if any(line.account is not None for line in found):
+        return _one_account(found, place)
     values = np.ones((len(found), len(days)))
     for number, line in enumerate(found):
         values[number, [place[day] for day in line.sessions]] += line.earned
     nav = np.cumprod(values, axis=1).mean(axis=0)
     return np.asarray(nav / np.concatenate(([1.0], nav[:-1])) - 1.0)
+
+
+def _one_account(found: Sequence[Line], place: Mapping[str, int]) -> Floats:
+    """Return the returns of the one account behind all lines: what each asset added, on the day it was decided."""
+    gained = np.zeros(len(place))
+    first = min(found, key=lambda line: line.sessions[0])
+    assert first.account is not None
+    for line in found:
+        assert line.account is not None
+        gained[[place[day] for day in line.sessions]] += line.earned * line.account
+    nav = first.account[0] + np.cumsum(gained)
+    before = np.concatenate((first.account[:1], nav[:-1]))
+    return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
 
 
 def _kind(found: Sequence[Line]) -> Kind:

@@ -38,7 +38,9 @@ class Line:
     """One entry on one asset; every array has one item per settled live session, oldest first.
 
     ``moved`` is what the asset itself did after each decision, ``earned`` what the entry made of it, fees paid.
-    ``trailing`` is the one-month return the agent was shown (NaN where there was none).
+    ``trailing`` is the one-month return the agent was shown (NaN where there was none). ``account`` is the value
+    before each decision of the one account over all assets, None where every asset has its own; ``earned`` is then
+    what the asset added to it.
     """
 
     entry: str
@@ -53,6 +55,7 @@ class Line:
     trailing: Floats
     tokens: int
     usd: float | None
+    account: Floats | None = None
 
     @property
     def nav(self) -> Floats:
@@ -76,6 +79,7 @@ def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Ma
             slots.c.output_tokens,
             slots.c.usd,
             slots.c.round,
+            slots.c.nav_before,
         )
         .where(slots.c.season == season.id, slots.c.stage == "live", slots.c.earned.is_not(None))
         .order_by(slots.c.entry, slots.c.asset, slots.c.session)
@@ -110,7 +114,7 @@ def _moves(db: Connection, season: str) -> dict[int, tuple[float, float]]:
 def _line(
     season: Season, key: tuple[str, str], rows: list[tuple[Any, ...]], moves: dict[int, tuple[float, float]]
 ) -> Line:
-    _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids = zip(*rows, strict=True)
+    _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids, before = zip(*rows, strict=True)
     moved = np.array([moves[id] for id in ids], dtype=np.float64)
     costs = [None if u is None else float(u) for u in usd]
     return Line(
@@ -126,4 +130,5 @@ def _line(
         trailing=moved[:, 1],
         tokens=sum(int(n or 0) for n in (*read, *written)),
         usd=None if any(c is None for c in costs) else sum(c for c in costs if c is not None),
+        account=np.array(before, dtype=np.float64) if season.rules.cross_asset else None,
     )

@@ -125,6 +125,32 @@ rewards = Table(
     Column("reward", Float, nullable=False),
 )
 
+# The next two are only used where one account spans all assets.
+purses = Table(
+    "purses",
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("entry", String(64), primary_key=True),
+    Column("stage", String(8), primary_key=True),
+    Column("value", Float, nullable=False),
+)
+
+stakes = Table(
+    "stakes",
+    metadata,
+    Column("slot", Integer, ForeignKey("slots.id"), primary_key=True),
+    Column("round", Integer, nullable=False),
+    Column("season", String(64), nullable=False),
+    Column("entry", String(64), nullable=False),
+    Column("asset", String(64), nullable=False),
+    Column("stage", String(8), nullable=False),
+    Column("before", Float, nullable=False),  # signed money behind the asset before the decision
+    Column("exposure", Float, nullable=False),  # and after it
+    Column("carried", Float),  # what it has become at the next price
+    Index("stakes_by_round", "round"),
+    Index("stakes_newest", "season", "stage", "entry", "asset", "slot"),
+)
+
 events = Table(
     "events",
     metadata,

@@ -1,0 +1,225 @@
+"""The optional rules: one account over all assets, messages between agents, and the reward log."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.player import Rule
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.rounds.shared_account import Trade, size
+from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
+from tradeassay.arena.standings.board import account
+from tradeassay.arena.standings.series import read_lines
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import purses, rewards, rounds, slots, stakes
+from tradeassay.core.arena import Action, Choice, Packet
+
+US = Asset(symbol="AAJX", kind="stock", dataset="synthetic/us:7")
+COIN = Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7")
+SEASON = Season(
+    id="rules",
+    assets=(US, COIN),
+    entries=(Entry(id="anna", architecture="python"), Entry(id="bert", architecture="python")),
+    first="2022-06-01",
+    last="2022-06-08",
+)
+
+
+class Plan:
+    """Does what it was told for each symbol and day, and keeps what it was shown."""
+
+    def __init__(self, plan: dict[str, list[tuple[Action, float | None]]], say: str | None = None) -> None:
+        self.plan = {symbol: list(steps) for symbol, steps in plan.items()}
+        self.say = say
+        self.seen: list[Packet] = []
+
+    async def decide(self, packet: Packet) -> Choice:
+        self.seen.append(packet)
+        steps = self.plan.get(packet.symbol, [])
+        action, share = steps.pop(0) if steps else ("HOLD", None)
+        said = None if self.say is None else f"{self.say} {packet.date}"
+        return Choice(action=action, reasoning="", allocation=share, message=said)
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+@cache
+def feed_of(assets: tuple[Asset, ...]) -> SnapshotFeed:
+    return SnapshotFeed.open(msgspec.structs.replace(SEASON, assets=assets))
+
+
+def play(path: Path, season: Season, players: dict[str, object], committed: object = None) -> Store:
+    store = Store(open_engine(str(path), durable=False), committed)  # type: ignore[arg-type]  # a callable or None
+    seats = {"buy-and-hold": Seat(Rule("BUY")), **{id: Seat(p) for id, p in players.items()}}  # type: ignore[arg-type]
+    feed = feed_of(season.assets)
+    asyncio.run(Runner(season=season, store=store, feed=feed, clock=ReplayClock(), seats=seats).run())
+    return store
+
+
+SHARED = msgspec.structs.replace(SEASON, id="shared", rules=OptionalRules(cross_asset=True, feedback=True))
+
+
+@pytest.mark.parametrize(
+    ("action", "share", "state", "expected"),
+    [
+        # 100 bp of the 0.4 that is bought; what is left scales the position: 0.4 x 0.996
+        ("BUY", 0.4, {"value": 1.0, "before": 0.0, "others": 0.0}, Trade(0.4 * 0.996, 0.004)),
+        # others bind 0.7: only 0.3 is left
+        ("BUY", 0.5, {"value": 1.0, "before": 0.0, "others": 0.7}, Trade(0.3 * 0.997, 0.003)),
+        # from 0.5 long to 0.5 short is 1.0 traded
+        ("SELL", 0.5, {"value": 1.0, "before": 0.5, "others": 0.0}, Trade(-0.5 * 0.99, 0.01)),
+        ("HOLD", 0.9, {"value": 1.0, "before": -0.2, "others": 0.0}, Trade(-0.2, 0.0)),
+        ("BUY", 1.0, {"value": 0.0, "before": 0.2, "others": 0.0}, Trade(0.0, 0.0)),
+        ("BUY", 0.0, {"value": 2.0, "before": 0.5, "others": 0.0}, Trade(0.0, 0.005)),
+    ],
+)
+def test_sizes_by_hand(action: Action, share: float, state: dict[str, float], expected: Trade) -> None:
+    assert size(action, share, hold="keep", fee_bp=100.0, **state) == pytest.approx(expected)
+
+
+def test_hold_closes_where_the_convention_says_so() -> None:
+    assert size("HOLD", 1.0, value=1.0, before=0.5, others=0.0, hold="flat", fee_bp=100.0) == Trade(0.0, 0.005)
+
+
+@given(
+    st.sampled_from(["BUY", "SELL", "HOLD"]),
+    st.floats(0, 1),
+    st.floats(1e-6, 1e6),
+    st.floats(-1, 1),
+    st.floats(0, 1),
+    st.sampled_from(["keep", "flat"]),
+    st.floats(0, 500),
+)
+def test_no_decision_binds_more_than_the_account(
+    action: Action, share: float, value: float, before: float, others: float, hold: str, fee_bp: float
+) -> None:
+    before, others = before * value, others * value * (1 - abs(before))
+    made = size(action, share, value=value, before=before, others=others, hold=hold, fee_bp=fee_bp)
+    assert abs(made.exposure) + others <= value * (1 + 1e-9)
+    assert 0 <= made.fee <= 2 * value * fee_bp / 10_000 + 1e-12
+
+
+def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
+    """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by arithmetic."""
+    anna = Plan({"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]})
+    store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": Rule("HOLD")})
+    with store.read() as db:
+        query = select(
+            rounds.c.asset, rounds.c.session, rounds.c.decision_time, rounds.c.base_price, rounds.c.next_price
+        )
+        days = db.execute(query.order_by(rounds.c.decision_time, rounds.c.id)).all()
+        mine = {(s.asset, s.session): s for s in db.execute(select(slots).where(slots.c.entry == "anna"))}
+        end = dict(db.execute(select(purses.c.entry, purses.c.value)).all())
+        logged = db.execute(select(rewards.c.reward).where(rewards.c.entry == "anna")).scalars().all()
+    # The same once more, on paper: money behind each asset, fee 5 bp, revalued when its next round opens.
+    plan = {"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]}
+    value, money, open_moves = 1.0, {"AHVQ": 0.0, "AAJX": 0.0}, {}
+    for day in days:
+        if day.asset in open_moves:
+            moved = open_moves.pop(day.asset)
+            value += money[day.asset] * moved
+            money[day.asset] *= 1 + moved
+        action, share = plan[day.asset].pop(0) if plan[day.asset] else ("HOLD", None)
+        slot = mine[day.asset, day.session]
+        assert slot.nav_before == pytest.approx(value, rel=1e-12)
+        if action != "HOLD":
+            free = value - abs(money["AAJX" if day.asset == "AHVQ" else "AHVQ"])
+            target = min(share * value, free) * (1 if action == "BUY" else -1)
+            fee = abs(target - money[day.asset]) * 5e-4
+            money[day.asset] = target * (value - fee) / value
+            value -= fee
+            assert slot.fee == pytest.approx(fee, rel=1e-12)
+        assert slot.position == np.sign(money[day.asset])
+        if day.next_price is not None:
+            open_moves[day.asset] = day.next_price / day.base_price - 1
+    assert end["anna"] == pytest.approx(value, rel=1e-12) and end["bert"] == 1.0
+    assert value != pytest.approx(1.0, abs=1e-4)
+    assert len(logged) == len(mine) - 2  # all but each asset's last session
+    # The standings' path ends at the account, but for the fees of the two sessions that are not settled.
+    lines = read_lines(store, SHARED)
+    found = [line for (entry, _), line in lines.items() if entry == "anna"]
+    path = account(found, sorted({day for line in found for day in line.sessions}))
+    assert np.prod(1 + path) == pytest.approx(value, rel=1e-12)
+    store.engine.dispose()
+
+
+@pytest.mark.parametrize("convention", ["sound", "paper"])
+def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path: Path, convention: str) -> None:
+    plan = {"AHVQ": [("BUY", 1.0), ("BUY", 1.0), ("HOLD", None), ("BUY", 1.0)]}
+    ends = []
+    for shared in (False, True):
+        rules = OptionalRules(cross_asset=shared)
+        season = msgspec.structs.replace(
+            SEASON, assets=(COIN,), rules=rules, convention=convention, last="2022-06-05", fee_bp=5.0
+        )
+        store = play(tmp_path / f"{shared}.db", season, {"anna": Plan(plan), "bert": Rule("HOLD")})
+        with store.read() as db:
+            mine = select(slots.c.nav).where(slots.c.entry == "anna").order_by(slots.c.session)
+            ends.append(db.execute(mine).scalars().all())
+        store.engine.dispose()
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+
+
+def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_path: Path) -> None:
+    season = msgspec.structs.replace(SHARED, last="2022-06-02")
+
+    class Steady:
+        async def decide(self, packet: Packet) -> Choice:
+            return Choice(action="BUY", reasoning="", allocation=0.3 if packet.symbol == "AAJX" else 0.9)
+
+    players = {"anna": Steady(), "bert": Rule("SELL")}
+
+    def everything(store: Store) -> list[object]:
+        with store.read() as db:
+            kept = select(stakes.c.entry, stakes.c.asset, stakes.c.before, stakes.c.exposure, stakes.c.carried)
+            found = [sorted(map(repr, db.execute(query))) for query in (select(purses), kept)]
+        store.engine.dispose()
+        return found
+
+    commits: list[str] = []
+    expected = everything(play(tmp_path / "whole.db", season, players, commits.append))
+    at = [number for number, what in enumerate(commits) if what in ("executed", "settled", "open")]
+    for count in at:
+        left = [count]
+
+        def committed(what: str, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed(what)
+
+        with pytest.raises(Killed):
+            play(tmp_path / f"{count}.db", season, players, committed)
+        assert everything(play(tmp_path / f"{count}.db", season, players)) == expected
+
+
+def test_messages_are_read_from_the_next_session_on_and_only_where_allowed(tmp_path: Path) -> None:
+    season = msgspec.structs.replace(SEASON, assets=(COIN,), rules=OptionalRules(messages=True), last="2022-06-04")
+    anna, bert = Plan({}, say="anna"), Plan({}, say="bert")
+    store = play(tmp_path / "a.db", season, {"anna": anna, "bert": bert})
+    assert anna.seen[0].others == ()
+    for before, packet in zip(anna.seen[:-1], anna.seen[1:], strict=True):
+        (heard,) = packet.others  # never its own words
+        assert (heard.entry, heard.date, heard.text) == ("bert", before.date, f"bert {before.date}")
+    with store.read() as db:  # by then the session that was spoken about is settled
+        settled = dict(db.execute(select(rounds.c.session, rounds.c.phase)).all())
+    assert all(settled[heard.date] == "settled" for packet in anna.seen for heard in packet.others)
+    store.engine.dispose()
+    silent = Plan({}, say="anna")
+    off = msgspec.structs.replace(season, rules=OptionalRules())
+    play(tmp_path / "b.db", off, {"anna": silent, "bert": Plan({}, say="bert")}).engine.dispose()
+    assert all(packet.others == () for packet in silent.seen)
