@@ -193,6 +193,9 @@ def test_chance_by_hand() -> None:
         "joint": (0.1 * 0.75 + 0.05 * 0.4) / 2,
     }  # fmt: skip
     assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
+    bare = random_baseline([probe()], DAYS, 0, 1)
+    assert bare["sector"].reason == "the data has no sectors"
+    assert bare["board"].reason == "the data has one board only"
 
 
 @settings(max_examples=15, deadline=None)
@@ -209,6 +212,9 @@ def test_correlations_equal_numpys(seed: int) -> None:
         for name in range(3):
             wanted = np.corrcoef(query, returns[end - 6 : end, name])[0, 1]
             assert found[end, name] == pytest.approx(wanted, abs=1e-9)
+    best, rows = archive.best_matches(query[None])
+    np.testing.assert_allclose(best[0], found.max(axis=0))
+    np.testing.assert_array_equal(rows[0], found.argmax(axis=0))
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1]", '{"tickers": "A"}', '{"ticker": []}', '{"date": "soon"}'])

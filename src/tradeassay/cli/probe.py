@@ -97,7 +97,7 @@ _COLUMNS = (
 
 
 def _rows(report: ProbeReport) -> list[tuple[str, ...]]:
-    chance = tuple(f"{report.random[name].value:.1%}" for name in _SHOWN)
+    chance = tuple("" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHOWN)
     return [("by chance", "", "", *chance), *(_row(row) for row in report.rows)]
 
 

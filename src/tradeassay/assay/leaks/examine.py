@@ -226,8 +226,9 @@ def _subject(
         return ModelSubject(agent, model_params(settings, protocol_config(benchmark)), benchmark, episode)
     config = getattr(agent, "Config", None)
     if config is not None:
-        return RuleSubject(name, lambda: agent(make_config(name, config, params)), benchmark, episode)  # type: ignore[call-arg]  # a class with a Config takes one
-    return RuleSubject(name, agent, benchmark, episode)  # type: ignore[arg-type]  # without a Config it takes nothing
+        taking: Callable[..., Agent] = agent
+        return RuleSubject(name, lambda: taking(make_config(name, config, params)), benchmark, episode)
+    return RuleSubject(name, agent, benchmark, episode)
 
 
 def _window(benchmark: Benchmark, snapshot: Snapshot, window: Window | None, sessions: int) -> Benchmark:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeassay.core.instruments import Instrument
-from tradeassay.core.view import Bools, Days, Floats
+from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data import Snapshot
 
 _BLOCK = 6_000_000
@@ -45,37 +45,51 @@ class Archive:
             moved[sessions:] = self.close[sessions:] / self.close[:-sessions] - 1.0
         return moved
 
-    def correlations(self, queries: Floats) -> Floats:
-        """Return for each of P return series of length K its correlation with every window that ends in a session.
+    def best_matches(self, queries: Floats) -> tuple[Floats, Ints]:
+        """Return for each of P return series of length K how well it matches every name at best, and where.
 
-        Shape (P, T, N); -inf where the window is not there, or does not move. Missing returns count as zero.
+        The score is the correlation with the window of that name which fits best, -inf where a name has none; the
+        place is the row of the session in which that window ends. Both have shape (P, N).
         """
-        length, rows = queries.shape[1], self.close.shape[0]
-        best = np.full((queries.shape[0], rows, self.close.shape[1]), -np.inf)
-        returns = self.change(1)[1:]
-        if returns.shape[0] < length:
-            return best
-        wanted = queries - queries.mean(axis=1, keepdims=True)
-        size = np.linalg.norm(wanted, axis=1, keepdims=True)
-        wanted = np.divide(wanted, size, out=np.zeros_like(wanted), where=size > 0)
-        there = np.isfinite(returns)
-        filled = np.where(there, returns, 0.0)
-        step = max(1, _BLOCK // (length * returns.shape[0]))
-        for first in range(0, returns.shape[1], step):
+        names = self.close.shape[1]
+        best = np.full((queries.shape[0], names), -np.inf)
+        place = np.zeros((queries.shape[0], names), dtype=np.int64)
+        step = max(1, _BLOCK // (max(queries.shape) * self.close.shape[0]))
+        for first in range(0, names, step):
             columns = slice(first, first + step)
-            found = _correlate(filled[:, columns], there[:, columns], wanted)
-            best[:, length:, columns] = found
-        return best
+            found = self.correlations(queries, columns)
+            rows = found.argmax(axis=1)
+            place[:, columns] = rows
+            best[:, columns] = np.take_along_axis(found, rows[:, None], axis=1)[:, 0]
+        return best, place
+
+    def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
+        """Return every series' correlation with every window of some names, by the session in which it ends.
+
+        Shape (P, T, names); -inf where the window is not there, or does not move. Missing returns count as zero.
+        """
+        length = queries.shape[1]
+        close = self.close[:, columns]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            returns = close[1:] / close[:-1] - 1.0
+        found = np.full((queries.shape[0], *close.shape), -np.inf)
+        if returns.shape[0] >= length:
+            wanted = queries - queries.mean(axis=1, keepdims=True)
+            size = np.linalg.norm(wanted, axis=1, keepdims=True)
+            wanted = np.divide(wanted, size, out=np.zeros_like(wanted), where=size > 0)
+            there = np.isfinite(returns)
+            found[:, length:] = _correlate(np.where(there, returns, 0.0), there, wanted)
+        return found
 
 
 def _correlate(returns: Floats, there: Bools, wanted: Floats) -> Floats:
     """Return (P, windows, names): the cosine of centred windows with the wanted shapes, which have length one."""
     length = wanted.shape[1]
-    windows = np.lib.stride_tricks.sliding_window_view(returns, length, axis=0)
+    windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(returns, length, axis=0))
     present = np.lib.stride_tricks.sliding_window_view(there, length, axis=0).sum(axis=-1)
     sums, squares = windows.sum(axis=-1), np.einsum("tnk,tnk->tn", windows, windows)
     spread = np.sqrt(np.maximum(squares - sums * sums / length, 0.0))
-    dots = np.moveaxis(windows @ wanted.T, -1, 0)
+    dots = (wanted @ windows.reshape(-1, length).T).reshape(-1, *spread.shape)
     usable = (present >= _PRESENT * length) & (spread > 1e-12)
     scaled: Floats = np.where(usable, dots / np.where(usable, spread, 1.0), -np.inf)
     return scaled

@@ -13,12 +13,10 @@ from tradeassay.assay.probe.guess import Guess
 from tradeassay.assay.probe.payloads import Payload
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 from tradeassay.llm import fenced_blocks, parse_object
 
 TOP = 5
-_BATCH = 16
-"""Series that are matched at a time."""
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _HORIZONS = (1, 5, 20)
 
@@ -62,11 +60,9 @@ class Match:
                 row = _shown_row(payload)
                 found[place] = None if row is None else self._by_row(row)
         for same in series.values():
-            for first in range(0, len(same), _BATCH):
-                batch = same[first : first + _BATCH]
-                scores = self._archive.correlations(np.stack([returns for _, returns in batch]))
-                for (place, _), score in zip(batch, scores, strict=True):
-                    found[place] = best_of(self._archive, score)
+            scores, rows = self._archive.best_matches(np.stack([returns for _, returns in same]))
+            for (place, _), score, row_of in zip(same, scores, rows, strict=True):
+                found[place] = best_of(self._archive, score, row_of)
         return found
 
     def _by_row(self, row: Json) -> Guess | None:
@@ -77,7 +73,7 @@ class Match:
                 apart = np.maximum(apart, np.abs(changes - value))
         if all(value is None for value in shown):
             return None
-        return best_of(self._archive, np.where(np.isfinite(apart), -apart, -np.inf))
+        return nearest(self._archive, apart)
 
 
 class Levels:
@@ -99,7 +95,7 @@ class Levels:
         apart = np.abs(self._price - np.log(price))
         if amount is not None and amount > 0.0:
             apart = apart + np.abs(self._amount - np.log(amount))
-        return best_of(self._archive, np.where(np.isfinite(apart), -apart, -np.inf))
+        return nearest(self._archive, apart)
 
 
 class Reader:
@@ -131,17 +127,22 @@ _PROGRAMS: dict[str, type[Match] | type[Levels] | type[Reader]] = {
 }  # fmt: skip
 
 
-def best_of(archive: Archive, score: Floats) -> Guess | None:
-    """Return the five names whose best session scores highest, and the session after the best one's.
+def nearest(archive: Archive, apart: Floats) -> Guess | None:
+    """Return the guess for distances of shape (T, N), NaN where there is nothing."""
+    score = np.where(np.isfinite(apart), -apart, -np.inf)
+    return best_of(archive, score.max(axis=0), score.argmax(axis=0))
 
-    ``score`` has shape (T, N), -inf where there is nothing.
+
+def best_of(archive: Archive, best: Floats, rows: Ints) -> Guess | None:
+    """Return the five names with the best score, and the session after the one in which the best of them has it.
+
+    Both arrays have shape (N,); a score of -inf is none.
     """
-    best = score.max(axis=0)
     order = [k for k in np.argsort(-best, kind="stable")[:TOP].tolist() if np.isfinite(best[k])]
     if not order:
         return None
     first = archive.instruments[order[0]]
-    row = min(int(score[:, order[0]].argmax()) + 1, archive.sessions.size - 1)
+    row = min(int(rows[order[0]]) + 1, archive.sessions.size - 1)
     return Guess(
         tickers=tuple(archive.instruments[k].symbol for k in order),
         date=str(archive.sessions[row]),

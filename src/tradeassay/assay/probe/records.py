@@ -28,7 +28,8 @@ class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
     ``response`` is the share of probes that it named a stock or a day for. ``conditional`` are its hits among the
     probes for which it answered that question, ``of_all`` among all of them; an attacker that seldom answers can
     be good at the one and bad at the other. ``above_random`` compares ``of_all`` with pure chance: True when the
-    whole interval lies above it. ``strata`` is ``top_1`` of all by window and by board.
+    whole interval lies above it; a question that is not scored has no entry. ``strata`` is ``top_1`` of all by
+    window and by board.
     """
 
     attacker: str

@@ -11,7 +11,7 @@ import numpy as np
 from tradeassay.assay.probe.guess import Guess
 from tradeassay.assay.probe.records import METRICS, ProbeRow
 from tradeassay.assay.probe.sample import Probe
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Days
 from tradeassay.metrics import rate_measure
 from tradeassay.metrics.intervals import significant
@@ -63,8 +63,10 @@ def make_row(
     """Return an attacker's rates against one mask."""
     found = [hits(guess, probe, sessions) for guess, probe in zip(guesses, probes, strict=True)]
     answered = sum(guess is not None and bool(guess.tickers or guess.date) for guess in guesses)
-    conditional = {name: _rate([one[name] for one in found if one[name] is not None], level) for name in METRICS}
-    of_all = {name: _rate([bool(one[name]) for one in found], level) for name in METRICS}
+    scored = [name for name in METRICS if chance[name].value is not None]
+    conditional = {name: _rate([one[name] for one in found if one[name] is not None], level) for name in scored}
+    of_all = {name: _rate([bool(one[name]) for one in found], level) for name in scored}
+    none = {name: chance[name] for name in METRICS if name not in scored}
     strata = {
         f"{kind} {value}": _rate(
             [
@@ -84,15 +86,18 @@ def make_row(
         hardening=variant[1],
         probes=len(probes),
         response=rate_measure(answered, len(probes), nothing="nothing was asked", level=level),
-        conditional=conditional,
-        of_all=of_all,
-        above_random={name: _above(of_all[name], chance[name]) for name in METRICS},
+        conditional=conditional | none,
+        of_all=of_all | none,
+        above_random={name: _above(of_all[name], chance[name]) for name in scored},
         strata=strata,
     )
 
 
 def random_baseline(probes: Sequence[Probe], sessions: Days, sectors: int, boards: int) -> dict[str, Measure]:
-    """Return what blind guessing gives: a name of that day's universe, a day of the archive, a sector, a board."""
+    """Return what blind guessing gives: a name of that day's universe, a day of the archive, a sector, a board.
+
+    Where the data has fewer than two sectors or boards there is nothing to guess, and nothing is scored.
+    """
     rows = np.array([probe.row for probe in probes])
     names = np.array([probe.names for probe in probes], dtype=np.float64)
     near = {
@@ -102,10 +107,14 @@ def random_baseline(probes: Sequence[Probe], sessions: Days, sectors: int, board
     five = np.minimum(5.0, names) / names
     values = (1.0 / names, five, near[1], near[7], near[30], np.full(rows.size, 1.0 / max(1, sectors)),
               np.full(rows.size, 1.0 / max(1, boards)), five * near[7])  # fmt: skip
-    return {
+    chance = {
         name: Measure(value=significant(float(np.mean(value))), n=len(probes), note="exact: chance alone")
         for name, value in zip(METRICS, values, strict=True)
     }
+    for name, count in (("sector", sectors), ("board", boards)):
+        if count < 2:
+            chance[name] = not_scored(f"the data has one {name} only" if count else f"the data has no {name}s")
+    return chance
 
 
 def _rate(outcomes: Sequence[bool | None], level: float) -> Measure:
