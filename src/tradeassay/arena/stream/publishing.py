@@ -8,7 +8,7 @@ from tradeassay.arena.rounds.feed import Due, Facts
 from tradeassay.arena.rounds.running import Publish, Published
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream.editing import Desk, Edition, Editing, Question, edit
+from tradeassay.arena.stream.editing import Desk, Editing, Edition, Question, edit
 from tradeassay.arena.stream.gathering import from_facts
 from tradeassay.arena.stream.items import Language
 from tradeassay.arena.stream.shelf import inbox, keep_reply, stored_news, stored_reply, window, write_edition

@@ -97,7 +97,7 @@ def keep_reply(store: Store, question: Question, model: str, reply: ModelReply) 
 
 
 def put_in_inbox(store: Store, season: str, items: Sequence[RawItem]) -> int:
-    """Keep what a live connector fetched; what is there already keeps its first ``fetched_at``. Returns the new."""
+    """Keep what was fetched; what is there already keeps its first ``fetched_at``. Returns how many are new."""
     rows = {}
     for item in items:
         key = sha256_of((item.kind, item.source, item.id, item.content_sha256))

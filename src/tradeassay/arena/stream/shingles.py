@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 _LEAST = 6
 """Shingles a text needs before being within another means anything."""
 
 _WORD = re.compile(r"[a-z0-9À-ɏ]+(?:[.,]\d+)*%?|[\u3400-\u9fff]")
 _FURNITURE = re.compile(
-    r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*|\s*-\s*what we know\s*$",
+    r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*"
+    r"|\s*-\s*what we know\s*$",
     re.I | re.M,
 )
 _SMALL = frozenset(
@@ -25,7 +27,7 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
     words = [word for word in _WORD.findall(plain) if word not in _SMALL]
     if len(words) < 2:
         return frozenset({tuple(words)})
-    return frozenset(zip(words, words[1:], strict=False))
+    return frozenset(pairwise(words))
 
 
 def similarity(one: str, other: str) -> tuple[float, float]:

@@ -15,6 +15,7 @@ ARGUMENT: Final = "ama.argument"
 RISK: Final = "ama.risk"
 VERDICT: Final = "ama.verdict"
 LESSON: Final = "ama.lesson"
+SUMMARY: Final = "stream.summary"
 
 _GOOD = ("rise", "rises", "beat", "beats", "record", "growth", "gain", "gains", "wins", "strong", "raises", "up")
 _BAD = ("fall", "falls", "miss", "misses", "trouble", "loss", "losses", "short", "worries", "weak", "cuts", "down")
@@ -33,6 +34,8 @@ def answer(reading: Reading) -> dict[str, object] | None:
         return _verdict(payload)
     if reading.kind == LESSON:
         return _lesson(payload)
+    if reading.kind == SUMMARY:
+        return _summary(payload)
     return None
 
 
@@ -88,6 +91,14 @@ def _lesson(payload: Json) -> dict[str, object]:
     earned = sum(number(o.get("earned")) for o in objects(payload.get("outcomes")))
     word = "paid" if earned > 0 else "cost money"
     return {"lesson": f"acting on this kind of news {word}", "importance": min(1.0, 0.3 + 5 * abs(earned))}
+
+
+def _summary(payload: Json) -> dict[str, object]:
+    """The item's title and its first sentence, as they stand."""
+    text = str(payload.get("text", ""))
+    first = text.replace("。", "。\n").replace(". ", ".\n").split("\n")[0]
+    title = str(payload.get("title", ""))
+    return {"title": title, "summary": first[:400] or title}
 
 
 def _trend(payload: Json) -> float:
