@@ -65,13 +65,17 @@ __all__ = [
 ]
 
 
+_BENCHMARKS = ("quantcode",)
+"""Modules whose benchmark registers itself when it is imported."""
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name from the module that holds it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("run_code", "resume_code", "verify_code", "CodeRun", "code_protocols"):
-        # The benchmarks of the house register themselves when they are imported.
-        importlib.import_module(f"{__name__}.quantcode")
+        for benchmark in _BENCHMARKS:
+            importlib.import_module(f"{__name__}.{benchmark}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
