@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from tradeassay.agents import agents
 from tradeassay.assay import leak_test
 from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
 from tradeassay.assay.leaks.futures import Cut, rewrite
+from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import HOUR
@@ -119,6 +121,14 @@ def test_wrong_names_and_windows_are_refused() -> None:
     day = str(planted.world().sessions[-1])
     with pytest.raises(UserError, match="two sessions"):
         examine("cash", window=Window(first=day, last=day))
+
+
+def test_the_command_says_it_in_json_and_in_words() -> None:
+    asked = ["leak-test", "cash", "--sessions", "3", "--cuts", "1"]
+    done = CliRunner().invoke(root, [*asked, "--json"])
+    assert done.exit_code == 0, done.output
+    assert msgspec.json.decode(done.stdout)["futures"] == 2
+    assert "never traded" in CliRunner().invoke(root, asked).stderr
 
 
 def seen(step: int = 3, session: str = "2024-03-05", time: int = 1_709_629_200 * 10**9) -> Any:

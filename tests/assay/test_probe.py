@@ -24,6 +24,7 @@ from tradeassay.assay.probe.payloads import Payload, make_payloads
 from tradeassay.assay.probe.records import METRICS
 from tradeassay.assay.probe.sample import Probe, draw_probes
 from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
+from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.llm import scripted_models
@@ -232,14 +233,6 @@ def test_an_answer_of_another_form_is_none(text: str) -> None:
 
 
 def test_the_command() -> None:
-    done = CliRunner().invoke(
-        main_group(), ["probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"]
-    )
+    done = CliRunner().invoke(root, ["probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"])
     assert done.exit_code == 0, done.output
     assert '"attacker": "match"' in done.stdout
-
-
-def main_group() -> Any:
-    from tradeassay.cli._group import root
-
-    return root
