@@ -28,7 +28,7 @@ def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
     first, second = (Bench(world, planting, CONFIG, portfolios=150) for world in worlds)
     for plant in PLANTS:
         found[plant].append(first.judge(plant))
-    for plant in ("leaking", "noise", "style"):
+    for plant in ("leaking", "noise"):
         found[plant].append(second.judge(plant))
     return found
 

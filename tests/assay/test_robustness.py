@@ -27,7 +27,7 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 NAME = "tiny-robust-v1"
-SESSIONS, WARM = 90, 30
+SESSIONS, WARM = 62, 30
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_every_disturbance_scores_every_agent(played: Run, report: RobustnessRep
 
 
 def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report: RobustnessReport) -> None:
-    same, more = report.of("reversal-every=3-k=5-lookback=5", "costs")
+    same, more = report.of("test-believer", "costs")  # it orders weights, which can be had at any cost
     assert (same.variant, more.variant) == ("x1", "x10")
     assert same.return_change.value == 0.0
     assert same.return_change.note == "it never differs"

@@ -60,12 +60,12 @@ def contrast_of(run: Run, masks: Iterable[str | None], config: VerdictConfig) ->
         return None
 
 
-def with_contrast(found: AgentFindings, contrast: MemoryContrast | None) -> AgentFindings:
+def with_contrast(found: AgentFindings, contrast: MemoryContrast | None, mode: str | None) -> AgentFindings:
     """Return findings with what the contrast over all windows says about the agent."""
     memory = found.memory
     if memory is None or memory.against is None or contrast is None:
         return found
-    gap = contrast.gap_of(found.agent, masked=memory.against)
+    gap = contrast.gap_of(found.agent, masked=memory.against, mode=mode)
     said = "" if gap is None else gap.sentence
     doubted = contrast.controls_hold is False
     return msgspec.structs.replace(found, memory=msgspec.structs.replace(memory, sentence=said, doubted=doubted))

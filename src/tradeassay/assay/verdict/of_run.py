@@ -50,6 +50,7 @@ class _Row:
     daily: dict[str, Floats] | None
     year: int
     mask: str | None
+    mode: str | None
     by_model: bool
 
 
@@ -79,7 +80,7 @@ def assay_run(
     for row in rows:
         if not agents or row.scores.agent in agents:
             made = _findings(run, row, rows, taken, ranks, config, leaks or {})
-            found.append(judge(with_contrast(made, contrast), config))
+            found.append(judge(with_contrast(made, contrast, row.mode), config))
     return Assay(
         title=run.spec.slug,
         source="run",
@@ -98,12 +99,14 @@ def _row(run: Run, scores: AgentScores, taken: RunAttribution) -> _Row:
     same = bool(sound) and len({one.daily.sessions for one in sound}) == 1 and bool(sound[0].daily.sessions)
     record = run.manifest.protocols.get(scores.cell)
     mask = None if record is None else record.config.get("mask")
+    mode = None if record is None else record.config.get("mode")
     return _Row(
         scores=scores,
         sound=tuple(sound),
         daily=rows_of_seeds(sound) if same else None,
         year=run.manifest.benchmark(episode).periods_per_year,
         mask=str(mask) if episode.by_model and mask is not None else None,
+        mode=None if mode is None else str(mode),
         by_model=episode.by_model,
     )
 

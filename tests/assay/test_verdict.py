@@ -1,0 +1,290 @@
+"""Verdicts: the right word for the evidence, and never a stronger one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+
+import runs_agents  # noqa: F401  # registers the agents
+import runs_world as world
+
+from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
+from tradeassay.assay.leaks import LeakFinding, LeakTestReport
+from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
+from tradeassay.assay.verdict.leak_tests import leak_tests
+from tradeassay.assay.verdict.record import Edge, LeakEvidence, LuckEvidence, MemoryEvidence, Ranks
+from tradeassay.cli._group import root
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.runs import AgentSpec, Run, run
+
+CONFIG = VerdictConfig()
+SMALL = VerdictConfig(portfolios=100, draws=100, least=20)
+
+
+def span(value: float, half: float) -> Measure:
+    return Measure(value=value, low=value - half, high=value + half)
+
+
+def edge(value: float, half: float, comparisons: int = 1) -> Edge:
+    measure = span(value, half)
+    return Edge(
+        per_year=measure, tested=measure, ratio=span(20 * value, 20 * half), gross=measure, comparisons=comparisons
+    )
+
+
+GOOD, NOTHING = edge(0.1, 0.05), edge(0.02, 0.05)
+CLEAN = LeakEvidence(tested=True, sentence="No leak was found.")
+LUCKY = LuckEvidence(percentile=span(0.99, 0.005), p=0.01, portfolios=10_000)
+
+
+def found(**changes: Any) -> AgentFindings:
+    parts = {name: span(value, 0.02) for name, value in
+             (("common", 0.1), ("style", 0.01), ("selection", 0.1), ("trading", -0.01))}  # fmt: skip
+    fields: dict[str, Any] = {
+        "cell": "c", "benchmark": "b", "dataset": "d", "agent": "one", "by_model": False, "baseline": False,
+        "seeds": 1, "failed_seeds": 0, "sessions": 252, "first": "2024-01-02", "last": "2024-12-31",
+        "total": span(0.2, 0.1), "excess": span(0.05, 0.1), "parts": parts, "style_variance": 0.1,
+        "active_variance": 0.2, "edge": GOOD, "luck": LUCKY, "leaks": CLEAN,
+        "failure_rate": Measure(value=0.0), "ranks": Ranks(of=3, by_return=1, by_excess=1, by_selection=2),
+    }  # fmt: skip
+    return AgentFindings(**(fields | changes))
+
+
+def memory(gap: Measure, masked: Measure) -> MemoryEvidence:
+    return MemoryEvidence(against="blinded", gap=gap, masked=masked)
+
+
+LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_20": span(0.1, 0.2)}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "firm", "words"),
+    [
+        ({}, "skill", True, "skill is supported"),
+        ({"edge": NOTHING}, "luck", True, "cannot be told from luck"),
+        (
+            {"luck": LuckEvidence(percentile=span(0.9, 0.05), p=0.1, portfolios=10_000)},
+            "luck",
+            True,
+            "did as well",
+        ),
+        ({"edge": NOTHING, **LEANS}, "style", True, "MOM_12_1 +1.2"),
+        (LEANS, "mixed", True, "part of it is style"),
+        ({"edge": NOTHING, "active_variance": 0.001}, "market", True, "which is the market"),
+        ({"edge": edge(-0.1, 0.05)}, "worse", True, "lost by the names it chose"),
+        ({"leaks": LeakEvidence(tested=True, findings=("bars",))}, "leak", True, "saw the future (bars)"),
+        ({"edge": edge(0.9, 0.1)}, "leak", False, "look for leaked future"),
+        ({"by_model": True, "memory": memory(span(0.1, 0.05), span(0.0, 0.05))}, "memory", True, "edge is memory"),
+        (
+            {"by_model": True, "memory": memory(span(0.1, 0.05), span(0.1, 0.05))},
+            "mixed",
+            True,
+            "part of its edge",
+        ),
+        ({"by_model": True, "memory": memory(span(0.0, 0.05), span(0.1, 0.05))}, "skill", True, "supported"),
+        ({"by_model": True, "memory": memory(span(0.05, 0.1), span(0.03, 0.05))}, "luck", True, "nothing is left"),
+        ({"by_model": True}, "skill", False, "consistent with skill"),
+        ({"leaks": LeakEvidence(tested=False)}, "skill", False, "consistent with skill"),
+        ({"method": "returns"}, "skill", False, "consistent with skill"),
+        ({"failed_seeds": 2}, "skill", False, "consistent with skill"),
+        ({"failure_rate": Measure(value=0.5)}, "skill", False, "consistent with skill"),
+        ({"failure": "no usable answer", "edge": None}, "failed", True, "no result: no usable answer"),
+    ],
+)
+def test_the_word_fits_the_evidence(changes: dict[str, Any], kind: str, firm: bool, words: str) -> None:
+    made = decide(found(**changes), CONFIG)
+    assert (made.kind, made.firm) == (kind, firm)
+    assert words in made.sentence
+    assert made.sentence.startswith("one ")
+    if not firm and kind != "leak":
+        assert made.limits
+
+
+def test_no_luck_baseline_makes_the_word_weaker() -> None:
+    none = LuckEvidence(percentile=not_scored("futures have none"), p=None)
+    made = decide(found(luck=none), CONFIG)
+    assert (made.kind, made.firm, made.label) == ("skill", False, "consistent with skill")
+    assert any("futures have none" in limit for limit in made.limits)
+
+
+def test_a_doubtful_contrast_tells_no_memory() -> None:
+    doubted = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.0, 0.05)), doubted=True)
+    made = decide(found(by_model=True, memory=doubted), CONFIG)
+    assert made.kind == "luck"
+    assert any("in doubt" in limit for limit in made.limits)
+
+
+numbers = st.floats(-0.5, 0.5)
+halves = st.floats(0.001, 0.3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    numbers, halves, numbers, halves, numbers, halves, st.floats(0.0001, 1.0), st.floats(0, 1), st.booleans(),
+    st.booleans(),
+)  # fmt: skip
+def test_skill_is_never_said_without_its_evidence(
+    value: float, half: float, gap: float, gap_half: float, masked: float, masked_half: float, p: float,
+    style: float, tested_for_leaks: bool, leaked: bool,
+) -> None:  # fmt: skip
+    luck = LuckEvidence(percentile=span(1 - p, 0.01), p=p, portfolios=1000)
+    leaks = LeakEvidence(tested=tested_for_leaks or leaked, findings=("news",) if leaked else ())
+    made = decide(
+        found(
+            edge=edge(value, half),
+            luck=luck,
+            leaks=leaks,
+            by_model=True,
+            style_variance=style,
+            exposures=LEANS["exposures"],
+            memory=memory(span(gap, gap_half), span(masked, masked_half)),
+        ),
+        CONFIG,
+    )
+    assert made.kind in KINDS
+    if made.kind in ("skill", "mixed"):
+        assert value - half > 0
+        assert masked - masked_half > 0
+        assert p <= 0.05
+        assert not leaked
+        assert made.firm == tested_for_leaks
+    if made.kind == "memory":
+        assert gap - gap_half > 0 >= masked - masked_half
+
+
+def test_more_comparisons_make_a_wider_interval() -> None:
+    daily = np.random.default_rng(1).normal(0.0005, 0.005, 252)
+    widths = []
+    for trials in (1, 10, 1000):
+        measure = evidence.tested(daily, 252, VerdictConfig(trials=trials), 1)
+        assert measure.low is not None and measure.high is not None
+        widths.append(measure.high - measure.low)
+    assert widths == sorted(widths)
+    assert widths[2] > 1.4 * widths[0]
+    assert evidence.tested(np.zeros(50), 252, CONFIG, 1).low is None
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    home = tmp_path_factory.mktemp("verdict")
+    world.write_world(home)
+    agents = (
+        AgentSpec(name="reversal", params={"lookback": 3, "every": 4}, label="reversal"),
+        AgentSpec(name="index-hold"),
+        AgentSpec(name="test-never-answers", label="silent"),
+    )
+    spec = world.tiny_spec(benchmarks=("tiny-us-v1",), agents=agents)
+    return run(spec, home / "run", executor="inline", home=home)
+
+
+@pytest.fixture(scope="module")
+def judged(played: Run) -> Assay:
+    return assay(played, SMALL)
+
+
+def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
+    assert [one.agent for one in judged.agents] == [row.agent for row in played.scores.agents]
+    assert msgspec.json.decode(msgspec.json.encode(judged), type=Assay) == judged
+    assert assay(played.folder, SMALL, home=played.folder.parent, agents=("silent",)).agents == (
+        judged.agent("silent"),
+    )
+    one = judged.agent("reversal")
+    parts = sum(one.parts[name].value or 0.0 for name in ("common", "style", "selection", "trading"))
+    assert parts == pytest.approx(one.total.value, abs=1e-10)
+    assert one.seeds == 2
+    assert one.luck.p is not None
+    assert one.luck.portfolios == 100
+    assert one.verdict.kind in ("luck", "style", "worse")
+    assert one.ranks.of == 3
+    assert sorted(agent.ranks.by_return or 9 for agent in judged.agents) == [1, 2, 3, 9]
+    assert one.could_not
+    assert "too short" in one.verdict.sentence or one.verdict.kind != "luck"
+
+
+def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
+    one = judged.agent("silent")
+    assert one.verdict.kind == "failed"
+    assert one.total.value is None
+    assert one.luck.p is None
+    assert one.ranks.by_return is None
+    assert "no usable answer" in one.verdict.sentence
+    assert one.failure_rate.value is None or one.failure_rate.value == 1.0
+    assert one.failures
+
+
+def test_leak_tests_enter_the_verdict(played: Run) -> None:
+    finding = LeakFinding(
+        kind="counterfactual", channel="news", through="decision", session="s", step=1, cut="c", detail="d"
+    )
+    report = LeakTestReport(
+        agent="reversal", benchmark="b", dataset="d", sessions=9, decisions_with_orders=3, cuts=("c",), futures=2,
+        repeatable=True, findings=(finding,), moved={}, untested={}, withheld=0,
+    )  # fmt: skip
+    config = msgspec.structs.replace(SMALL, portfolios=0)
+    made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
+    assert made.agents[0].verdict.kind == "leak"
+    assert made.agents[0].leaks.findings == ("news",)
+    clean = leak_tests(played, agents=("reversal",))
+    assert set(clean) == {"reversal"}
+    made = assay(played, config, agents=("reversal",), leaks=clean)
+    assert made.agents[0].leaks.tested
+    assert made.agents[0].verdict.kind != "leak"
+
+
+def test_own_tables(tmp_path: Path, played: Run) -> None:
+    home = str(played.folder.parent)
+    days = [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20, 50))]
+    rows = [(day, name) for day in days for name in ("S4", "S5")]
+    table = pl.DataFrame(
+        {"date": [r[0] for r in rows], "symbol": [r[1] for r in rows], "weight": [0.5] * len(rows)}
+    )
+    path = tmp_path / "weights.parquet"
+    table.write_parquet(path)
+    own = OwnAccount(returns=str(path), dataset="tiny-us", home=home)
+    made = assay(own, SMALL)
+    one = made.agents[0]
+    assert (made.source, one.agent, one.sessions) == ("own", "weights", 30)
+    assert one.verdict.kind in KINDS
+    assert one.luck.p is None
+    assert any("no luck baseline" in limit for limit in one.verdict.limits)
+    pl.DataFrame({"date": days, "return": np.random.default_rng(1).normal(0, 0.01, 30)}).write_csv(
+        tmp_path / "returns.csv"
+    )
+    with pytest.raises(UserError, match="too few"):  # 30 sessions cannot tell ten exposures
+        assay(OwnAccount(returns=str(tmp_path / "returns.csv"), dataset="tiny-us", home=home), SMALL)
+
+
+def test_what_cannot_be_assayed(tmp_path: Path, played: Run) -> None:
+    with pytest.raises(UserError, match="no run and no table"):
+        assay(tmp_path / "nothing")
+    with pytest.raises(UserError, match="no agent 'nobody'"):
+        assay(played, SMALL, agents=("nobody",))
+    with pytest.raises(UserError, match="no table"):
+        assay(OwnAccount())
+    for wrong in ({"level": 2.0}, {"trials": 0}, {"portfolios": 5}, {"draws": 1}):
+        with pytest.raises(UserError):
+            VerdictConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
+    page = tmp_path / "verdicts.html"
+    words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0", "--html", str(page), "--json"]
+    done = CliRunner().invoke(root, words, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"
+    assert str(page) in done.stderr
+    assert page.stat().st_size > 1_000_000

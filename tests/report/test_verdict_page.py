@@ -1,0 +1,114 @@
+"""Verdict pages and tables: all numbers are there, nothing of others runs, and a browser draws it."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from verdict_sample import ATTACK, sample
+
+from tradeassay.report.verdict_board import VerdictBoard
+from tradeassay.report.verdict_page import render_verdicts, write_verdicts
+from tradeassay.report.verdict_view import views, waterfall
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render_verdicts(sample())
+
+
+def text_of(page: str) -> str:
+    without = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", without)).split())
+
+
+def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
+    words = text_of(page)
+    for one in sample().agents:
+        assert one.verdict.sentence in words
+    for wanted in ("skill supported", "leaked future", "failed run", "cannot be told from luck", "99.7%", "$12.40",
+                   "2 / 2 / 1", "memory", "0.08", "schema 3", "synthetic data", "No luck baseline: not asked for",
+                   "no leak test was made", "allowing for 2 trials"):  # fmt: skip
+        assert wanted in words, wanted
+
+
+def test_the_waterfall_ends_at_the_return() -> None:
+    for one in sample().agents:
+        if one.parts:
+            steps = waterfall(one)
+            assert steps[-1]["kind"] == "total"
+            assert sum(step["value"] for step in steps[:-1]) == pytest.approx(one.total.value)
+            assert [step["label"] for step in steps[:2]] == ["Market", "MOM_12_1"]
+    assert [view.has_chart for view in views(sample())].count(False) == 1
+
+
+def test_nothing_of_others_becomes_markup() -> None:
+    page = render_verdicts(sample(attack=True))
+    assert ATTACK not in page
+    assert "window.hacked = 1</script>" not in page
+    assert page.count("<script") == 4  # theme, payload, plotly, page
+    assert "http://" not in text_of(page)
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_the_terminal_shows_verdicts_at_any_width(width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False).print(VerdictBoard(sample()))
+    shown = out.getvalue()
+    assert "skill" in shown
+    assert "failed" in shown
+    assert max(map(len, shown.splitlines())) <= width
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = str(shutil.which("chromium"))
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
+    yield made
+    made.quit()
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(
+    shutil.which("chromium") is None or shutil.which("chromedriver") is None,
+    reason="no Chromium here (apt-get install chromium chromium-driver)",
+)
+def test_a_browser_draws_it_and_runs_nothing_else(driver: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    path = write_verdicts(sample(attack=True), tmp_path / "deep" / "verdicts.html")
+    for width in (360, 768, 1280):
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+        driver.get(path.as_uri())
+        WebDriverWait(driver, 60).until(
+            lambda d: d.execute_script("return document.documentElement.dataset.ready === 'yes'")
+        )
+        driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    assert driver.execute_script("return document.querySelectorAll('.waterfalllayer .bars').length") > 0
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    before = driver.execute_script(colour)
+    driver.execute_script("document.getElementById('theme').click()")
+    assert driver.execute_script(colour) != before
+    assert driver.execute_script("return window.hacked") is None
+    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
