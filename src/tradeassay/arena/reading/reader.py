@@ -42,7 +42,7 @@ class SeasonReader:
     ) -> None:
         self.season = season
         self.badges = badges
-        self._store = store
+        self.store = store
         self._pulse = pulse
         self._config = config
         self._view = SeasonView(store, season, pulse.newest(season.id, "settled"), config)
@@ -60,7 +60,7 @@ class SeasonReader:
         with self._lock:
             rested = time.monotonic() - self._made_at >= REST * self._view.cost_s
             if newest != self._view.version and rested:
-                self._view = SeasonView(self._store, self.season, newest, self._config)
+                self._view = SeasonView(self.store, self.season, newest, self._config)
                 self._made_at = time.monotonic()
             return self._view
 
@@ -71,40 +71,40 @@ class SeasonReader:
 
     def facts(self) -> SeasonFacts:
         """Return the season as lists show it."""
-        return facts_of(self.season, self.badges, progress_of(self._store, self.season))
+        return facts_of(self.season, self.badges, progress_of(self.store, self.season))
 
     def decisions(self, wanted: made.Wanted) -> made.DecisionPage:
         """Return a page of decisions, the newest first."""
-        return made.decision_page(self._store, self.season, wanted, sealed=self.sealed)
+        return made.decision_page(self.store, self.season, wanted, sealed=self.sealed)
 
     def decision(self, id: int) -> made.Decision | None:
         """Return one decision with everything that led to it."""
-        return made.one_decision(self._store, self.season, id, sealed=self.sealed)
+        return made.one_decision(self.store, self.season, id, sealed=self.sealed)
 
     def positions(self, entry: str) -> tuple[made.DecisionLine, ...]:
         """Return an entry's newest executed decision on every asset: what it holds now."""
-        return made.last_positions(self._store, self.season, entry, sealed=self.sealed)
+        return made.last_positions(self.store, self.season, entry, sealed=self.sealed)
 
     def holdings(self) -> dict[str, dict[str, int]]:
         """Return everybody's newest position on every asset: entry -> asset -> 1, 0 or -1."""
-        return made.holdings(self._store, self.season, sealed=self.sealed)
+        return made.holdings(self.store, self.season, sealed=self.sealed)
 
     def memory(self, entry: str) -> EntryMemory:
         """Return what an entry remembers; closed while others who play could read it."""
-        ended = progress_of(self._store, self.season).finished
-        return entry_memory(self._store, self.season, entry, sealed=self.sealed and not ended)
+        ended = progress_of(self.store, self.season).finished
+        return entry_memory(self.store, self.season, entry, sealed=self.sealed and not ended)
 
     def timeline(
         self, asset: str, entry: str, first: str | None = None, last: str | None = None, limit: int = 120
     ) -> Timeline:
         """Return events over actions and price."""
         return timeline(
-            self._store, self.season, asset, entry, first=first, last=last, limit=limit, sealed=self.sealed
+            self.store, self.season, asset, entry, first=first, last=last, limit=limit, sealed=self.sealed
         )
 
     def information(self) -> Given:
         """Return what the packets of the newest rounds held."""
-        return given(self._store, self.season)
+        return given(self.store, self.season)
 
     def cited(self) -> CitedFigures:
         """Return the published figures beside ours."""

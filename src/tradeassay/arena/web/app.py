@@ -15,10 +15,12 @@ from tradeassay import __version__
 from tradeassay.arena.reading.reader import Reader
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import TYPES, api
+from tradeassay.arena.web.experts import Experts, Verdict, judging
 from tradeassay.arena.web.house import House, NotHere
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
 from tradeassay.arena.web.schema import Problem, describe
+from tradeassay.arena.web.stream_api import STREAM_TYPES, stream_api
 from tradeassay.core.errors import UserError
 
 ABOUT = (
@@ -76,26 +78,30 @@ def create_app(
     speed: str | None = None,
     extra: Iterable[APIRouter] = (),
     types: Iterable[Any] = (),
+    experts: Experts | None = None,
     poll_s: float = 0.25,
     heartbeat_s: float = 15.0,
 ) -> FastAPI:
     """Return the arena's application over a database.
 
     ``current`` is the season shown first, ``speed`` the speed of a replay played beside it. ``extra`` are further
-    routes (registration, experts' votes) and ``types`` the structs they send, for OpenAPI.
+    routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts`` may judge the stream.
     """
-    house = House(reader=reader, current=current, speed=speed)
+    experts = experts or Experts()
+    house = House(reader=reader, current=current, speed=speed, judged=experts.open)
     app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.add_middleware(Guarded)
     app.include_router(api(house))
+    app.include_router(stream_api(house))
     app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
+    app.include_router(judging(house, experts))
     for router in extra:
         app.include_router(router)
     app.include_router(_files())
     app.include_router(pages(house))
     _failures(app, house)
-    describe(app, (*TYPES, *types), ABOUT)
+    describe(app, (*TYPES, *STREAM_TYPES, Verdict, *types), ABOUT)
     app.state.house = house
     return app
 
@@ -122,7 +128,7 @@ def _files() -> APIRouter:
 
 def _failures(app: FastAPI, house: House) -> None:
     def answer(request: Request, status: int, detail: str, mend: str | None = None, **headers: str) -> Response:
-        if request.url.path.startswith("/api/"):
+        if request.url.path.startswith(("/api/", "/agents")):
             body = msgspec.json.encode(Problem(detail=detail, mend=mend))
             return Response(body, status, headers, "application/json")
         return error_page(house, request, status, detail, mend)

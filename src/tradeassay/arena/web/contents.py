@@ -36,7 +36,7 @@ def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str,
         "rows": rows,
         "leader": _leader(words, rows),
         "look": {row.entry: show.style_of(row.style) for row in rows},
-        "groups": _groups(reader),
+        "groups": _groups(reader, words),
         "positions": reader.holdings(),
         "behaviours": [
             (row, view.behaviour(row.entry, wanted), show.shares(words, view.behaviour(row.entry, wanted)))
@@ -108,7 +108,7 @@ def split(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any
         "cells": cells,
         "verdict": _verdict(found.shares["architecture"], found.shares["model"]),
         "wanted": wanted,
-        "groups": _groups(reader),
+        "groups": _groups(reader, words),
     }
 
 
@@ -124,11 +124,6 @@ def feed(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]
         "events": reader.events(None, 12),
         "names": _names(reader, words),
     }
-
-
-def information(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
-    """What agents were told, and how good it was."""
-    return {"given": reader.information()}
 
 
 def rules(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
@@ -174,11 +169,11 @@ def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None
     return asset, status, int(before) if before else None
 
 
-def _groups(reader: SeasonReader) -> list[tuple[str, list[tuple[str, str]]]]:
+def _groups(reader: SeasonReader, words: Words) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what can be chosen: parameter, then values with their names."""
     everyone = [entry for entry in reader.season.everyone if entry.id != BASELINE]
     return [
-        ("entry", [(entry.id, entry.shown) for entry in everyone]),
+        ("entry", [(entry.id, _names(reader, words)[entry.id]) for entry in everyone]),
         ("architecture", [(name, name) for name in sorted({entry.architecture for entry in everyone})]),
         ("model", [(name, name) for name in sorted({entry.model for entry in everyone if entry.model})]),
         ("asset", [(asset.symbol, asset.symbol) for asset in reader.season.assets]),

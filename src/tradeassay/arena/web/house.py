@@ -23,12 +23,16 @@ class NotHere(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """One reader, one store of answers; ``speed`` is what a replay in this process was started with."""
+    """One reader, one store of answers; ``speed`` is what a replay in this process was started with.
+
+    ``judged``: experts may judge items of the stream here.
+    """
 
     reader: Reader
     answers: Answers = field(default_factory=Answers)
     current: str | None = None
     speed: str | None = None
+    judged: bool = False
 
     def find(self, season: str) -> SeasonReader:
         """Return a season's reader; raises :class:`NotHere`."""

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from tradeassay import __version__
 from tradeassay.arena.reading.reader import SeasonReader
-from tradeassay.arena.web import assets, contents, show
+from tradeassay.arena.web import assets, contents, show, stream_contents
 from tradeassay.arena.web.house import House, NotHere
 from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, Words, choose, words
 from tradeassay.report.numbers import dollars, number, short
@@ -25,7 +25,8 @@ PAGES: dict[str, tuple[str, Make]] = {
     "/timeline": ("timeline", contents.timeline),
     "/split": ("split", contents.split),
     "/feed": ("feed", contents.feed),
-    "/information": ("information", contents.information),
+    "/information": ("information", stream_contents.information),
+    "/items/{item}": ("item", stream_contents.item),
     "/rules": ("rules", contents.rules),
     "/published": ("published", contents.published),
     "/entries/{entry}": ("entry", contents.entry),
@@ -102,6 +103,7 @@ def _render(house: House, request: Request, language: Language, template: str, c
         if other != language
     ]
     everywhere = {"t": words(language), "lang": language, "languages": others, "menu": MENU, "speed": house.speed}
+    everywhere["judged"] = house.judged
     return _environment().get_template(template).render(everywhere | context).encode()
 
 

@@ -106,8 +106,11 @@ def rows(words: Words, season: Season, board: Board) -> tuple[Row, ...]:
 
 
 def shown_name(words: Words, entry: str, label: str) -> str:
-    """Return an entry's name; only the baseline's is ours to translate."""
-    return words("word.buy_and_hold") if entry == BASELINE else label
+    """Return an entry's name; only the baseline's is ours to translate. A model's provider is left out."""
+    if entry == BASELINE:
+        return words("word.buy_and_hold")
+    kind, dot, model = label.partition(" · ")
+    return f"{kind}{dot}{model.rsplit('/', 1)[-1]}"
 
 
 def looks(season: Season) -> dict[str, LineStyle]:

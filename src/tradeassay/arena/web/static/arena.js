@@ -43,8 +43,26 @@
     form.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") form.requestSubmit(); });
   }
   // Empty fields do not belong in an address that is passed on.
-  for (const form of all("form")) {
+  for (const form of all("form[method=get]")) {
     form.addEventListener("submit", () => { for (const field of all("input,select", form)) if (!field.value) field.disabled = true; });
+  }
+
+  // Experts judge an item: JSON, with their key, which stays in this tab ----------------------------------------------
+  for (const form of all("form.judge")) {
+    const key = form.querySelector("[name=key]");
+    try { key.value = sessionStorage.getItem("tradeassay-expert") || ""; } catch (error) { /* typed each time then */ }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const told = form.querySelector("[role=status]");
+      const sent = { key: key.value, verdict: event.submitter.value, note: form.querySelector("[name=note]").value };
+      fetch(form.action, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(sent) })
+        .then((answer) => answer.json().then((found) => {
+          if (!answer.ok) throw new Error(found.detail);
+          try { sessionStorage.setItem("tradeassay-expert", key.value); } catch (error) { /* as above */ }
+          told.textContent = form.dataset.done;
+        }))
+        .catch((error) => { told.textContent = error.message; });
+    });
   }
 
   // Live: the server says that something happened, the page fetches itself and replaces what changed -------------------
@@ -89,7 +107,7 @@
       if (event.type === "settled") settled = true;
       later();
     };
-    for (const kind of ["season", "opened", "decided", "failed", "executed", "settled"]) source.addEventListener(kind, hear);
+    for (const kind of ["season", "opened", "decided", "failed", "executed", "settled", "review", "stream"]) source.addEventListener(kind, hear);
     source.addEventListener("open", () => say("on", body.dataset.liveWord));
     source.addEventListener("error", () => say("lost", body.dataset.lostWord));
     document.addEventListener("visibilitychange", () => { if (!document.hidden && heard > shown) later(); });

@@ -1,0 +1,95 @@
+"""A season played in a thread of its own, beside the pages that show it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.doors.player import outside_players
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Season
+from tradeassay.arena.seating import seats
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream import stream_publisher
+from tradeassay.core.time import Instant
+
+
+async def play(season: Season, store: Store, speed: float | None, until: Instant | None = None) -> int:
+    """Replay a season from where its database ends; returns how many rounds were finished.
+
+    Everything agents read goes through the information stream. May be cancelled at any moment and called again.
+    Raises :class:`UserError` for entries that cannot be seated and data that is not there.
+    """
+    feed = SnapshotFeed.open(season)
+    async with AsyncExitStack() as stack:
+        outside = await stack.enter_async_context(outside_players(season, Doors(store)))
+        seated = await stack.enter_async_context(seats(season, outside=outside))
+        clock = ReplayClock(speed=speed)
+        runner = Runner(
+            season=season,
+            store=store,
+            feed=feed,
+            clock=clock,
+            seats=seated,
+            publish=stream_publisher(store, season),
+        )
+        return await runner.run(until)
+
+
+class Player:
+    """Runs :func:`play` in a thread: pages stay quick while agents think."""
+
+    def __init__(
+        self, season: Season, store: Store, speed: float | None, told: Callable[[str], None] | None = None
+    ) -> None:
+        self._plan = (season, store, speed)
+        self._told = told or (lambda text: None)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[int] | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        """Begin, or go on where the database ends."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 20.0) -> None:
+        """Stop after the present transaction; what was asked and not yet written will be asked again."""
+        self._stopping.set()
+        loop, task = self._loop, self._task
+        if loop is not None and task is not None and not loop.is_closed():
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:  # it ended at this very moment
+                pass
+        self._thread.join(timeout_s)
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the season's end; False when it is still played."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            done = asyncio.run(self._main())
+            self._told(f"season over: {done} rounds finished now")
+        except asyncio.CancelledError:
+            self._told("stopped; start again to go on")
+        except Exception as error:
+            # The thread's end must not be silent: pages would stand still and nobody would know why.
+            self.error = error
+            self._told(f"the season cannot go on: {error}")
+
+    async def _main(self) -> int:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()  # type: ignore[assignment]  # the task that runs this coroutine
+        if self._stopping.is_set():
+            return 0
+        season, store, speed = self._plan
+        return await play(season, store, speed)
