@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import msgspec
@@ -82,6 +82,20 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
     return made
 
 
+@dataclass(slots=True)
+class Spent:
+    """What a submission's runs have used so far: children, and their processor seconds."""
+
+    runs: int = 0
+    cpu_s: float = 0.0
+
+    def add(self, result: JobResult) -> JobResult:
+        """Book one job and return it."""
+        self.runs += 1
+        self.cpu_s += result.usage.cpu_s
+        return result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRunner:
     """Runs one source on any columns of the form of :func:`market_columns`, a fresh child each time.
@@ -95,6 +109,7 @@ class SubmissionRunner:
     limits: Limits = LIMITS
     capital: float = CAPITAL
     trust: Literal["untrusted", "reference"] = "untrusted"
+    spent: Spent = field(default_factory=Spent)
 
     def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
         """Run on tables with seeds, as parallel as the executor can; results come in their order."""
@@ -106,7 +121,7 @@ class SubmissionRunner:
                 yield self._job(columns, seed)
 
         for number, result in enumerate(self.executor.map(jobs())):
-            yield self._read(kept[number], result)
+            yield self._read(kept[number], self.spent.add(result))
 
     def run(self, columns: Columns) -> Trace | RunFailure:
         """Run once, for the look-ahead check."""
@@ -116,7 +131,8 @@ class SubmissionRunner:
         """Run on each of several tables, for the look-ahead check."""
         jobs = (self._job(columns, 0) for columns in batch)
         return [
-            self._trace(columns, result) for columns, result in zip(batch, self.executor.map(jobs), strict=True)
+            self._trace(columns, self.spent.add(result))
+            for columns, result in zip(batch, self.executor.map(jobs), strict=True)
         ]
 
     def replays(self, batch: Sequence[Columns]) -> list[tuple[tuple[Trace | RunFailure, ...], RunFailure | None]]:
@@ -129,7 +145,9 @@ class SubmissionRunner:
             return [(tuple(self.run_many(_heads(columns))), None) for columns in batch]
         jobs = (self._replay_job(columns) for columns in batch)
         results = self.executor.map(jobs)
-        return [self._prefixes(columns, result) for columns, result in zip(batch, results, strict=True)]
+        return [
+            self._prefixes(columns, self.spent.add(result)) for columns, result in zip(batch, results, strict=True)
+        ]
 
     def _job(self, columns: Columns, seed: int) -> Job:
         return Job(

@@ -11,4 +11,16 @@ from tradeassay.benchmarks.systrade.loading import (
     read_lock,
 )
 
-__all__ = ["STRATEGIES", "hashes", "load_reference", "load_semantics", "load_spec", "read_lock"]
+from tradeassay.benchmarks.systrade.mutants import Mutant, load_mutants, mutate
+
+__all__ = [
+    "STRATEGIES",
+    "Mutant",
+    "hashes",
+    "load_mutants",
+    "load_reference",
+    "load_semantics",
+    "load_spec",
+    "mutate",
+    "read_lock",
+]

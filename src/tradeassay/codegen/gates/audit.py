@@ -165,16 +165,15 @@ def _chain(
 
 
 def _filled(audit: AuditLog, place: int, kind: str) -> int:
-    filled = (audit.id[place] is not None) + (audit.row[place] >= 0) + (audit.leg[place] >= 0)
-    filled += bool(np.isfinite(audit.value[place]))
-    return int(filled) + (kind != "signal" and audit.parent[place] is not None)
+    cells = [audit.id[place] is not None, audit.row[place] >= 0, audit.leg[place] >= 0]
+    cells += [np.isfinite(audit.value[place]), kind != "signal" and audit.parent[place] is not None]
+    return sum(map(bool, cells))
 
 
 def _count_trade(trades: TradeLog, number: int, tally: _Tally) -> None:
     tally.required += len(TRADE_CELLS)
-    absent = (trades.signal[number] is None) + (trades.order_id[number] is None)
-    absent += bool(np.isnan(trades.price[number]))
-    tally.present += len(TRADE_CELLS) - absent
+    absent = [trades.signal[number] is None, trades.order_id[number] is None, np.isnan(trades.price[number])]
+    tally.present += len(TRADE_CELLS) - sum(map(bool, absent))
 
 
 def _finding(code: str, number: int, row: int, text: str) -> Finding:

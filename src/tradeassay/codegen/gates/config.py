@@ -18,7 +18,8 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a gate run. The first of ``seeds`` is the scored run's.
 
     ``completeness`` is the share of required cells, and of traceable trades, that the audit asks for;
-    ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to the capital.
+    ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
+    the capital.
     ``agreement`` is how far a traded share of equity may be from the frozen semantics' on a micro-scenario.
     ``every_bar`` replays the micro-scenarios bar by bar.
     """

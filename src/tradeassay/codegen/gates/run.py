@@ -80,8 +80,8 @@ def pass_gates(
         rows=bars.rows,
         tier=executor.tier.level,
         gates=gates,
-        cpu_s=round(inquiry.cpu_s, 3),
-        runs=inquiry.runs,
+        cpu_s=round(runner.spent.cpu_s, 3),
+        runs=runner.spent.runs,
     )
     return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
 
@@ -104,7 +104,6 @@ class _Inquiry:
         self.scored: SubmissionRun | None = None
         self.seeds: dict[int, SubmissionRun] = {}
         self.scenarios: dict[str, SubmissionRun] = {}
-        self.cpu_s, self.runs = 0.0, 0
 
     def gates(self) -> tuple[GateResult, ...]:
         made: dict[GateName, GateResult] = {
@@ -137,16 +136,12 @@ class _Inquiry:
         self.seeds = dict(zip(self.config.seeds, runs[:count], strict=True))
         self.scenarios = dict(zip(self.tables, runs[count:], strict=True))
         self.scored = runs[0]
-        self.cpu_s += sum(run.cpu_s for run in runs)
-        self.runs += len(runs)
         return exec_gate(self.scored, self.scenarios)
 
     def _leaks(self) -> GateResult:
         assert self.scored is not None
         pairs = {name: (self.tables[name], run) for name, run in self.scenarios.items()}
-        found = leak_gate(self.runner, self.columns, self.scored, pairs, self.config)
-        self.runs += int(found.measures.get("runs") or 0) + len(pairs)
-        return found
+        return leak_gate(self.runner, self.columns, self.scored, pairs, self.config)
 
 
 def _whole(made: Mapping[GateName, GateResult], after: GateName | Literal[""]) -> tuple[GateResult, ...]:
