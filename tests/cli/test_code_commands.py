@@ -115,14 +115,21 @@ def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixtur
     assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1
 
 
-@needs_walls
-def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) -> None:
-    assert main(["code", "tasks", TASK, "--reference"]) == 0
-    (place / "right.py").write_text(capsys.readouterr().out)
+def test_a_program_that_does_not_compile_needs_no_sandbox(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     (place / "broken.py").write_text("import backtrader as bt\nclass A(bt.Strategy)\n")
     assert main(["code", "eval", "broken.py", "--task", TASK]) == 1
     shown = capsys.readouterr().out
     assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
+    assert main(["code", "eval", "broken.py", "--task", TASK, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["outcome"] == "compile"
+
+
+@pytest.mark.slow
+@needs_walls
+def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    """The manual runs the command without a judge."""
+    assert main(["code", "tasks", TASK, "--reference"]) == 0
+    (place / "right.py").write_text(capsys.readouterr().out)
     assert main(["code", "eval", "right.py", "--task", TASK, "--judge", "scripted/code-judge", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["outcome"] == "solved" and found["evaluation"]["judge_behaviour"]["agreement"] == 1.0
