@@ -160,3 +160,5 @@ def test_items_of_what_a_task_does_not_have_are_left_out_and_said() -> None:
     }  # fmt: skip
     assert protocol.notes == ("1 of 2 tasks have no formal wording for frame",)
     assert len(QuantCodeProtocol(spec(tasks=(), sample=7)).tasks) == 7
+    frames = QuantCodeProtocol(spec(tasks=(), sample=7, frameworks=("frame",), models=("scripted/coder-sma",)))
+    assert len(frames.items()) == 7 and not frames.notes

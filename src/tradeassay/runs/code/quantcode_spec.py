@@ -95,7 +95,11 @@ def choose_tasks(spec: CodeRunSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTask
         and _among(task.family, spec.families)
         and _among(task.source, spec.sources)
     ]
-    if spec.sample is None or spec.sample >= len(kept):
+    if spec.sample is None:
+        return tuple(kept)
+    ways = [(wording, framework) for wording in spec.wordings for framework in spec.frameworks]
+    kept = [task for task in kept if any(task.text(*way) is not None for way in ways)]
+    if spec.sample >= len(kept):
         return tuple(kept)
     # Spread over the list, which is by id: timeframes and kinds then come in about their shares.
     return tuple(kept[place * len(kept) // spec.sample] for place in range(spec.sample))
