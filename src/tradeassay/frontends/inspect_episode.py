@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from weakref import WeakSet
 
 import msgspec
@@ -11,12 +10,11 @@ from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
 from tradeassay.core.time import WallClock
-from tradeassay.data import Snapshot
+from tradeassay.frontends.plots import Plot
 from tradeassay.llm import ModelParams, Price, load_prices
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.via_inspect.faults import read_fault
@@ -26,13 +24,8 @@ from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
 from tradeassay.market import Market
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.converse import converse
-from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.journal import encode_line
-from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.model_play import NOBODY, conversation_rng
-from tradeassay.runs.phases import prepare_tasks
-from tradeassay.runs.snapshots import describe, snapshot_for
-from tradeassay.runs.spec import ParamValue, RunSpec, model_agent
 from tradeassay.runs.spending import Spending
 
 EVENTS = "tradeassay:events"
@@ -40,39 +33,6 @@ SPENDING = "tradeassay:spending"
 FAILURE = "tradeassay:failure"
 
 _WRAPPED: WeakSet[ModelAPI] = WeakSet()
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """What an episode is played on and how."""
-
-    episode: Episode
-    benchmark: Benchmark
-    snapshot: Snapshot
-
-
-def plots_for(
-    benchmark: str, settings: Mapping[str, ParamValue], *, window: str | None, dataset: str | None, seeds: int
-) -> list[Plot]:
-    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse."""
-    config = benchmarks.get(benchmark)
-    spec = RunSpec(
-        slug="inspect",
-        benchmarks=(benchmark,),
-        agents=(model_agent("inspect/model"),),
-        datasets={} if dataset is None else {benchmark: (dataset,)},
-        seeds=tuple(range(seeds)),
-        convention=config.convention,
-        protocol=dict(settings),
-        windows=() if window is None else (window,),
-    )
-    episodes = tuple(episode for episode in expand(spec) if episode.by_model)
-    first = episodes[0]
-    task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
-    entry = describe(first.dataset, None, task.markets, task.windows)
-    named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
-    snapshot = snapshot_for(first.dataset, None, entry.sha256)
-    return [Plot(episode, played_as(config, episode, None, named), snapshot) for episode in episodes]
 
 
 @solver

@@ -16,7 +16,8 @@ from inspect_ai.model import GenerateConfig
 
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_code import quantcode
-from tradeassay.frontends.inspect_episode import Plot, outcome_scorer, play_episode, plots_for
+from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
+from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.runs.models import params_for
 from tradeassay.runs.spec import ParamValue
 

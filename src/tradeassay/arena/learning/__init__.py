@@ -1,0 +1,1 @@
+"""Reinforcement feedback: a learner on the Gymnasium market, and what its practice was worth."""

@@ -1,0 +1,113 @@
+"""Policy gradients on the Gymnasium market: play an episode, push what was followed by reward, play again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tradeassay.arena.learning.policy import BUY, LinearPolicy
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats
+from tradeassay.metrics.bootstrap import seed_resamples
+from tradeassay.metrics.intervals import measure_from
+
+MakeEnv = Callable[[], Any]
+"""Makes a Gymnasium environment with discrete actions (0 sell, 1 keep, 2 buy) and a row per asset to observe."""
+
+
+class LearnConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How to learn. ``rate`` is the size of a step, ``baseline`` the memory of the usual reward (0 to 1)."""
+
+    episodes: int = 40
+    rate: float = 0.1
+    baseline: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1 or not self.rate > 0 or not 0 <= self.baseline < 1:
+            raise UserError("learning needs episodes, a rate above 0 and a baseline below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The policy after practice, and the total reward (log return) of every episode on the way."""
+
+    policy: LinearPolicy
+    rewards: Floats
+
+
+def learn(make: MakeEnv, config: LearnConfig | None = None, start: LinearPolicy | None = None) -> Learnt:
+    """Practise from ``start`` (None: a coin) and return what was learnt. The same config gives the same policy.
+
+    Each decision is reinforced by the reward that followed it, less the usual reward, in units of its usual size:
+    decisions here are paid at the next close, so no later reward is owed to them.
+    """
+    config = config or LearnConfig()
+    env = make()
+    rng = np.random.default_rng(config.seed)
+    policy = start or LinearPolicy.blank(int(env.observation_space.shape[-1]))
+    usual, scale = 0.0, None
+    totals = np.empty(config.episodes)
+    for episode in range(config.episodes):
+        steps, push, lift, total = 0, np.zeros_like(policy.weights), 0.0, 0.0
+        observed, _ = env.reset(seed=int(rng.integers(2**31)))
+        over = False
+        while not over:
+            chance = policy.chance(observed)
+            action = policy.act(observed, rng)
+            following, reward, ended, cut, _ = env.step(action)
+            scale = abs(reward) if scale is None else config.baseline * scale + (1 - config.baseline) * abs(reward)
+            worth = (reward - usual) / max(scale, 1e-9)
+            surprise = np.where(action == BUY, 1.0, 0.0) - chance  # the gradient of the log-probability
+            push += worth * (surprise @ observed.astype(np.float64))
+            lift += worth * float(surprise.sum())
+            usual = config.baseline * usual + (1 - config.baseline) * reward
+            observed, over, total, steps = following, ended or cut, total + reward, steps + 1
+        policy = LinearPolicy(
+            policy.weights + config.rate * push / steps, policy.bias + config.rate * lift / steps
+        )
+        totals[episode] = total
+    return Learnt(policy=policy, rewards=totals)
+
+
+def evaluate(make: MakeEnv, policy: LinearPolicy, seeds: range) -> Floats:
+    """Return the total reward of one episode per seed. Seeds decide the days and the draws alike."""
+    env = make()
+    found = np.empty(len(seeds))
+    for place, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        observed, _ = env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            observed, reward, ended, cut, _ = env.step(policy.act(observed, rng))
+            total, over = total + reward, ended or cut
+        found[place] = total
+    return found
+
+
+def improvement(
+    make: MakeEnv,
+    before: LinearPolicy,
+    after: LinearPolicy,
+    seeds: range,
+    *,
+    level: float = 0.95,
+    draws: int = 2000,
+) -> Measure:
+    """Return the mean gain in log return per episode from one policy to the other, on the same episodes.
+
+    The interval resamples episodes. Episodes whose days overlap are not independent, which makes it too narrow
+    where there are many of them on few days; the note says how many there were. Evaluate on days that were not
+    practised on. Raises :class:`UserError` for fewer than two episodes.
+    """
+    if len(seeds) < 2:
+        raise UserError("an interval needs at least two episodes", mend="give more seeds")
+    gains = evaluate(make, after, seeds) - evaluate(make, before, seeds)
+    drawn = gains[seed_resamples(len(seeds), draws, 0)].mean(axis=1)
+    note = f"mean over {len(seeds)} paired episodes; overlapping days are resampled as if independent"
+    return measure_from(float(gains.mean()), drawn, level=level, n=len(seeds), note=note)

@@ -1,0 +1,203 @@
+"""The market as a Gymnasium environment (extra ``[rl]``). Importing this registers ``tradeassay/Daily-v1``.
+
+The market, its costs and its as-of views are those every agent here plays on. A step is a decision at the close of
+a session, filled there; its reward is what the account made of it until the next close, costs paid.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from tradeassay.core.agent import Observation
+from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.execution import venues
+from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
+from tradeassay.market import Market, MarketConfig
+
+ID = "tradeassay/Daily-v1"
+RETURNS = 5
+COLUMNS: tuple[str, ...] = (
+    "weight",
+    *(f"return_{lag}" for lag in range(RETURNS, 0, -1)),
+    *FACTOR_NAMES,
+    "tradable",
+)
+"""What is observed of each asset. Returns are in units of 5 %, factors standardised across all that trades."""
+
+BOUND = 10.0
+INVESTED = 0.995
+"""The most of the account that is put to work: the rest pays the costs of getting there."""
+DEADBAND = 0.001
+"""Changes of weight below this are not traded."""
+SELL, HOLD, BUY = 0, 1, 2
+
+Array = NDArray[np.float32]
+ActionKind = Literal["weights", "discrete"]
+
+
+class DailyMarket(gymnasium.Env[Array, Any]):
+    """``assets`` names of a market over ``sessions`` days, drawn anew at every reset from the seed.
+
+    ``dataset`` is a data set's name or an open snapshot; ``first``/``last`` bound the days of all episodes.
+    The names are the most traded members of ``index`` on an episode's first day. Actions: ``weights`` are target
+    weights (negative ones where the venue allows shorts), scaled down where they add up to more than the account;
+    ``discrete`` says for each name 0 (sell: out, or short where allowed), 1 (keep) or 2 (buy an equal share).
+
+    Observations have the shape ``(assets, len(COLUMNS))`` and come from the as-of view of the decision alone.
+    ``reset(options={"first": day})`` starts at a given day. Raises :class:`UserError` for a window without room
+    for an episode.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+
+    def __init__(
+        self,
+        dataset: str | Snapshot = "synthetic/us:7",
+        *,
+        venue: str = "us-fractional-v1",
+        index: str = "IDX",
+        assets: int = 5,
+        sessions: int = 60,
+        first: str | None = None,
+        last: str | None = None,
+        actions: ActionKind = "weights",
+        cash: float = 100_000.0,
+    ) -> None:
+        self._snapshot = _loaded(dataset) if isinstance(dataset, str) else dataset
+        self._venue, self._index, self._cash = venue, index, cash
+        self._assets, self._sessions, self._kind = assets, sessions, actions
+        rows = self._snapshot.rows(first, last)
+        # One more session than decisions: the last decision too is paid at a following close.
+        self._starts = range(rows.start, rows.stop - sessions)
+        if assets < 1 or sessions < 1 or not self._starts:
+            raise UserError(
+                f"{len(rows)} sessions have no room for an episode of {sessions}",
+                mend="widen the window, or ask for fewer sessions (and at least one asset)",
+            )
+        short = venues.get(venue).shorting.allowed
+        self._short = short
+        self.observation_space = spaces.Box(-BOUND, BOUND, (assets, len(COLUMNS)), np.float32)
+        self.action_space = (
+            spaces.MultiDiscrete([3] * assets)
+            if actions == "discrete"
+            else spaces.Box(-1.0 if short else 0.0, 1.0, (assets,), np.float32)
+        )
+        self._market: Market | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode at a day drawn from the seed, or at ``options["first"]``."""
+        super().reset(seed=seed)
+        start = self._start(options or {})
+        days = self._snapshot.sessions
+        config = MarketConfig(
+            venue=self._venue,
+            universe=f"{self._index}:{self._assets}",
+            cash=self._cash,
+            decide="close",
+            fill="close",
+            first=str(days[start]),
+            last=str(days[start + self._sessions]),
+        )
+        self._market = Market(self._snapshot, config)
+        self._seen = self._market.reset()
+        self._symbols = self._seen.universe
+        self._value = self._seen.account.nav
+        self._steps = 0
+        return self._observe(), self._info()
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Trade at the close, go to the next one, and return what the account made of it (log return)."""
+        if self._market is None or self._steps >= self._sessions:
+            raise UserError("the episode is over or was not started", mend="call reset()")
+        orders = self._orders(np.asarray(action))
+        after = self._market.step(Decision(orders=orders)).observation
+        assert after is not None  # the market has one more session than the episode
+        self._seen = after
+        before, self._value = self._value, _value(after)
+        self._steps += 1
+        ruined = self._value <= 0.0
+        reward = -BOUND if ruined else float(np.log(self._value / before))
+        return self._observe(), reward, ruined, self._steps >= self._sessions, self._info()
+
+    def _start(self, options: dict[str, Any]) -> int:
+        wanted = options.get("first")
+        if wanted is None:
+            return int(self.np_random.integers(self._starts.start, self._starts.stop))
+        start = int(np.searchsorted(self._snapshot.sessions, np.datetime64(str(wanted), "D")))
+        if start not in self._starts:
+            raise UserError(f"no episode can begin on {wanted}", mend="choose a day inside the window")
+        return start
+
+    def _orders(self, action: NDArray[Any]) -> tuple[Order, ...]:
+        account, today = self._seen.account, frozenset(self._seen.universe)
+        held = np.array([account.weight(symbol) for symbol in self._symbols])
+        target = self._target(action, held)
+        return tuple(
+            Order(symbol=symbol, amount=float(weight), unit="target_weight")
+            for symbol, weight, now in zip(self._symbols, target, held, strict=True)
+            if symbol in today and abs(weight - now) > DEADBAND
+        )
+
+    def _target(self, action: NDArray[Any], held: Floats) -> Floats:
+        if self._kind == "weights":
+            wanted = np.nan_to_num(np.asarray(action, dtype=np.float64))
+            low = -1.0 if self._short else 0.0
+            wanted = np.clip(wanted, low, 1.0)
+        else:
+            share = INVESTED / self._assets
+            out = -share if self._short else 0.0
+            wanted = np.select([action == SELL, action == BUY], [out, share], held)
+        total = float(np.abs(wanted).sum())
+        return np.asarray(wanted * (INVESTED / total) if total > INVESTED else wanted, dtype=np.float64)
+
+    def _observe(self) -> Array:
+        seen = self._seen
+        view, account = seen.view, seen.account
+        columns = [view.column(symbol) for symbol in self._symbols]
+        closes = view.bars("close", RETURNS + 1)[:, columns]
+        moves = np.full((RETURNS, self._assets), np.nan)
+        moves[RETURNS - (len(closes) - 1) :] = closes[1:] / closes[:-1] - 1.0
+        table = np.empty((self._assets, len(COLUMNS)))
+        table[:, 0] = [account.weight(symbol) for symbol in self._symbols]
+        table[:, 1 : 1 + RETURNS] = moves.T / 0.05
+        listed = np.flatnonzero(view.tradable())
+        factors = np.full((len(FACTOR_NAMES), len(view.symbols)), np.nan)
+        factors[:, listed] = standardise(last_row_of(view)[:, listed])
+        table[:, 1 + RETURNS : -1] = factors[:, columns].T
+        table[:, -1] = view.tradable()[columns]
+        return np.clip(np.nan_to_num(table), -BOUND, BOUND).astype(np.float32)
+
+    def _info(self) -> dict[str, Any]:
+        return {"session": self._seen.session, "value": self._value, "symbols": self._symbols}
+
+
+def _value(seen: Observation) -> float:
+    """Return an account at the prices known now: its last mark, moved to today's close."""
+    account, view = seen.account, seen.view
+    close = view.bars("close", 1, adjust="none")[-1]
+    moved = 0.0
+    for symbol, position in account.positions.items():
+        price = float(close[view.column(symbol)])
+        if np.isfinite(price):
+            moved += position.quantity * position.multiplier * (price - position.mark)
+    return account.nav + moved
+
+
+@lru_cache(maxsize=4)
+def _loaded(name: str) -> Snapshot:
+    return load_dataset(name)
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, entry_point=DailyMarket)

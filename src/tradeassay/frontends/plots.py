@@ -1,0 +1,47 @@
+"""Episodes laid out for other ways in: data, rules and conversation as a run would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.data import Snapshot
+from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.manifest import played_as, windows_by_cell
+from tradeassay.runs.phases import prepare_tasks
+from tradeassay.runs.snapshots import describe, snapshot_for
+from tradeassay.runs.spec import ParamValue, RunSpec, model_agent
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """What an episode is played on and how."""
+
+    episode: Episode
+    benchmark: Benchmark
+    snapshot: Snapshot
+
+
+def plots_for(
+    benchmark: str, settings: Mapping[str, ParamValue], *, window: str | None, dataset: str | None, seeds: int
+) -> list[Plot]:
+    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse."""
+    config = benchmarks.get(benchmark)
+    spec = RunSpec(
+        slug="inspect",
+        benchmarks=(benchmark,),
+        agents=(model_agent("inspect/model"),),
+        datasets={} if dataset is None else {benchmark: (dataset,)},
+        seeds=tuple(range(seeds)),
+        convention=config.convention,
+        protocol=dict(settings),
+        windows=() if window is None else (window,),
+    )
+    episodes = tuple(episode for episode in expand(spec) if episode.by_model)
+    first = episodes[0]
+    task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
+    entry = describe(first.dataset, None, task.markets, task.windows)
+    named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
+    snapshot = snapshot_for(first.dataset, None, entry.sha256)
+    return [Plot(episode, played_as(config, episode, None, named), snapshot) for episode in episodes]

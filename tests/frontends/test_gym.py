@@ -1,0 +1,135 @@
+"""The market as a Gymnasium environment."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from tradeassay.core.errors import UserError
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data.synthetic import generate, preset
+from tradeassay.frontends.gym_env import COLUMNS, INVESTED, DailyMarket
+
+ACTIONS = ("weights", "discrete")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder = tmp_path_factory.mktemp("gym") / "world"
+    config = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
+    write_snapshot(generate(config).panel, folder)
+    return open_snapshot(folder)
+
+
+def small(snapshot: Snapshot, **changed: Any) -> DailyMarket:
+    return DailyMarket(snapshot, **{"assets": 3, "sessions": 12, **changed})
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+@pytest.mark.parametrize("venue", ["us-fractional-v1", "us-margin-v1"])
+def test_gymnasiums_own_checker_finds_nothing(snapshot: Snapshot, actions: Any, venue: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(small(snapshot, actions=actions, venue=venue), skip_render_check=True)
+
+
+def test_it_is_registered_by_name(snapshot: Snapshot) -> None:
+    name = "tradeassay.frontends.gym_env:tradeassay/Daily-v1"
+    env = gymnasium.make(name, dataset=snapshot, assets=2, sessions=3)
+    observed, info = env.reset(seed=0)
+    assert observed.shape == (2, len(COLUMNS)) and len(info["symbols"]) == 2
+    *_, ended, cut, _ = [env.step(env.action_space.sample()) for _ in range(3)][-1]
+    assert cut and not ended
+
+
+def play(env: DailyMarket, seed: int, action: Any = None) -> list[Any]:
+    observed, info = env.reset(seed=seed)
+    env.action_space.seed(seed)
+    found, over = [(observed.tobytes(), info["session"])], False
+    while not over:
+        observed, reward, ended, cut, info = env.step(env.action_space.sample() if action is None else action)
+        found.append((observed.tobytes(), reward, info["session"], info["value"]))
+        over = ended or cut
+    return found
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+def test_a_seed_decides_everything(snapshot: Snapshot, actions: Any) -> None:
+    env = small(snapshot, actions=actions)
+    assert play(env, 5) == play(small(snapshot, actions=actions), 5) == play(env, 5)
+    assert len({play(env, seed)[0][1] for seed in range(8)}) > 3
+
+
+def test_rewards_add_up_to_the_account(snapshot: Snapshot) -> None:
+    found = play(small(snapshot, cash=50_000.0), 2)
+    assert len(found) == 1 + 12
+    assert sum(step[1] for step in found[1:]) == pytest.approx(np.log(found[-1][3] / 50_000.0), abs=1e-12)
+
+
+def test_a_decision_is_paid_from_this_close_to_the_next(snapshot: Snapshot) -> None:
+    """All in one name at the close of day t: the reward is that name's next move, less the cost of buying."""
+    env = small(snapshot, assets=1)
+    _, info = env.reset(options={"first": str(snapshot.sessions[40])})
+    (symbol,) = info["symbols"]
+    _, reward, *_, info = env.step(np.array([1.0], dtype=np.float32))
+    view = snapshot.at(41, "close")
+    before, after = view.bars("close", 2, adjust="none")[:, view.column(symbol)]
+    cost = 3e-4  # 1 bp fee, 2 bp slippage
+    assert np.exp(reward) - 1 == pytest.approx(INVESTED * (after / before - 1 - cost), abs=2e-5)
+    assert info["session"] == str(snapshot.sessions[41])
+
+
+def test_doing_nothing_earns_nothing(snapshot: Snapshot) -> None:
+    assert all(step[1] == 0.0 for step in play(small(snapshot), 1, np.zeros(3, dtype=np.float32))[1:])
+    assert all(step[1] == 0.0 for step in play(small(snapshot, actions="discrete"), 1, np.ones(3, dtype=int))[1:])
+
+
+def test_observations_do_not_know_the_future(tmp_path: Path, snapshot: Snapshot) -> None:
+    """Another future after row 60 changes nothing that is observed up to it."""
+    config = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
+    from dataclasses import replace
+
+    panel = generate(config).panel
+    bars = {field: values.copy() for field, values in panel.bars.items()}
+    for field in ("open", "high", "low", "close"):
+        bars[field][61:] *= 1.5
+    write_snapshot(replace(panel, bars=bars), tmp_path / "other", allow_faults=True)
+    other = open_snapshot(tmp_path / "other")
+    day = {"first": str(snapshot.sessions[50])}
+    seen = []
+    for data in (snapshot, other):
+        env = small(data, actions="discrete")
+        rows = [env.reset(options=day)[0].tobytes()]
+        rows += [env.step(np.full(3, 2))[0].tobytes() for _ in range(11)]
+        seen.append(rows)
+    assert seen[0][:11] == seen[1][:11]
+    assert seen[0][11] != seen[1][11]
+
+
+def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot: Snapshot) -> None:
+    env = small(snapshot)
+    env.reset(seed=1)
+    observed, *_ = env.step(np.ones(3, dtype=np.float32))
+    assert 0.9 < float(observed[:, 0].sum()) < 1.05
+    short = small(snapshot, venue="us-margin-v1")
+    assert short.action_space.low.min() == -1.0 and env.action_space.low.min() == 0.0
+    short.reset(seed=1)
+    observed, *_ = short.step(np.array([-0.5, 0.0, 0.0], dtype=np.float32))
+    assert observed[0, 0] < -0.3
+
+
+def test_windows_without_room_and_steps_without_a_start(snapshot: Snapshot) -> None:
+    for changed in ({"sessions": 110}, {"assets": 0}, {"sessions": 0}):
+        with pytest.raises(UserError):
+            small(snapshot, **changed)
+    env = small(snapshot)
+    with pytest.raises(UserError):
+        env.step(np.zeros(3))
+    with pytest.raises(UserError, match="begin"):
+        env.reset(options={"first": str(snapshot.sessions[-1])})
