@@ -23,6 +23,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "power": ("power", "power", "Say how many sessions and seeds it takes to see skill."),
     "probe": ("probe", "probe", "Try to tell stocks and days from what a mask shows."),
     "leak-test": ("leak_test", "leak_test", "Test whether an agent sees ahead, and through which channel."),
+    "arena": ("arena", "arena", "Play a season of the arena and watch it in the browser."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
     "agents": ("agents", "agents", "List the agents that can trade."),

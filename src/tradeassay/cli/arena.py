@@ -1,0 +1,190 @@
+"""``tradeassay arena``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tradeassay.cli._output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from tradeassay.arena.season import Season
+    from tradeassay.arena.standings import Standing
+    from tradeassay.core.measure import Measure
+
+
+@click.group()
+def arena() -> None:
+    """Play a season of the arena and watch it: standings, decisions, information. Paper trading only."""
+
+
+_db = click.option("--db", default="arena.db", show_default=True, metavar="URL",
+                   help="A file, or postgresql+psycopg://...")  # fmt: skip
+_replay = click.option("--replay", type=click.Choice(["synthetic"]),
+                       help="Play the built-in season: no key, no data.")  # fmt: skip
+_season = click.option(
+    "--season", "file", type=click.Path(path_type=Path), help="Play the season in this TOML file."
+)
+_speed = click.option("--speed", default="1d/2s", show_default=True, help="Replayed per real time, or max.")
+_convention = click.option("--convention", type=click.Choice(["sound", "paper"]), default="sound",
+                           show_default=True, help="Of the built-in season.")  # fmt: skip
+_seed = click.option(
+    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Of the built-in season."
+)
+
+
+@arena.command()
+@_replay
+@_season
+@_speed
+@_db
+@_convention
+@_seed
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option("--expert", "experts", multiple=True, help="Somebody who may judge news; a key is shown.")
+@click.option(
+    "--register", is_flag=True, help="Let agents be registered over HTTP; the operator's token is shown."
+)
+def serve(
+    replay: str | None,
+    file: Path | None,
+    speed: str,
+    db: str,
+    convention: str,
+    seed: int,
+    host: str,
+    port: int,
+    experts: tuple[str, ...],
+    register: bool,
+) -> None:
+    """Show an arena in the browser, and play a season beside it when one is named.
+
+    Ctrl-C stops; the same command goes on where it stopped. Without a season the database is only shown.
+    """
+    _need_extra()
+    from tradeassay.arena.web.serving import Serving, serve
+
+    how = Serving(db=db, host=host, port=port, speed=speed, experts=experts, register=register)
+    serve(_chosen(replay, file, convention, seed), how, say)
+
+
+@arena.command()
+@_replay
+@_season
+@click.option("--speed", default="max", show_default=True, help="Replayed per real time, or max.")
+@_db
+@_convention
+@_seed
+@click.option("--until", help="Stop after this day (ISO date).")
+def run(
+    replay: str | None, file: Path | None, speed: str, db: str, convention: str, seed: int, until: str | None
+) -> None:
+    """Play a season without pages; stopped, the same command goes on where it was."""
+    _need_extra()
+    import asyncio
+
+    from tradeassay.arena.clock import parse_speed
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.web.playing import play
+    from tradeassay.core.errors import UserError
+    from tradeassay.core.time import DAY, midnight, parse_day
+
+    season = _chosen(replay, file, convention, seed)
+    if season is None:
+        raise UserError("no season was named", mend="add --replay synthetic, or --season FILE")
+    end = None if until is None else midnight(parse_day(until)) + DAY
+    store = Store(open_engine(db))
+    try:
+        done = asyncio.run(play(season, store, parse_speed(speed), end))
+    finally:
+        store.engine.dispose()
+    say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
+
+
+@arena.command()
+@_db
+@click.option("--season", "id", help="A season's id (without it: the newest).")
+@click.option("--asset", "assets", multiple=True, help="Only this asset.")
+@click.option("--model", "models", multiple=True, help="Only this model.")
+@click.option("--architecture", "architectures", multiple=True, help="Only this architecture.")
+@click.option("--from", "first", help="From this day on.")
+@click.option("--to", "last", help="Up to this day.")
+@json_option
+def standings(
+    db: str,
+    id: str | None,
+    assets: tuple[str, ...],
+    models: tuple[str, ...],
+    architectures: tuple[str, ...],
+    first: str | None,
+    last: str | None,
+    as_json: bool,
+) -> None:
+    """Show who stands where, with intervals and the probability of being first."""
+    _need_extra()
+    from tradeassay.arena.reading.ask import board_of
+
+    board = board_of(db, id, assets=assets, models=models, architectures=architectures, first=first, last=last)
+    if as_json:
+        print_json(board)
+        return
+    days = f", {board.first} to {board.last}" if board.first else ""
+    print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows])
+    if board.note:
+        say(board.note)
+
+
+_COLUMNS = ("rank", "agent", "return", "95 %", "against buy and hold", "Sharpe", "P(first)", "failed", "missed")
+
+
+def _row(row: Standing) -> tuple[str, ...]:
+    measured = row.measures
+    span = measured["CR"]
+    interval = "" if span.low is None or span.high is None else f"{span.low:+.1%} to {span.high:+.1%}"
+    return (
+        "" if row.rank is None else str(row.rank),
+        row.label,
+        _text(span, "+.1%"),
+        interval,
+        _text(row.excess, "+.1%"),
+        _text(measured["SR"], "+.2f"),
+        _text(row.best, ".0%"),
+        str(row.failed),
+        str(row.missed),
+    )
+
+
+def _text(measure: Measure, form: str) -> str:
+    return "" if measure.value is None else format(measure.value, form)
+
+
+def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -> Season | None:
+    from tradeassay.core.errors import UserError
+
+    if replay is not None and file is not None:
+        raise UserError("two seasons were named", mend="give --replay or --season, not both")
+    if file is not None:
+        from tradeassay.arena.season import load_season
+
+        return load_season(file)
+    if replay is None:
+        return None
+    import msgspec
+
+    from tradeassay.arena.demo import demo_season
+
+    season = demo_season(seed)
+    if convention == "paper":
+        season = msgspec.structs.replace(season, id=f"{season.id}-paper", convention="paper")
+    return season
+
+
+def _need_extra() -> None:
+    from tradeassay.core.errors import require
+
+    for module in ("sqlalchemy", "fastapi", "uvicorn"):
+        require(module, "arena")
