@@ -78,7 +78,8 @@ def _one(
     if raw.kind != "news":
         return msgspec.structs.replace(new, shown_title=raw.title, shown_text=raw.text, summary_by=AS_IT_IS)
     ordered = sorted(before, key=lambda item: (item.published_at, item.id))
-    first = next((i for i in ordered if i.status != "merged" and same_story(i.words, raw.words, day)), None)
+    # Only what was published can be repeated: a story whose first telling was rejected gets another chance.
+    first = next((i for i in ordered if i.status == "published" and same_story(i.words, raw.words, day)), None)
     if first is not None:
         reason = f"tells the story of {first.source}, {first.published_at}, again"
         return msgspec.structs.replace(new, status="merged", merged_into=first.id, reason=reason)

@@ -48,7 +48,7 @@ def from_facts(season: Season, due: Due, facts: Facts) -> tuple[RawItem, ...]:
 
 
 def refuse_late(items: Iterable[RawItem], at: Instant) -> None:
-    """Raise :class:`FutureDataError` for what was published or fetched after ``at``; unreadable times raise too."""
+    """Raise :class:`FutureDataError` for what was published or fetched after ``at``. Unreadable times raise."""
     for item in items:
         for what, stamp in (("published", item.published_at), ("fetched", item.fetched_at)):
             if parse_iso(stamp) > at:

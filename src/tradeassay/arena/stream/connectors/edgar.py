@@ -36,7 +36,7 @@ class _Submissions(msgspec.Struct, frozen=True):
 
 
 class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
-    """The filings of one company. ``cik`` is its number at the SEC; ``fetch`` should name the reader, as it asks."""
+    """The filings of one company. ``cik`` is its number at the SEC, which asks that ``fetch`` names its reader."""
 
     asset: str
     cik: int

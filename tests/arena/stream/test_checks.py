@@ -1,0 +1,134 @@
+"""The checks on single cases: what must pass, what must not."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.arena.stream import check_summary
+from tradeassay.arena.stream.checks import numbers
+from tradeassay.arena.stream.contradictions import contradiction
+from tradeassay.arena.stream.duplicates import same_story
+from tradeassay.arena.stream.language import detect
+from tradeassay.arena.stream.text import clean, parse_stamp, sentences
+from tradeassay.core.errors import DataError
+from tradeassay.core.time import iso
+
+DAY = date(2025, 4, 2)
+
+
+def failing(summary: str, source: str, language: str = "en") -> set[str]:
+    checks = check_summary(clean(summary), clean(source), DAY, language)  # type: ignore[arg-type]  # en or zh
+    return {check.name for check in checks if not check.ok}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("5.8%", "5.8 percent"),
+        ("1.2bn", "1,200 million"),
+        ("$1.2 billion", "US$1,200m"),
+        ("12.4亿元", "1.24 billion yuan"),
+        ("百分之五点八", "5.8%"),
+        ("三成", "30%"),
+        ("三千二百万元", "0.32亿元"),
+        ("三亿六千万元", "3.6亿元"),
+        ("30 basis points", "0.3 percentage points"),
+        ("twenty-five", "25"),
+        ("1.2万亿", "1.2 trillion"),
+        ("5.8%", "5.83%"),
+        ("１２％", "12%"),
+    ],
+)
+def test_one_number_in_two_spellings(said, told) -> None:
+    one, other = (numbers.find(clean(text))[0] for text in (said, told))
+    assert numbers.agree(one, other, frozenset({other.unit}))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("5.8%", "5.8 percentage points"),
+        ("6%", "5.8%"),
+        ("$5", "€5"),
+        ("5.83%", "5.8%"),
+        ("18", "18.6"),
+        ("5m", "5bn"),
+    ],
+)
+def test_two_numbers_that_look_alike(said, told) -> None:
+    one, other = (numbers.find(text)[0] for text in (said, told))
+    assert not numbers.agree(one, other, frozenset({other.unit}))
+
+
+def test_what_is_no_number() -> None:
+    assert numbers.find("The A320, 5G, COVID-19, a 10-K and one of the plants") == ()
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 999_999), st.sampled_from(["million", "mn", "m"]))
+def test_millions_are_the_same_however_written(value, word) -> None:
+    gap = " " if word == "million" else ""
+    one = numbers.find(f"{value / 1000:.3f} billion")[0]
+    other = numbers.find(f"{value:,}{gap}{word}")[0]
+    assert numbers.agree(one, other, frozenset({None}))
+
+
+def test_direction_and_owner_of_a_number() -> None:
+    source = "Acme revenue rose 5.8% to $1.24 billion, while net profit fell 3.1% to $210 million."
+    assert failing("Acme revenue rose 5.8%.", source) == set()
+    assert failing("Acme revenue fell 5.8%.", source) == {"numbers"}
+    assert failing("Acme net profit was $1.24 billion.", source) == {"numbers"}
+
+
+def test_a_date_may_say_less_never_something_else() -> None:
+    source = "The quarter ended on March 31, 2025. Results came on Tuesday."
+    for fine in ("Q1 2025", "March 2025", "2025-03-31", "31 March", "April 1, 2025"):
+        assert failing(f"The period is {fine}.", source) == set(), fine
+    for wrong in ("Q2 2025", "March 30", "2024", "April 2", "Wednesday"):
+        assert "dates" in failing(f"The period is {wrong}.", source), wrong
+
+
+def test_a_name_stands_in_order_or_not_at_all() -> None:
+    source = "Maria J. Lopez of International Widget Company met Anna Smith in the U.S."
+    assert failing("Maria Lopez met Anna Smith in the United States for IWC.", source) == set()
+    assert failing("They met Maria Smith.", source) == {"names"}
+    assert failing("They met in Berlin.", source) == {"names"}
+
+
+def test_neutral_is_not_loaded_advised_or_shouted() -> None:
+    source = "Acme rose. A hold rating was kept."
+    assert failing("Acme rose, and a hold rating was kept.", source) == set()
+    for wrong in ("Acme soared.", "Investors should act.", "It is the best-ever rise.", "Acme rose!"):
+        assert "neutrality" in failing(wrong, source), wrong
+
+
+def test_languages() -> None:
+    assert detect("Profit rose at the company") == "en"
+    assert detect("公司净利润增长, Acme表示") == "zh"
+    assert detect("Der Gewinn der Firma ist gestiegen") == detect("会社の利益が増えた") == "other"
+    assert failing("公司净利润增长。", "公司净利润增长。", "en") == {"language"}
+
+
+def test_a_repeat_with_another_figure_is_no_repeat() -> None:
+    one = "Quarterly earnings of Acme came in 5.8% above forecasts. Margins widened as costs fell."
+    assert same_story(one, f"Recap: {one}", DAY)
+    assert not same_story(one, one.replace("5.8", "4.1"), DAY)
+    assert contradiction(one, one.replace("5.8", "4.1"), DAY) == "profit: '5.8%' here, '4.1%' there"
+    assert contradiction(one, one.replace("above", "below"), DAY) is not None
+    assert contradiction(one, f"{one} Deliveries start in May.", DAY) is None
+
+
+def test_texts_and_stamps_are_made_alike() -> None:
+    assert clean("<p>Profit&nbsp;“up” ５％</p><script>x()</script>") == 'Profit "up" 5%'
+    assert sentences("Mr. Lee of Acme Inc. left. U.S. sales rose.") == (
+        "Mr. Lee of Acme Inc. left.",
+        "U.S. sales rose.",
+    )
+    assert iso(parse_stamp("Tue, 04 Mar 2025 21:00:00 +0800")) == "2025-03-04T13:00:00Z"
+    assert iso(parse_stamp("2025-03-04T21:00", "Asia/Shanghai")) == "2025-03-04T13:00:00Z"
+    with pytest.raises(DataError, match="no time zone"):
+        parse_stamp("2025-03-04T21:00")

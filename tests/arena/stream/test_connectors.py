@@ -1,0 +1,97 @@
+"""Live sources, from documents written here; no network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, collect, fetch_url
+from tradeassay.arena.stream.shelf import inbox
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.time import DAY, FixedClock, parse_iso
+
+NOW = parse_iso("2025-04-02T12:00:00Z")
+RSS = b"""<rss version="2.0"><channel>
+<item><title>Acme &amp; partners</title><link>https://x.example/1</link><guid>g1</guid>
+<description>&lt;p&gt;Acme rose&lt;/p&gt;</description><pubDate>Wed, 02 Apr 2025 07:00:00 -0400</pubDate></item>
+<item><title>Weather</title><link>javascript:x</link><pubDate>Wed, 02 Apr 2025 07:00:00 -0400</pubDate></item>
+<item><title>Acme later</title><pubDate>Thu, 03 Apr 2025 07:00:00 +0000</pubDate></item>
+<item><title>Acme sometime</title><pubDate>soon</pubDate></item></channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>Acme files</title><id>a1</id>
+<link href="https://x.example/a1"/><summary>Text</summary><updated>2025-04-02T09:00:00</updated></entry></feed>"""
+EDGAR = {
+    "name": "ACME INC",
+    "filings": {
+        "recent": {
+            "accessionNumber": ["0001-25-000001", "0001-25-000002"],
+            "acceptanceDateTime": ["2025-04-01T20:15:00.000Z", "2025-04-01T21:00:00.000Z"],
+            "reportDate": ["2025-03-31", ""],
+            "form": ["10-Q", "4"],
+            "primaryDocument": ["acme10q.htm", "x.xml"],
+            "primaryDocDescription": ["Quarterly report", ""],
+        }
+    },
+}
+
+
+def test_rss_items_are_cleaned_and_zoned() -> None:
+    feed = RssNews(asset="ACME", url="https://x.example/rss", source="X", words=("acme",), fetch=lambda _: RSS)
+    first, later = feed.read(NOW)
+    assert (first.title, first.text, first.id) == ("Acme & partners", "Acme rose", "g1")
+    assert first.published_at == "2025-04-02T11:00:00Z"
+    assert later.url == "" and later.title == "Acme later"
+
+
+def test_a_stamp_without_a_zone_needs_the_sources() -> None:
+    without = RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: ATOM)
+    assert without.read(NOW) == ()
+    zoned = RssNews(asset="ACME", url="https://x.example", source="X", zone="Asia/Shanghai", fetch=lambda _: ATOM)
+    assert zoned.read(NOW)[0].published_at == "2025-04-02T01:00:00Z"
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", b"no xml"])
+def test_what_is_no_feed_is_refused(body) -> None:
+    with pytest.raises(SourceError):
+        RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: body).read(NOW)
+
+
+def test_edgar_lists_filings_with_their_acceptance() -> None:
+    (filing,) = EdgarFilings(asset="ACME", cik=1, fetch=lambda _: json.dumps(EDGAR).encode()).read(NOW)
+    assert filing.published_at == "2025-04-01T20:15:00Z" and filing.kind == "filing"
+    assert filing.url.endswith("/1/000125000001/acme10q.htm")
+    with pytest.raises(SourceError):
+        EdgarFilings(asset="ACME", cik=1, fetch=lambda _: b"[]").read(NOW)
+
+
+def test_only_the_web_is_fetched() -> None:
+    with pytest.raises(SourceError, match="no web address"):
+        fetch_url("file:///etc/hosts")
+
+
+def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
+    asset = Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7")
+    season = Season(id="s", assets=(asset,), entries=(Entry(id="a", architecture="rule"),), first="2025-04-01")
+    store = Store(open_engine(str(tmp_path / "s.db"), durable=False))
+    good = RssNews(asset="ACME", url="https://x.example", source="X", words=("acme",), fetch=lambda _: RSS)
+
+    def broken(_: str) -> bytes:
+        raise SourceError("gone")
+
+    bad = RssNews(asset="ACME", url="https://y.example", source="Y", fetch=broken)
+    clock = FixedClock(NOW)
+    found = asyncio.run(collect(store, season, [bad, good], clock))
+    assert (found.new, found.failed) == (2, (("Y", "gone"),))
+    clock.advance(NOW + 2 * DAY)
+    assert asyncio.run(collect(store, season, [good], clock)).new == 0
+    since = NOW - 3 * DAY
+    assert inbox(store, "s", "ACME", since, NOW - 1) == ()
+    assert [item.id for item in inbox(store, "s", "ACME", since, NOW)] == ["g1"]
+    assert len(inbox(store, "s", "ACME", since, NOW + DAY)) == 2
+    with pytest.raises(UserError, match="has no asset"):
+        asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X")], clock))
+    store.engine.dispose()

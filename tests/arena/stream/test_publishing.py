@@ -1,0 +1,207 @@
+"""From a feed's facts to what agents read: once per round, with provenance, and nothing from later."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream import RawItem, item_page, items, stream_publisher
+from tradeassay.arena.stream.shelf import put_in_inbox
+from tradeassay.core.arena import NewsItem
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.errors import FutureDataError, UserError
+from tradeassay.core.time import HOUR, SECOND, iso, parse_iso
+from tradeassay.llm import Place, open_model
+
+SEASON = Season(
+    id="s",
+    assets=(Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7"),),
+    entries=(Entry(id="trend", architecture="rule"),),
+    first="2025-04-01",
+    last="2025-04-30",
+)
+AT = parse_iso("2025-04-02T20:00:00Z")
+TEXT = "Quarterly earnings of Acme came in 5.8% above forecasts. Margins widened as costs fell."
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(open_engine(str(tmp_path / "s.db"), durable=False))
+    made.found_season(SEASON, "2025-04-01T00:00:00Z")
+    yield made
+    made.engine.dispose()
+
+
+def due(session: str = "2025-04-02") -> Due:
+    return Due(at=parse_iso(f"{session}T20:00:00Z"), place=0, asset="ACME", session=session)
+
+
+def news(id: str, text: str, hours: float = 5.0, source: str = "Wire", title: str = "Acme reports") -> NewsItem:
+    return NewsItem(id=id, published_at=iso(AT - int(hours * HOUR)), source=source, title=title, text=text)
+
+
+def facts(*told: NewsItem) -> Facts:
+    urls = {item.id: f"https://news.example/{item.id}" for item in told}
+    return Facts(
+        price=101.5, history=(), momentum=None, news=told, annual_report="Period to 2024-12-31. revenue: 5",
+        quarterly_report=None, urls=urls, annual_at="2025-02-01T00:00:00Z",
+    )  # fmt: skip
+
+
+class Summariser:
+    """Says what it was given to say, and counts."""
+
+    name = "test/summariser"
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers, self.asked = list(answers), 0
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        answer = self.answers[min(self.asked, len(self.answers) - 1)]
+        self.asked += 1
+        if answer is None:
+            return ModelReply(stop="error", error="nobody there", error_kind="unreachable")
+        return ModelReply(text=answer, usage=Usage(usd=0.0))
+
+
+def test_an_item_is_published_with_all_its_sources(store) -> None:
+    publish = stream_publisher(store, SEASON)
+    told = facts(news("1", TEXT), news("2", TEXT, 3, "Ledger", "Recap: Acme reports"))
+    (shown,) = publish(due(), told)  # type: ignore[misc]  # without a model it is no awaitable
+    assert shown.text == TEXT and shown.source == "Wire"
+    page = item_page(store, "s", shown.id)
+    assert [(p.source, p.url) for p in page.provenances] == [
+        ("Wire", "https://news.example/1"),
+        ("Ledger", "https://news.example/2"),
+    ]
+    assert all(check.ok for check in page.item.checks) and page.item.summary_by == "extractive"
+    kinds = {item.kind for item in items(store, "s", kind=None)}
+    assert kinds == {"news", "filing", "price"}
+
+
+def test_a_round_is_published_once(store) -> None:
+    publish = stream_publisher(store, SEASON)
+    first = publish(due(), facts(news("1", TEXT)))
+    again = stream_publisher(store, SEASON)(due(), facts(news("9", "Something else entirely happened at Acme.")))
+    assert again == first
+    later = publish(due("2025-04-03"), facts(news("1", TEXT)))
+    assert later == first
+    assert len(items(store, "s")) == 1
+
+
+def test_rejected_items_stay_with_their_reason_and_contradictions_are_flagged(store) -> None:
+    other = TEXT.replace("5.8%", "4.1%")
+    told = facts(news("1", TEXT), news("2", other, 4, "Talk"), news("3", "Investors should buy now! It soars!", 2))
+    shown = stream_publisher(store, SEASON)(due(), told)
+    assert [item.source for item in shown] == ["Wire", "Talk"]  # type: ignore[union-attr]
+    assert "says otherwise of profit" in shown[1].text  # type: ignore[index]
+    (refused,) = items(store, "s", status="rejected")
+    assert refused.reason.startswith("neutrality")
+    flagged = next(item for item in items(store, "s", status="published") if item.contradicts)
+    assert flagged.source == "Talk"
+
+
+def test_a_model_is_held_to_the_source(store) -> None:
+    good = '{"title": "Acme earnings", "summary": "Acme earnings came in 5.8% above forecasts."}'
+    bad = good.replace("5.8", "8.5")
+    strict = Summariser(bad, bad)
+    assert asyncio.run(stream_publisher(store, SEASON, strict)(due(), facts(news("1", TEXT)))) == ()  # type: ignore[arg-type]
+    (refused,) = items(store, "s", status="rejected")
+    assert "number '8.5%' is not in the source" in refused.reason and strict.asked == 2
+    mended = Summariser("no json", good)
+    later = stream_publisher(store, SEASON, mended)(due("2025-04-03"), facts(news("2", f"{TEXT} Costs fell 2%.")))
+    (shown,) = asyncio.run(later)  # type: ignore[arg-type]
+    assert shown.text == "Acme earnings came in 5.8% above forecasts." and mended.asked == 2
+
+
+def test_a_model_that_is_away_is_replaced_and_answers_are_kept(store) -> None:
+    away = Summariser(None)
+    hook = stream_publisher(store, SEASON, away)
+    (shown,) = asyncio.run(hook(due(), facts(news("1", TEXT))))  # type: ignore[arg-type]
+    assert shown.text == TEXT
+    assert items(store, "s")[0].summary_by == "extractive"
+
+    def dies(what: str) -> None:
+        if what == "summary":
+            raise KeyboardInterrupt
+
+    good = Summariser('{"title": "Acme", "summary": "Acme plans two new plants."}')
+    told = facts(news("2", "Acme plans two new plants."))
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(stream_publisher(Store(store.engine, dies), SEASON, good)(due("2025-04-03"), told))  # type: ignore[arg-type]
+    assert asyncio.run(stream_publisher(store, SEASON, good)(due("2025-04-03"), told))  # type: ignore[arg-type]
+    assert good.asked == 1
+
+
+def test_the_scripted_model_summarises(store) -> None:
+    async def go() -> object:
+        async with open_model("scripted/sensible") as model:
+            return await stream_publisher(store, SEASON, model)(due(), facts(news("1", TEXT)))  # type: ignore[misc]
+
+    (shown,) = asyncio.run(go())  # type: ignore[misc]
+    assert shown.text == "Quarterly earnings of Acme came in 5.8% above forecasts."
+    assert items(store, "s")[0].summary_by == "scripted/sensible"
+
+
+def test_a_language_nobody_checks_is_refused(store) -> None:
+    with pytest.raises(UserError, match="English and Chinese"):
+        stream_publisher(store, SEASON, language="other")
+    told = facts(news("1", "公司净利润增长5%。", title="公司公布业绩"))
+    assert stream_publisher(store, SEASON, language="en")(due(), told) == ()
+    assert items(store, "s")[0].reason.startswith("language")
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(st.integers(-3 * HOUR, 3 * HOUR), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(-3 * HOUR, 3 * HOUR), st.integers(-3 * HOUR, 3 * HOUR)), max_size=4),
+    st.sampled_from([0, 1_000, SECOND // 2]),
+)
+def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from_feed, fetched, fraction) -> None:
+    """A feed that offers one later item is refused whole; an inbox gives only what was there by then."""
+    engine = open_engine(str(tmp_path_factory.mktemp("wall") / "s.db"), durable=False)
+    store = Store(engine)
+    store.found_season(SEASON, "2025-04-01T00:00:00Z")
+    boxed = [
+        RawItem(
+            id=str(n), kind="news", asset="ACME", source=f"box {n}", url="", title=f"Notice {n * 7 + 11}",
+            published_at=iso(AT + published + fraction), fetched_at=iso(AT + got + fraction), text="",
+        )
+        for n, (published, got) in enumerate(fetched)
+    ]  # fmt: skip
+    put_in_inbox(store, "s", boxed)
+    told = [
+        news(f"f{n}", f"Plant {n * 13 + 5} opens.", -(offset + fraction) / HOUR)
+        for n, offset in enumerate(from_feed)
+    ]
+    publish = stream_publisher(store, SEASON)
+    try:
+        if any(parse_iso(item.published_at) > AT for item in told):
+            with pytest.raises(FutureDataError):
+                publish(due(), facts(*told))
+            assert items(store, "s", kind=None) == ()
+            told = []
+        shown = publish(due(), facts(*told))
+        assert all(parse_iso(item.published_at) <= AT for item in shown)  # type: ignore[union-attr]
+        kept = items(store, "s", kind=None)
+        assert all(max(parse_iso(i.published_at), parse_iso(i.fetched_at)) <= AT for i in kept)
+        early = {
+            item.source for item in boxed if max(parse_iso(item.published_at), parse_iso(item.fetched_at)) <= AT
+        }
+        assert {i.source for i in kept if i.source.startswith("box")} == early
+    finally:
+        engine.dispose()
+
+
+def test_a_late_report_is_refused_too(store) -> None:
+    late = msgspec.structs.replace(facts(), annual_at="2025-04-02T20:00:00.000001Z")
+    with pytest.raises(FutureDataError, match="annual report"):
+        stream_publisher(store, SEASON)(due(), late)

@@ -1,0 +1,86 @@
+"""The stream inside a running season: killed anywhere, it ends the same."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.player import Rule, Trend
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.stream_tables import stream_items, stream_rounds
+from tradeassay.arena.state.tables import rounds
+from tradeassay.arena.stream import quality, stream_publisher
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+@pytest.fixture(scope="module")
+def short(season):
+    entries = tuple(entry for entry in season.entries if entry.id == "trend")
+    return msgspec.structs.replace(season, id="streamed", entries=entries, last="2022-06-08", warmup=1)
+
+
+def play(url, season, feed, committed=None) -> None:
+    store = Store(open_engine(url, durable=False), committed)
+    seats = {"trend": Seat(Trend()), "buy-and-hold": Seat(Rule("BUY"))}
+    publish = stream_publisher(store, season)
+    runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), seats=seats, publish=publish)
+    try:
+        asyncio.run(runner.run())
+    finally:
+        store.engine.dispose()
+
+
+def everything(url) -> list[tuple[str, ...]]:
+    store = Store(open_engine(url, durable=False))
+    with store.read() as db:
+        found = [
+            tuple(map(str, row)) for table in (stream_items, stream_rounds) for row in db.execute(select(table))
+        ]
+        found += [
+            tuple(map(str, row)) for row in db.execute(select(rounds.c.session, rounds.c.asset, rounds.c.packet))
+        ]
+    store.engine.dispose()
+    return sorted(found)
+
+
+def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, short, feed: SnapshotFeed) -> None:
+    whole = str(tmp_path / "whole.db")
+    made: list[str] = []
+    play(whole, short, feed, made.append)
+    assert made.count("stream") == len(feed.due(short))
+    expected = everything(whole)
+    killed = str(tmp_path / "killed.db")
+    for _ in range(3 + made.count("stream")):
+
+        def die(what: str) -> None:
+            if what == "stream":
+                raise Killed
+
+        try:
+            play(killed, short, feed, die)
+        except Killed:
+            continue
+        break
+    assert everything(killed) == expected
+
+
+def test_a_season_has_figures(tmp_path, short, feed: SnapshotFeed) -> None:
+    url = str(tmp_path / "s.db")
+    play(url, short, feed)
+    store = Store(open_engine(url, durable=False))
+    found = quality(store, short.id)
+    assert found.kinds["price"] == len(feed.due(short))
+    assert found.news == sum(s.published + s.merged + s.rejected for s in found.sources)
+    assert found.agreement.value is None and found.agreement.reason == "no unit has two ratings"
+    store.engine.dispose()
