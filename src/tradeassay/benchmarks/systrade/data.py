@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
-from tradeassay.codegen.bars import TaskBars, bars_from_snapshot, make_bars
+from tradeassay.codegen.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.codegen.gates.spec import StrategySpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
@@ -117,3 +118,38 @@ def stored_year(
         first, last = str(days[0]), str(days[-1])
         raise UserError(f"'{dataset}' has no session in {split.first} to {split.last}", mend=f"{first} to {last}")
     return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
+
+
+def stored_minutes(
+    dataset: str, symbols: tuple[str, ...], split: Split | None = None, home: Path | None = None, *, most: int = 0
+) -> TaskBars:
+    """Return minute bars of a stored data set within a split, where all symbols have one; ``most`` keeps so many.
+
+    They come through the as-of view of the split's last session. A bar is stamped with when it opens. Raises
+    :class:`UserError` when there is none, DataError for a symbol without minutes.
+    """
+    snapshot = load_dataset(dataset, home)
+    days = snapshot.sessions
+    if split is not None:
+        inside = (days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))
+        days = days[inside]
+    if not days.size:
+        raise UserError(f"'{dataset}' has no session in the split", mend=f"it has {snapshot.sessions[0]} onwards")
+    row = snapshot.rows(str(days[0]), str(days[-1]))[-1]
+    view = snapshot.at(row, "close")
+    found = {symbol: view.minutes(symbol, np.iinfo(np.int64).max // 2) for symbol in symbols}
+    common = reduce(np.intersect1d, (times for times, _ in found.values()))
+    opens = common.astype("M8[ns]") - np.timedelta64(1, "m")
+    keep = opens >= np.datetime64(str(days[0])).astype("M8[ns]")
+    keep &= opens < (np.datetime64(str(days[-1])) + 1).astype("M8[ns]")
+    common, opens = common[keep], opens[keep]
+    if most:
+        common, opens = common[:most], opens[:most]
+    if not common.size:
+        raise UserError(f"{', '.join(symbols)} have no minute in common in '{dataset}'")
+    feeds = {}
+    for label, (times, fields) in zip(LABELS, found.values(), strict=False):
+        places = np.searchsorted(times, common)
+        bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]
+        feeds[label] = {"time": opens, **bars}
+    return TaskBars(feeds, "1m", "always", f"{dataset} minutes {split.name if split is not None else 'all'}")

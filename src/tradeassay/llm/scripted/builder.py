@@ -21,8 +21,6 @@ _KNOWN: dict[str, tuple[str, str]] = {}
 
 _PEEP: Final = """
 
-_Honest = TradingStrategy
-
 
 class TradingStrategy(_Honest):
     def run(self, market_data, initial_capital):
@@ -86,7 +84,9 @@ class PeepingBuilder(GoldBuilder):
     def build(self, reading: Reading) -> ModelReply:
         """Answer with a leak."""
         known = _KNOWN.get(str(reading.payload.get("strategy")))
-        return super().build(reading) if known is None else hand_in(known[0], known[1] + _PEEP)
+        if known is None:
+            return super().build(reading)
+        return hand_in(known[0], known[1].replace("class TradingStrategy", "class _Honest", 1) + _PEEP)
 
 
 def hand_in(card: str, source: str) -> ModelReply:

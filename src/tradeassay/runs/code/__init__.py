@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tradeassay.runs.code.quantcode_spec import CodeRunSpec
     from tradeassay.runs.code.recorded import CodeRun
     from tradeassay.runs.code.runner import ItemEnded, resume_code, run_code
+    from tradeassay.runs.code.systrade import SystradeProtocol
+    from tradeassay.runs.code.systrade_examine import SubmissionCheck, check_submission
+    from tradeassay.runs.code.systrade_scores import SystradeScores
+    from tradeassay.runs.code.systrade_spec import SystradeSpec
     from tradeassay.runs.code.verification import verify_code
 
 _HOMES = {
@@ -36,6 +40,11 @@ _HOMES = {
     "QuantCodeProtocol": "quantcode",
     "QuantCodeScores": "quantcode_scores",
     "Role": "protocol",
+    "SubmissionCheck": "systrade_examine",
+    "SystradeProtocol": "systrade",
+    "SystradeScores": "systrade_scores",
+    "SystradeSpec": "systrade_spec",
+    "check_submission": "systrade_examine",
     "code_protocols": "protocol",
     "is_code_run": "manifest",
     "resume_code": "runner",
@@ -57,6 +66,11 @@ __all__ = [
     "QuantCodeProtocol",
     "QuantCodeScores",
     "Role",
+    "SubmissionCheck",
+    "SystradeProtocol",
+    "SystradeScores",
+    "SystradeSpec",
+    "check_submission",
     "code_protocols",
     "is_code_run",
     "resume_code",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
-from tradeassay.benchmarks.systrade.data import SPLITS, SplitName, stored_year, synthetic_year
+from tradeassay.benchmarks.systrade.data import SPLITS, SplitName, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.dialogue import (
     BuildSettings,
     Scored,
@@ -19,20 +19,24 @@ from tradeassay.benchmarks.systrade.dialogue import (
 )
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.drift import DriftReport, compare_submissions
+from tradeassay.codegen.drift import check_drift
+from tradeassay.codegen.drift.check import Runs
 from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.scores.scorecard import ScoreConfig, score_submission
+from tradeassay.codegen.submission import Submission
 from tradeassay.codegen.submission_run import submission_config
 from tradeassay.core.dialogue import AskModel
-from tradeassay.core.hashing import sha256_of
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.scripted import teach_builder
 from tradeassay.runs.code.protocol import Ask, CodeItem, Compute, Ended, Role, Talk, code_protocols
+from tradeassay.runs.code.systrade_examine import examine_submission, run_scenarios
 from tradeassay.runs.code.systrade_scores import SystradeScores, systrade_scores
 from tradeassay.runs.code.systrade_spec import SYSTRADE, SystradeSpec
 from tradeassay.runs.spec import safe_name
 from tradeassay.sandbox import Executor, open_executor
 
 _COMPUTING = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
+_MOST_KEPT = 4096
 
 
 @code_protocols.register(SYSTRADE)
@@ -48,6 +52,9 @@ class SystradeProtocol:
         self.spec = spec
         self.strategies: dict[str, StrategySpec] = {name: load_spec(name) for name in spec.chosen}
         self._years: dict[tuple[str, SplitName], TaskBars] = {}
+        self._found: dict[tuple[str, str, str], Scored] = {}
+        self._scenarios: dict[tuple[str, str], Runs] = {}
+        self._refuse_too_few_symbols()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,8 +80,8 @@ class SystradeProtocol:
         for name in self.spec.chosen:
             for split in SPLITS:
                 year = self.year(name, split)
-                closes = [[float(x) for x in feed["close"]] for feed in year.feeds.values()]
-                found[f"data {name} {split}"] = sha256_of([year.name, year.rows, closes])
+                digest = sha256_bytes(b"".join(column.tobytes() for column in year.columns().values()))
+                found[f"data {name} {split}"] = sha256_of([year.name, year.rows, digest])
         found |= {f"package {name}": version(name) for name in _COMPUTING}
         return found
 
@@ -108,23 +115,23 @@ class SystradeProtocol:
 
     def open_executor(self, workers: int) -> Executor:
         """Open the sandbox with the harness of submissions."""
-        return open_executor("local", submission_config(), workers=workers)
+        return open_executor(config=submission_config(), workers=workers)
 
     def compute(self, item: CodeItem, request: ScoreWanted, executor: Executor) -> Scored:
         """Score a hand-in on both years, and say how it moved since the first. Processor seconds are left out."""
         spec = self.strategies[request.strategy]
-        config: ScoreConfig = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
-        cards = {
-            split: score_submission(request.submission, spec, executor, self.year(spec.id, split), config)
-            for split in SPLITS
-        }
-        timeless = {
-            split: msgspec.structs.replace(card, gates=msgspec.structs.replace(card.gates, cpu_s=0.0))
-            for split, card in cards.items()
-        }
-        return Scored(
-            scorecard=timeless["test"], develop=timeless["develop"], drift=self._drift(spec, request, executor)
-        )
+        found = self._examined(spec, request.submission, executor)
+        drift = None
+        if request.first is not None:
+            drift = check_drift(
+                spec,
+                request.first,
+                request.submission,
+                self._on_scenarios(spec, request.first, executor),
+                self._on_scenarios(spec, request.submission, executor),
+                previous=request.previous,
+            )
+        return msgspec.structs.replace(found, drift=drift)
 
     def ended(self, record: StrategyOutcome) -> Ended:
         """A model that did not answer has no result."""
@@ -150,13 +157,42 @@ class SystradeProtocol:
 
     def _make_year(self, strategy: str, split: SplitName) -> TaskBars:
         spec, run = self.strategies[strategy], self.spec
+        timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
         if run.dataset is not None:
-            legs = len(spec.semantics.inputs.legs)
+            if "1d" not in timeframes or (run.minutes and "1m" in timeframes):
+                return stored_minutes(run.dataset, run.symbols[:legs], SPLITS[split], most=run.minutes)
             return stored_year(run.dataset, run.symbols[:legs], SPLITS[split])
-        minutes = run.minutes if "1m" in spec.semantics.inputs.timeframes else 0
+        minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
         return synthetic_year(spec, split, run.data_seed, minutes=minutes)
 
-    def _drift(self, spec: StrategySpec, request: ScoreWanted, executor: Executor) -> DriftReport | None:
-        if request.first is None:
-            return None
-        return compare_submissions(request.first, request.submission, spec, executor)
+    def _refuse_too_few_symbols(self) -> None:
+        for name, strategy in self.strategies.items():
+            legs = len(strategy.semantics.inputs.legs)
+            if self.spec.dataset is not None and len(self.spec.symbols) < legs:
+                raise UserError(
+                    f"'{name}' has {legs} legs, {len(self.spec.symbols)} symbols are given",
+                    mend=f"give {legs} symbols, or leave the strategy out",
+                )
+
+    def _examined(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Scored:
+        """Return what was found when the same files were handed in before, or find it."""
+        key = (spec.id, submission.sha256, submission.name)
+        known = self._found.get(key)
+        if known is None:
+            config = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
+            test, develop = (
+                examine_submission(submission, spec, executor, self.year(spec.id, split), config)
+                for split in ("test", "develop")
+            )
+            self._scenarios[spec.id, submission.sha256] = test.scenarios
+            known = Scored(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+            if len(self._found) < _MOST_KEPT:
+                self._found[key] = known
+        return known
+
+    def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Runs:
+        """Return runs on the micro-scenarios. After a resume the first hand-in has to be run on them again."""
+        key = (spec.id, submission.sha256)
+        if key not in self._scenarios:
+            self._scenarios[key] = run_scenarios(submission, spec, executor, self.spec.score.gates)
+        return self._scenarios[key]

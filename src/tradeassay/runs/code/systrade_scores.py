@@ -13,7 +13,7 @@ from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
 from tradeassay.codegen.bars import TaskBars
 from tradeassay.codegen.gates.result import GATES
 from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.review.board import ReviewBoard, review_board
+from tradeassay.codegen.review.board import Review, ReviewBoard, review_board
 from tradeassay.codegen.scores.paper import complexity
 from tradeassay.codegen.scores.robustness import Cohort, cohort, daily_curve
 from tradeassay.codegen.scores.scorecard import DIMENSIONS, Scorecard
@@ -34,6 +34,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     gates: dict[str, Measure]
     valid: Measure
     scores: dict[str, Measure]
+    paper: dict[str, Measure]
     overall: Measure
     usd: float | None
     usd_per_strategy: float | None
@@ -98,7 +99,7 @@ def systrade_scores(
             by_model[item.model].append(records[item.key])
             by_strategy[item.task].append(records[item.key])
     rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
-    every = [review for record in records.values() for one in record.iterations for review in one.reviews]
+    every = [review for record in records.values() for review in _counted_reviews(record)]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     return SystradeScores(
         models=_with_tiers(tuple(_model(name, found) for name, found in by_model.items())),
@@ -107,6 +108,12 @@ def systrade_scores(
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
         reviews=review_board(every) if every else None,
     )
+
+
+def _counted_reviews(record: StrategyOutcome) -> tuple[Review, ...]:
+    """Return the marks of the hand-in that counts: marks of earlier ones are about another program."""
+    last = record.last
+    return next((one.reviews for one in record.iterations if one.scored is not None and one.scored is last), ())
 
 
 def _last_cards(found: Sequence[StrategyOutcome]) -> list[Scorecard]:
@@ -141,6 +148,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         },
         valid=rate_measure(sum(c.gates.valid for c in cards), asked, nothing="nothing was asked"),
         scores=_means(cards),
+        paper={name: _mean([card.paper[name].value for card in cards]) for name in DIMENSIONS},
         overall=_mean([card.overall.value for card in cards]),
         usd=total,
         usd_per_strategy=None if total is None or not found else total / len(found),
@@ -186,7 +194,7 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
 
 def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
     """Return what can only be said of submissions together; buy and hold is all legs in equal parts."""
-    paths = {card.submission: card.year.daily for card in cards if card.year is not None}
+    paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
     closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
     session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
     held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
@@ -215,8 +223,8 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         same_outcome=_mean([float(_same_outcome(a, b)) for a, b in pairs]),
         test_return=_mean([_test_return(card) for card in cards]),
         ensemble=_ensemble(cards),
-        drifted=sum(one.verdict == "drift" for one in drift),
-        repaired=sum(one.verdict == "repair" for one in drift),
+        drifted=sum(one.kind == "drift" for one in drift),
+        repaired=sum(one.kind == "repair" for one in drift),
     )
 
 

@@ -1,0 +1,246 @@
+"""One strategy with one model: build, test, patch. Four iterations at most, evidence between them. No I/O here.
+
+:func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for a
+reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`Scored`), and returns a
+:class:`StrategyOutcome` that keeps every hand-in with everything that was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from tradeassay.benchmarks.systrade.evidence import evidence_text
+from tradeassay.benchmarks.systrade.prompts import PROMPTS
+from tradeassay.benchmarks.systrade.reviewing import review_dialogue
+from tradeassay.benchmarks.systrade.trail import Trail
+from tradeassay.codegen.drift import DriftReport
+from tradeassay.codegen.extraction import extract
+from tradeassay.codegen.gates.spec import StrategySpec
+from tradeassay.codegen.judges.language import add_usage
+from tradeassay.codegen.review.board import Review, peer_mark
+from tradeassay.codegen.scores.scorecard import Scorecard
+from tradeassay.codegen.submission import Submission, card_schema
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.measure import Measure
+
+BUILD_KIND: Final = "systrade.build"
+ITERATIONS: Final = 4
+_NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
+_JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+
+Stopped = Literal["target", "iterations", "no answer", "no hand-in"]
+
+
+class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Please run the gates and score this. ``first`` is the first hand-in, which drift refers to; ``previous`` is
+    what was patched, which the line budget refers to. Both are None for the first hand-in itself.
+    """
+
+    strategy: str
+    iteration: int
+    submission: Submission
+    first: Submission | None = None
+    previous: Submission | None = None
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is.
+
+    ``drift`` is None for a first hand-in, ``trail`` where the test year could not be run.
+    """
+
+    scorecard: Scorecard
+    develop: Scorecard
+    drift: DriftReport | None = None
+    trail: Trail | None = None
+
+
+class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Please ask this reviewer."""
+
+    reviewer: str
+    request: AskModel
+
+
+class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One hand-in. ``submission`` is None when there was none; ``reason`` then says what came instead.
+
+    ``set_aside``: the patch drifted or changed too many lines, so it counts for nothing and the next iteration
+    starts from the one before it.
+    """
+
+    number: int
+    set_aside: bool = False
+    submission: Submission | None = None
+    scored: Scored | None = None
+    reviews: tuple[Review, ...] = ()
+    reason: str = ""
+    usage: Usage = Usage()
+
+
+class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of one strategy. ``usage`` adds up the writer's tokens, ``review_usage`` the reviewers'."""
+
+    strategy: str
+    model: str
+    iterations: tuple[Iteration, ...]
+    stopped: Stopped
+    usage: Usage = Usage()
+    review_usage: Usage = Usage()
+
+    @property
+    def last(self) -> Scored | None:
+        """What counts: the last hand-in that was scored and not set aside."""
+        found = [one.scored for one in self.iterations if one.scored is not None and not one.set_aside]
+        return found[-1] if found else None
+
+
+class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a strategy is put to a model: how often, and who reviews. ``early_stop`` ends when the target is met."""
+
+    iterations: int = ITERATIONS
+    reviewers: tuple[str, ...] = ()
+    early_stop: bool = True
+    budget: int = 50
+
+
+Request = AskModel | ScoreWanted | ReviewWanted
+Answer = ModelReply | Scored
+
+
+def build(
+    spec: StrategySpec, model: str, settings: BuildSettings | None = None
+) -> Generator[Request, Answer, StrategyOutcome]:
+    """Put a strategy to a model, iteration by iteration."""
+    settings = settings or BuildSettings()
+    messages: tuple[Message, ...] = _opening(spec)
+    done: list[Iteration] = []
+    paid, review_paid = Usage(usd=0.0), Usage(usd=0.0)
+    stopped: Stopped = "iterations"
+    first: Submission | None = None
+    base: tuple[Submission, str] | None = None
+    for number in range(settings.iterations):
+        reply = yield AskModel(purpose="build", messages=messages, attempt=number + 1)
+        assert isinstance(reply, ModelReply)
+        paid = add_usage(paid, reply.usage)
+        if reply.error is not None and reply.error_kind in _NOT_ITS_FAULT:
+            why = f"the model gave no answer ({reply.error_kind}): {reply.error}"
+            done.append(Iteration(number=number, reason=why, usage=reply.usage))
+            stopped = "no answer"
+            break
+        submission, why = read_hand_in(reply.text, model)
+        if submission is None:
+            done.append(Iteration(number=number, reason=why, usage=reply.usage))
+            messages = (*messages, Message(role="assistant", text=reply.text), _again(spec, number + 1, why))
+            stopped = "no hand-in"
+            continue
+        previous = None if base is None else base[0]
+        scored = yield ScoreWanted(
+            strategy=spec.id, iteration=number, submission=submission, first=first, previous=previous
+        )
+        assert isinstance(scored, Scored)
+        first = first or submission
+        reviews, used = yield from _reviews(spec, submission, model, settings)
+        review_paid = add_usage(review_paid, used)
+        aside = refused(scored.drift)
+        made = Iteration(
+            number=number,
+            submission=submission,
+            scored=with_marks(scored, reviews),
+            reviews=reviews,
+            usage=reply.usage,
+            set_aside=aside,
+        )
+        done.append(made)
+        if not aside:
+            base = (submission, reply.text)
+        stopped = "iterations"
+        if settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
+            stopped = "target"
+            break
+        assert base is not None  # the first hand-in has no drift to be set aside for
+        told = evidence_text(
+            spec, scored, reviews, number + 1, settings.budget, last=number + 2 >= ITERATIONS, set_aside=aside
+        )
+        messages = (*_opening(spec), Message(role="assistant", text=base[1]), Message(role="user", text=told))
+    return StrategyOutcome(
+        strategy=spec.id,
+        model=model,
+        iterations=tuple(done),
+        stopped=stopped,
+        usage=paid,
+        review_usage=review_paid,
+    )
+
+
+def refused(drift: DriftReport | None) -> bool:
+    """Return whether a patch is set aside: it drifted, or changed more lines than it may."""
+    return drift is not None and (drift.kind == "drift" or not drift.within_budget)
+
+
+def with_marks(scored: Scored, reviews: Sequence[Review]) -> Scored:
+    """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift."""
+    card = scored.scorecard
+    marks = {
+        "D1": peer_mark(reviews, card.submission, card.strategy),
+        "D2": peer_mark(reviews, card.submission, card.strategy, risk=True),
+    }
+    if scored.drift is not None and scored.drift.kind == "drift":
+        marks["D1"] = Measure(value=0.0, note="drift")
+    card = msgspec.structs.replace(card, paper={**card.paper, **marks})
+    return msgspec.structs.replace(scored, scorecard=card)
+
+
+def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
+    """Return the two files of an answer, or None and what is missing. The last of several cards counts."""
+    found = extract(text)
+    cards = _JSON.findall(text)
+    if found.code is None:
+        return None, f"no program was found in the answer ({found.missing or 'none'})"
+    if not cards:
+        return None, "no strategy card was found: it belongs into a block fenced as json"
+    return Submission(source=found.code, card=cards[-1], name=name), ""
+
+
+def _reviews(
+    spec: StrategySpec, submission: Submission, author: str, settings: BuildSettings
+) -> Generator[Request, Answer, tuple[tuple[Review, ...], Usage]]:
+    made: list[Review] = []
+    used = Usage(usd=0.0)
+    for reviewer in settings.reviewers:
+        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
+        try:
+            request = next(talk)
+            while True:
+                reply = yield ReviewWanted(reviewer=reviewer, request=request)
+                assert isinstance(reply, ModelReply)
+                used = add_usage(used, reply.usage)
+                request = talk.send(reply)
+        except StopIteration as end:
+            made.append(end.value)
+    return tuple(made), used
+
+
+def _opening(spec: StrategySpec) -> tuple[Message, ...]:
+    user = PROMPTS.fill(
+        "first",
+        title=spec.semantics.title,
+        doc=spec.doc,
+        semantics=spec.semantics.canonical.decode(),
+        schema=card_schema().decode(),
+        payload=msgspec.json.encode(_payload(spec, 0)).decode(),
+    )
+    return (Message(role="system", text=PROMPTS.fill("system")), Message(role="user", text=user))
+
+
+def _again(spec: StrategySpec, number: int, why: str) -> Message:
+    payload = msgspec.json.encode(_payload(spec, number)).decode()
+    return Message(role="user", text=PROMPTS.fill("again", reason=why, payload=payload))
+
+
+def _payload(spec: StrategySpec, number: int) -> dict[str, object]:
+    return {"kind": BUILD_KIND, "strategy": spec.id, "iteration": number}

@@ -1,0 +1,119 @@
+"""Examine one submission: the gates, both conventions of the four dimensions, and a trail for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.benchmarks.systrade import load_spec
+from tradeassay.benchmarks.systrade.data import synthetic_year
+from tradeassay.benchmarks.systrade.trail import Trail, make_trail
+from tradeassay.codegen.bars import TaskBars
+from tradeassay.codegen.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
+from tradeassay.codegen.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
+from tradeassay.codegen.submission import Submission, read_submission
+from tradeassay.codegen.submission_run import (
+    SubmissionRun,
+    SubmissionRunner,
+    market_columns,
+    submission_config,
+)
+from tradeassay.sandbox import Executor, open_executor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What is known about a submission, and its runs on the micro-scenarios."""
+
+    scorecard: Scorecard
+    trail: Trail | None
+    scenarios: Mapping[str, SubmissionRun]
+
+
+class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``code eval`` says about a folder."""
+
+    scorecard: Scorecard
+    trail: Trail | None
+    submission: Submission
+
+    @property
+    def gates(self) -> GateReport:
+        """What each gate said."""
+        return self.scorecard.gates
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate was run and held."""
+        return self.gates.passed
+
+    def junit(self) -> str:
+        """Return the gates as JUnit XML."""
+        return to_junit(self.gates)
+
+    def sarif(self) -> str:
+        """Return the findings as SARIF."""
+        return to_sarif(self.gates)
+
+
+def examine_submission(
+    submission: Submission, spec: StrategySpec, executor: Executor, bars: TaskBars, config: ScoreConfig
+) -> Examined:
+    """Run gates and scores on bars. Times are left out of the record: they are never the same twice."""
+    gated = pass_gates(submission, spec, executor, config.gates, bars)
+    card = score_gated(submission, spec, executor, gated, config)
+    trail = make_trail(spec, bars, gated.scored, frozen_decisions(spec, bars)) if gated.scored else None
+    return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios)
+
+
+def timeless(card: Scorecard) -> Scorecard:
+    """Return a scorecard without processor times."""
+    gates = tuple(
+        msgspec.structs.replace(gate, measures={k: v for k, v in gate.measures.items() if k != "cpu_s"})
+        for gate in card.gates.gates
+    )
+    return msgspec.structs.replace(card, gates=msgspec.structs.replace(card.gates, cpu_s=0.0, gates=gates))
+
+
+def run_scenarios(
+    submission: Submission, spec: StrategySpec, executor: Executor, config: GateConfig
+) -> dict[str, SubmissionRun]:
+    """Run a submission on the micro-scenarios alone."""
+    legs = spec.semantics.inputs.legs
+    runner = SubmissionRunner(
+        executor=executor,
+        source=submission.source,
+        semantics=spec.semantics,
+        limits=config.limits,
+        capital=config.capital,
+    )
+    wanted = [(market_columns(one.bars, legs), config.seeds[0]) for one in spec.scenarios]
+    return dict(zip((one.name for one in spec.scenarios), runner.logs(wanted), strict=True))
+
+
+def check_submission(
+    folder: Path,
+    strategy: str,
+    *,
+    bars: TaskBars | None = None,
+    config: ScoreConfig | None = None,
+    executor: Executor | None = None,
+    workers: int = 2,
+) -> SubmissionCheck:
+    """Examine the submission in a folder against one of the twelve strategies, with no model at all.
+
+    Without ``bars`` the synthetic test year is used. Raises :class:`UserError` for an unknown strategy or a folder
+    without its two files, SandboxRefused where code cannot be held.
+    """
+    spec = load_spec(strategy)
+    submission = read_submission(folder)
+    bars = bars if bars is not None else synthetic_year(spec)
+    if executor is None:
+        with open_executor(config=submission_config(), workers=workers) as opened:
+            found = examine_submission(submission, spec, opened, bars, config or ScoreConfig())
+    else:
+        found = examine_submission(submission, spec, executor, bars, config or ScoreConfig())
+    return SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=submission)
