@@ -1,6 +1,6 @@
 """How often the verdict is right: planted agents of every kind in worlds with unseen seeds.
 
-    python perf/verdict_confusion.py [--worlds 20] [--noise 20] [--json]
+    python perf/verdict_confusion.py [--worlds 20] [--noise 20] [--json] [--svg power.svg]
 
 Every world has 200 names, a year of history and a year that is played. Prints the confusion matrix (planted kind
 by verdict), the false-positive rate of the test behind "skill supported" at its nominal level, and the power over
@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -73,11 +74,56 @@ def print_tables(made: Confusion, false: Measure, curve: list[dict[str, object]]
         out(f"| {plant} | {cells} | {shown(made.right[plant])} |\n")
     out(f"\nfalse skill among noise and lucky: {shown(made.false_skill)}, nominal {NOMINAL:.1%}\n")
     out(f"the test alone on honest noise: {shown(false)}, nominal {NOMINAL:.1%}\n\n")
-    out(
-        "| share of names chosen with knowledge | mean ratio | the test sees it | the verdict says so |\n|---|---|---|---|\n"
-    )
+    out("| share of names chosen with knowledge | mean ratio | the test sees it | the verdict says so |\n")
+    out("|---|---|---|---|\n")
     for row in curve:
         out(f"| {row['skill']} | {row['ratio']} | {shown(row['test'])} | {shown(row['verdict'])} |\n")  # type: ignore[arg-type]
+
+
+def power_svg(curve: list[dict[str, object]]) -> str:
+    """Return the power curve as a picture: how often skill is seen, by the information ratio it comes to."""
+    left, top, width, height = 60, 20, 520, 260
+    most = max(2.0, *(float(str(row["ratio"])) for row in curve))
+
+    def at(ratio: float, seen: float) -> tuple[float, float]:
+        return round(left + width * max(ratio, 0.0) / most, 1), round(top + height * (1.0 - seen), 1)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 30} {top + height + 60}" '
+        'font-family="sans-serif" font-size="12" fill="#56606e">',
+        f'<rect width="{left + width + 30}" height="{top + height + 60}" fill="#ffffff"/>',
+    ]
+    for share_of in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y = at(0.0, share_of)[1]
+        parts.append(f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" stroke="#e8ecf0"/>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{share_of:.0%}</text>')
+    for ratio in range(int(most) + 1):
+        x = at(ratio, 0.0)[0]
+        parts.append(f'<text x="{x}" y="{top + height + 18}" text-anchor="middle">{ratio}</text>')
+    low = at(0.0, NOMINAL)[1]
+    parts.append(
+        f'<line x1="{left}" x2="{left + width}" y1="{low}" y2="{low}" stroke="#a1360a" stroke-dasharray="4 4"/>'
+    )
+    for name, colour, label in (("test", "#0b57a4", "the test"), ("verdict", "#d1490f", "the verdict")):
+        points = []
+        for row in curve:
+            measure, ratio_at = row[name], float(str(row["ratio"]))
+            assert isinstance(measure, Measure)
+            x, y = at(ratio_at, measure.value or 0.0)
+            points.append(f"{x},{y}")
+            ends = at(ratio_at, measure.low or 0.0)[1], at(ratio_at, measure.high or 0.0)[1]
+            parts.append(
+                f'<line x1="{x}" x2="{x}" y1="{ends[0]}" y2="{ends[1]}" stroke="{colour}" opacity="0.4"/>'
+            )
+            parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>')
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        y = top + (16 if name == "test" else 34)
+        parts.append(f'<text x="{left + 14}" y="{y}" fill="{colour}">\u25cf {label}</text>')
+    caption = "yearly information ratio of the planted agents, one year of sessions"
+    parts.append(
+        f'<text x="{left + width / 2}" y="{top + height + 42}" text-anchor="middle">{caption}</text></svg>'
+    )
+    return "\n".join(parts) + "\n"
 
 
 def main() -> int:
@@ -86,6 +132,7 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--noise", type=int, default=20, help="honest noise agents per world for the level")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--svg", type=Path, help="write the power curve as a picture")
     asked = parser.parse_args()
     started = time.process_time()
     config = VerdictConfig(draws=500)
@@ -96,6 +143,8 @@ def main() -> int:
     ]
     false = share(sum(one.above for one in noise), len(noise))
     curve = power_curve(worlds, config)
+    if asked.svg is not None:
+        asked.svg.write_text(power_svg(curve), encoding="utf-8")
     seconds = time.process_time() - started
     if asked.json:
         text = msgspec.json.encode({"confusion": made, "false": false, "curve": curve, "cpu_seconds": seconds})

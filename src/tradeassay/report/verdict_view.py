@@ -186,10 +186,11 @@ def _tiles(one: AgentAssay) -> tuple[Tile, ...]:
         _failure_tile(one),
         _dollar_tile(one),
     ]  # fmt: skip
-    if one.edge is not None and one.edge.ratio.value is not None:
-        ratio = one.edge.ratio
+    ratio = None if one.edge is None else one.edge.ratio
+    if ratio is not None and ratio.value is not None:
         span = "" if ratio.low is None else f"{numbers.number(ratio.low)} to {numbers.number(ratio.high or 0.0)}"
-        rows.insert(2, Tile(title="Information ratio beyond style", text=numbers.number(ratio.value), small=span))
+        tile = Tile(title="Information ratio beyond style", text=numbers.number(ratio.value), small=span)
+        rows.insert(2, tile)
     return tuple(rows)
 
 

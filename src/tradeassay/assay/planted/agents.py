@@ -41,7 +41,7 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
     held: float = 0.2
     skill: float = 0.4
     leak: float = 0.5
-    memory: float = 0.3
+    memory: float = 0.45
     tilt: float = 0.5
     tries: int = 50
 

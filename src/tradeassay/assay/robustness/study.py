@@ -104,13 +104,7 @@ class _Study:
         config = self.config
         if "universe" in config.what:
             for size in config.sizes:
-                how = f"only the most traded {size:.0%} of the names"
-                yield (
-                    "universe",
-                    f"{size:g}",
-                    how,
-                    lambda panel, first, _, s=size: disturb.smaller(panel, s, first),
-                )
+                yield "universe", f"{size:g}", f"only the most traded {size:.0%} of the names", _smaller(size)
         if "no news" in config.what:
             yield "no news", "none", "all news taken out", lambda panel, _, __: disturb.without_news(panel)
         if "false news" in config.what:
@@ -182,6 +176,13 @@ class _Study:
             for one in self.run.episodes
             if (one.benchmark, one.dataset) == (benchmark, dataset)
         ]
+
+
+def _smaller(size: float) -> Callable[[Panel, str, str], Panel]:
+    def change(panel: Panel, first: str, last: str) -> Panel:
+        return disturb.smaller(panel, size, first)
+
+    return change
 
 
 def _episodes(run: Run) -> dict[Row, list[Episode]]:

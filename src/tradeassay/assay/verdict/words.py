@@ -59,7 +59,7 @@ def sentence(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: b
         cause = "the names it chose" if (edge.gross.high or 0.0) < 0 else "what it paid for trading"
         return f"{made}; it lost by {cause}: {yearly}."
     if kind == "market":
-        return f"{made}, which is the market: {percent(_part(found, 'common'))} of it was common to all names."
+        return f"{made}, which is the market: {percent(_part(found, 'common'))} came from what all names shared."
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found)
 
 
