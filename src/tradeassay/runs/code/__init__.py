@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 
-_BENCHMARKS = ("quantcode",)
+_BENCHMARKS = ("quantcode", "systrade")
 """Modules whose benchmark registers itself when it is imported."""
 
 

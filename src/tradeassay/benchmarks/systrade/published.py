@@ -1,0 +1,145 @@
+"""The figures of the SysTradeBench paper as cited data, and why ours may not stand beside them as equals."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of a table. Shares are per cent, scores 0 to 10, as printed."""
+
+
+class GateRates(_Row, frozen=True, kw_only=True):
+    """One model of Table 3: the share of its twelve first hand-ins that passed each gate."""
+
+    model: str
+    handed_in: int
+    parse: float
+    schema: float
+    exec: float
+    determinism: float
+    leak: float
+    audit: float
+
+
+class StrategyScores(_Row, frozen=True, kw_only=True):
+    """One strategy of Table 4: marks of models (``llm``), automated marks (``qr``), their mean, valid hand-ins."""
+
+    strategy: str
+    complexity: str
+    llm: float
+    qr: float
+    overall: float
+    valid: int
+
+
+class IterationFigures(_Row, frozen=True, kw_only=True):
+    """One iteration of section 5.5 (three models, one strategy): gain on a scale of 0 to 1, similarity of code."""
+
+    iteration: int
+    gain: float
+    similarity: float | None = None
+    test_return: float
+
+
+class ModelOverall(_Row, frozen=True, kw_only=True):
+    """A model's overall score, where section 5.3 names one."""
+
+    model: str
+    overall: float
+
+
+class CostTier(_Row, frozen=True, kw_only=True):
+    """One tier of section 5.6: dollars per strategy at the first iteration, and overall scores."""
+
+    name: str
+    usd_low: float
+    usd_high: float
+    overall_low: float
+    overall_high: float
+
+
+class ComplexityFigure(_Row, frozen=True, kw_only=True):
+    """Spearman's rho of a strategy's complexity and its quality."""
+
+    rho: float
+
+
+class ReviewFigures(_Row, frozen=True, kw_only=True):
+    """What sections 5.3 and B.9 say about reviewers."""
+
+    llm_mean: float
+    qr_mean: float
+    tau_low: float
+    tau_high: float
+    tau_mean: float
+    own_bias_low: float
+    own_bias_high: float
+    vendor_bias_low: float
+    vendor_bias_high: float
+
+
+class OutOfSample(_Row, frozen=True, kw_only=True):
+    """How many tests on windows of ten bars ran to their end (section 5.4)."""
+
+    tests: int
+    passed: int
+
+
+class Published(_Row, frozen=True, kw_only=True):
+    """All of them and where they come from. ``notes`` say what the paper leaves open or contradicts itself in."""
+
+    source: str
+    models: int
+    strategies: int
+    attempts: int
+    notes: tuple[str, ...]
+    complexity: ComplexityFigure
+    reviews: ReviewFigures
+    out_of_sample: OutOfSample
+    gates: tuple[GateRates, ...]
+    by_strategy: tuple[StrategyScores, ...]
+    iterations: tuple[IterationFigures, ...]
+    overall: tuple[ModelOverall, ...]
+    tiers: tuple[CostTier, ...]
+
+
+class OurRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result of ours was made with."""
+
+    strategies: int
+    iterations: int
+    real_data: bool
+    reviewed: bool
+
+
+@cache
+def published() -> Published:
+    """Return the figures of the paper."""
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+
+
+def why_not_comparable(ours: OurRun) -> tuple[str, ...]:
+    """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
+
+    It is never empty: the paper's leak guard finds none of the leaks it is there for, and its strategies are
+    published as one example.
+    """
+    found = [
+        "the paper prints one Strategy Doc of twelve: the other eleven are ours, written from its table",
+        "its leak gate is a guard that vectorised code never meets; ours compares runs, so it fails more",
+        "its D3 and D4 count words and patterns in the source; ours in the same column are measured by running it",
+        "its Table 3 is about first hand-ins; ours counts each item's last one that was not set aside",
+    ]
+    if ours.iterations == 1:
+        found.pop()
+    if not ours.real_data:
+        found.append("its data are 14 instruments of 2024 and 2025; these are synthetic")
+    if ours.strategies < published().strategies:
+        found.append(f"{ours.strategies} of its {published().strategies} strategies were run")
+    if not ours.reviewed:
+        found.append("nobody reviewed these hand-ins, so that the paper's D1 and D2 are not scored")
+    return tuple(found)
