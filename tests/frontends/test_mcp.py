@@ -1,0 +1,166 @@
+"""Clients of MCP: an episode of KTD-Fin over the same conversation that models have."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+from mcp import Client, StdioServerParameters
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import StepRecord
+from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode
+from tradeassay.frontends.mcp_server import server_for
+
+NAMES = {
+    "observe", "get_market_context", "screen_candidates", "get_stock_snapshot", "compare_candidates",
+    "portfolio_state", "risk_check", "submit_action",
+}  # fmt: skip
+NO_TRADE = {"orders": [], "overall_reason": "nothing is worth a trade today"}
+
+
+class Caller:
+    """Calls tools and keeps their texts."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def __call__(self, name: str, **arguments: Any) -> tuple[str, bool]:
+        found = await self.client.call_tool(name, arguments)
+        return found.content[0].text, bool(found.is_error)
+
+
+def with_client(desk: EpisodeDesk, talk: Any) -> None:
+    async def run() -> None:
+        async with Client(server_for(desk)) as client:
+            await talk(Caller(client), client)
+
+    asyncio.run(run())
+
+
+def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
+    written: list[StepRecord] = []
+    desk = open_episode(sessions=2, written=written.append)
+
+    async def talk(call: Caller, client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
+        text, wrong = await call("observe")
+        assert "before the open" in text and not wrong
+        text, wrong = await call("screen_candidates", factors=["MOM_12_1"], top_k=3)
+        assert not wrong
+        stock = re.findall(r'"stock_id":"([^"]+)"', text)[0]
+        order = {
+            "stock_id": stock,
+            "side": "BUY",
+            "confidence": 0.6,
+            "reason": "first in the list",
+            "target_weight": 0.05,
+        }
+        text, wrong = await call(
+            "submit_action", orders=[order], overall_reason="one small position to begin with"
+        )
+        assert text.startswith("Accepted.") and not wrong
+        assert '"step":1' in text and stock in text  # the next session's observation shows the position
+        text, wrong = await call("submit_action", **NO_TRADE)
+        assert "The episode is over." in text and not wrong
+        assert (await call("submit_action", **NO_TRADE))[1]
+        assert "over" in (await call("observe"))[0]
+
+    with_client(desk, talk)
+    assert desk.over and len(written) == 2 and written == desk.journal
+    first, second = (record.decision for record in written)
+    assert (first.status, first.tool_calls, len(first.orders)) == ("ok", 1, 1)
+    assert (second.status, second.orders) == ("ok", ())
+    assert desk.earned is not None and desk.earned != 0.0
+    # The client saw masked ids; the journal holds true ones.
+    assert not re.search(re.escape(first.orders[0].symbol), "".join(NAMES))
+
+
+def test_the_benchmarks_rules_count_for_clients_too() -> None:
+    desk = open_episode(sessions=1, settings={"tool_calls": 2})
+
+    async def talk(call: Caller, client: Client) -> None:
+        text, _ = await call("get_stock_snapshot", nonsense=1)
+        assert json.loads(text)["kind"] == "parse"
+        text, _ = await call("portfolio_state")
+        assert "error" not in json.loads(text)
+        # the budget is used up: from now on only a submission is on offer
+        text, wrong = await call("portfolio_state")
+        assert wrong and "submit_action" in text
+        text, wrong = await call("submit_action", orders="buy")
+        assert wrong and '"schema"' in text
+        text, wrong = await call("submit_action", orders=[], overall_reason="short")
+        assert wrong
+        text, wrong = await call("submit_action", **NO_TRADE)
+        assert not wrong
+
+    with_client(desk, talk)
+    (record,) = desk.journal
+    assert [failure.kind for failure in record.decision.failures] == ["parse", "no_submit", "schema", "schema"]
+
+
+def test_after_the_last_attempt_nothing_is_traded() -> None:
+    desk = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
+
+    async def talk(call: Caller, client: Client) -> None:
+        text, wrong = await call("submit_action", orders=1)
+        assert wrong and text.startswith("Nothing is traded")
+
+    with_client(desk, talk)
+    assert desk.journal[0].decision.status == "failed"
+
+
+def test_no_true_name_or_date_reaches_a_client() -> None:
+    desk = open_episode(sessions=2)
+    heard: list[str] = []
+
+    async def talk(call: Caller, client: Client) -> None:
+        for name, more in (
+            ("observe", {}),
+            ("get_market_context", {}),
+            ("screen_candidates", {"factors": ["RV_60"]}),
+        ):
+            text, wrong = await call(name, **more)
+            assert not wrong, text
+            heard.append(text)
+        heard.append((await call("submit_action", **NO_TRADE))[0])
+
+    with_client(desk, talk)
+    told = "".join(heard)
+    symbols = desk._market.snapshot.at(400, "close").symbols
+    assert not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
+
+
+def test_only_the_family_with_tools_can_be_played() -> None:
+    with pytest.raises(UserError, match="cannot be played"):
+        open_episode("stockbench-v1")
+
+
+SERVER = """
+import asyncio
+from tradeassay.frontends.mcp_episode import open_episode
+from tradeassay.frontends.mcp_server import serve_stdio
+asyncio.run(serve_stdio(open_episode(sessions=1)))
+"""
+
+
+def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
+    import os
+
+    async def run() -> None:
+        home = {"TRADEASSAY_HOME": os.environ["TRADEASSAY_HOME"]} if "TRADEASSAY_HOME" in os.environ else {}
+        launched = StdioServerParameters(command=sys.executable, args=["-c", SERVER], env={**os.environ, **home})
+        async with Client(launched) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
+            found = await client.call_tool("submit_action", NO_TRADE)
+            assert "The episode is over." in found.content[0].text
+
+    asyncio.run(run())
