@@ -78,7 +78,7 @@ _WHY = {
 }
 
 
-class _Gate:
+class Gate:
     """Lets agents in: token, rate, body. Shared by all routes."""
 
     def __init__(self, doors: Doors, limits: Limits) -> None:
@@ -130,7 +130,7 @@ def router(
     ``operator`` is the secret with which entries are registered over HTTP; without one that route is not there.
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
-    gate = _Gate(doors, limits or Limits())
+    gate = Gate(doors, limits or Limits())
     _own_routes(made, gate)
     _packet_routes(made, gate)
     if operator is not None:
@@ -138,7 +138,7 @@ def router(
     return made
 
 
-def _own_routes(made: APIRouter, gate: _Gate) -> None:
+def _own_routes(made: APIRouter, gate: Gate) -> None:
     @made.get("/me", responses=_answers(Agent, "Who you are.", 401, 429))
     async def me(request: Request) -> Response:
         """Say whose token this is."""
@@ -165,7 +165,7 @@ def _own_routes(made: APIRouter, gate: _Gate) -> None:
         return await _reply(make())
 
 
-def _packet_routes(made: APIRouter, gate: _Gate) -> None:
+def _packet_routes(made: APIRouter, gate: Gate) -> None:
     found = {**_answers(Told, "A decision waits for you.", 401, 422, 429), 204: {"description": "Nothing waits."}}
 
     @made.get("/me/packet", responses=found)
@@ -204,7 +204,7 @@ def _packet_routes(made: APIRouter, gate: _Gate) -> None:
         return await _reply(make())
 
 
-def _operator_route(made: APIRouter, gate: _Gate, operator: str, clock: Clock) -> None:
+def _operator_route(made: APIRouter, gate: Gate, operator: str, clock: Clock) -> None:
     @made.post(
         "",
         responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),

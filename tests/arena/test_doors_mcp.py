@@ -1,0 +1,145 @@
+"""A client of MCP in an arena's seat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("mcp")
+from mcp import Client
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.doors.limits import Limits
+from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
+from tradeassay.arena.doors.player import DoorPlayer
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.player import Rule
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.frontends.mcp_server import server_for
+
+NOW = "2022-06-01T00:00:00Z"
+SEASON = Season(
+    id="mcp",
+    assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
+    entries=(Entry(id="anna", architecture="mcp"), Entry(id="bert", architecture="mcp")),
+    first="2022-06-01",
+    last="2022-06-02",
+    timeout_s=20,
+)
+
+
+@pytest.fixture
+def doors(tmp_path: Path):
+    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
+    store = Store(engine)
+    store.found_season(SEASON, NOW)
+    yield Doors(store)
+    engine.dispose()
+
+
+def runner(doors: Doors, *outside: str) -> Runner:
+    seats = {
+        id: Seat(DoorPlayer(doors, id, poll_s=0.01) if id in outside else Rule("HOLD")) for id in ("anna", "bert")
+    }
+    seats["buy-and-hold"] = Seat(Rule("BUY"))
+    feed = SnapshotFeed.open(SEASON)
+    return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), seats=seats)
+
+
+def test_a_client_plays_its_seat(doors: Doors) -> None:
+    agent = doors.register("mcp", "anna", now=NOW).agent
+
+    async def play() -> None:
+        season = asyncio.create_task(runner(doors, "anna").run())
+        async with Client(server_for(ArenaDesk(doors, agent))) as client:
+
+            async def call(name: str, **given: Any) -> tuple[str, bool]:
+                found = await client.call_tool(name, given)
+                return found.content[0].text, bool(found.is_error)
+
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == ["next_decision", "price_history", "news", "filings", "own_outcomes", "submit_action"]
+            for day in (1, 2):
+                text, wrong = await call("next_decision", wait_s=5)
+                told = json.loads(text)
+                assert told["date"] == f"2022-06-0{day}" and not wrong
+                for name in ("price_history", "news", "filings", "own_outcomes"):
+                    assert not (await call(name))[1]
+                assert len(json.loads((await call("own_outcomes"))[0])) == day - 1
+                bad = {"slot": told["slot"], "recommended_action": "buy", "reasoning": ""}
+                assert (await call("submit_action", **bad))[1]
+                assert (
+                    await call("submit_action", slot=told["slot"] + 1, recommended_action="BUY", reasoning="")
+                )[1]
+                given = {"slot": told["slot"], "recommended_action": "SELL", "reasoning": "r"}
+                assert (await call("submit_action", **given)) == (
+                    f"Accepted: SELL for slot {told['slot']}.",
+                    False,
+                )
+                assert (await call("submit_action", **given))[1]
+            assert (await call("nonsense"))[1] and (await call("next_decision", wait_s="long"))[1]
+        assert await season == 2
+
+    asyncio.run(play())
+    assert [decision.action for decision in doors.decisions(agent)] == ["SELL", "SELL"]
+
+
+@asynccontextmanager
+async def alive(app: Any):
+    """Run an application's lifespan."""
+    into: asyncio.Queue[Any] = asyncio.Queue()
+    out: asyncio.Queue[Any] = asyncio.Queue()
+    task = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}}, into.get, out.put))
+    await into.put({"type": "lifespan.startup"})
+    assert (await out.get())["type"] == "lifespan.startup.complete"
+    yield
+    await into.put({"type": "lifespan.shutdown"})
+    await out.get()
+    await task
+
+
+def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
+    tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
+
+    async def talk() -> None:
+        app = mcp_app(doors, limits=Limits(per_minute=1, burst=9, body=5000))
+        season = asyncio.create_task(runner(doors, "anna", "bert").run())
+        transport = httpx.ASGITransport(app=app)
+        async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
+
+            async def post(method: str, params: Any, token: str | None, size: int = 0) -> httpx.Response:
+                head = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+                head |= {} if token is None else {"Authorization": f"Bearer {token}"}
+                body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "x": "y" * size}}
+                return await http.post("/mcp", json=body, headers=head)
+
+            async def call(token: str, name: str, **given: Any) -> tuple[str, bool]:
+                found = (await post("tools/call", {"name": name, "arguments": given}, token)).json()["result"]
+                return found["content"][0]["text"], bool(found.get("isError"))
+
+            assert (await post("tools/list", {}, None)).status_code == 401
+            assert (await post("tools/list", {}, "ta-000000000000-" + "x" * 43)).status_code == 401
+            assert (await post("tools/list", {}, tokens["anna"], size=6000)).status_code == 413
+            mine = json.loads((await call(tokens["anna"], "next_decision", wait_s=5))[0])
+            his = json.loads((await call(tokens["bert"], "next_decision", wait_s=5))[0])
+            assert mine["slot"] != his["slot"]
+            said = {"recommended_action": "SELL", "reasoning": "mine now"}
+            assert (await call(tokens["bert"], "submit_action", slot=mine["slot"], **said))[1]
+            assert not (await call(tokens["anna"], "submit_action", slot=mine["slot"], **said))[1]
+            codes = [(await post("tools/list", {}, tokens["anna"])).status_code for _ in range(8)]
+            assert codes[0] == 200 and codes[-1] == 429
+        season.cancel()
+        await asyncio.gather(season, return_exceptions=True)
+
+    asyncio.run(talk())
