@@ -10,7 +10,6 @@ from tradeassay.benchmarks.systrade.loading import (
     load_spec,
     read_lock,
 )
-
 from tradeassay.benchmarks.systrade.mutants import Mutant, load_mutants, mutate
 
 __all__ = [

@@ -40,7 +40,7 @@ def check_drift(
     previous: Submission | None = None,
     justification: str = "",
 ) -> DriftReport:
-    """Return what a patch did. ``first`` is Iter0, ``previous`` the submission that was patched (Iter0 by default).
+    """Return what a patch did. ``first`` is Iter0; ``previous``, if not the same, is what was patched.
 
     The runs are those on the micro-scenarios, by name, as :func:`pass_gates` returns them. Lines are counted
     against ``previous``, all else against ``first``. A justification is kept and decides nothing.

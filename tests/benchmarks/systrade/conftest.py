@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tradeassay.codegen.submission_run import submission_config
+from tradeassay.sandbox import SandboxConfig, SandboxPool, SandboxRefused
+
+
+@pytest.fixture(scope="package")
+def pool() -> Iterator[SandboxPool]:
+    try:
+        made = SandboxPool(submission_config(SandboxConfig(preload=("numpy", "pandas"))), workers=2)
+    except SandboxRefused as refused:
+        pytest.skip(str(refused))
+    with made:
+        yield made

@@ -1,0 +1,93 @@
+"""Every mutant is rejected at its gate: those that only trade wrongly here, the rest in the sandbox."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tradeassay.benchmarks.systrade import STRATEGIES, Mutant, load_mutants, load_reference, load_spec, mutate
+from tradeassay.codegen.gates import GateConfig, run_gates
+from tradeassay.codegen.gates.parse import parse_gate
+from tradeassay.codegen.gates.scenarios import scenarios_gate
+from tradeassay.codegen.gates.schema import schema_gate
+from tradeassay.codegen.submission_run import SubmissionRunner, market_columns
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
+
+SAMPLE = (
+    ("bollinger", "buys-before-the-rise"),
+    ("spread", "whole-sample-z"),
+    ("double-ma", "random-sizes"),
+    ("turtle", "no-position-rows"),
+    ("r-breaker", "flattering-fills"),
+    ("vol-target", "flattering-profits"),
+    ("pairs", "asks-for-adjusted-prices"),
+)
+
+
+def named(id: str, name: str) -> Mutant:
+    return next(one for one in load_mutants(id) if one.name == name)
+
+
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_each_strategy_has_mutants_of_every_sort(id: str) -> None:
+    mutants = load_mutants(id)
+    own = Counter(one.kind for one in mutants)
+    assert len(mutants) - 9 >= 4
+    assert own["look-ahead"] >= 1 and own["off-by-one bar"] >= 1 and own["added filter"] >= 1
+    assert {"unseeded randomness", "incomplete audit", "false claim", "broken syntax"} <= set(own)
+    assert len({one.name for one in mutants}) == len(mutants)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
+    spec = load_spec(id)
+    tables = {one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios}
+    for mutant in load_mutants(id):
+        made = mutate(id, mutant)
+        assert parse_gate(made).passed == (mutant.gate != "parse")
+        if mutant.gate != "parse":
+            assert schema_gate(made, spec.semantics).passed == (mutant.gate != "schema")
+        if mutant.gate != "scenarios":
+            continue
+        runner = SubmissionRunner(
+            executor=TrustedCodeInProcess(), source=made.source, semantics=spec.semantics, trust="reference"
+        )
+        runs = dict(zip(tables, runner.logs((table, 0) for table in tables.values()), strict=True))
+        assert all(run.ok for run in runs.values()), mutant.name
+        assert scenarios_gate(spec, runs, 1e-6).status == "failed", mutant.name
+
+
+@pytest.mark.parametrize(("id", "name"), SAMPLE)
+def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str) -> None:
+    mutant = named(id, name)
+    report = run_gates(mutate(id, mutant), load_spec(id), pool, bars=load_spec(id).practice_bars(250))
+    assert report.first_failure is not None
+    assert report.first_failure.name == mutant.gate
+    assert report.first_failure.evidence
+
+
+def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
+    report = run_gates(load_reference("rsi-macd"), load_spec("rsi-macd"), pool, GateConfig(seeds=(1, 2, 3)))
+    assert report.passed and report.valid, [(gate.name, gate.reason) for gate in report.gates]
+    leak = report.gate("leak")
+    assert leak.measures["replayed_bars"] == sum(one.bars.rows for one in load_spec("rsi-macd").scenarios)
+    assert "evidence, not proof" in leak.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_all_mutants_and_the_reference_in_the_sandbox(pool: SandboxPool, id: str) -> None:
+    assert run_gates(load_reference(id), load_spec(id), pool).passed
+    for mutant in load_mutants(id):
+        failure = run_gates(mutate(id, mutant), load_spec(id), pool).first_failure
+        assert failure is not None and failure.name == mutant.gate, mutant.name
+
+
+def test_an_edit_that_does_not_fit_says_so() -> None:
+    mutant = Mutant(name="none", kind="none", gate="parse", edits=())
+    assert mutate("turtle", mutant).source == load_reference("turtle").source
+    with pytest.raises(UserError, match="found 0 times"):
+        mutate("double-ma", named("turtle", "exit-window-of-20"))

@@ -1,0 +1,120 @@
+"""The twelve strategies: pinned, explained, and the same in the interpreter, the kernel and the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
+from tradeassay.benchmarks.systrade.scenario_file import actions_of
+from tradeassay.codegen.bars import TaskBars
+from tradeassay.codegen.engine.compiled_strategies import Tape, run_compiled
+from tradeassay.codegen.engine.decisions import DecisionList
+from tradeassay.codegen.gates.audit import audit_gate
+from tradeassay.codegen.gates.config import GateConfig
+from tradeassay.codegen.gates.parse import parse_gate
+from tradeassay.codegen.gates.schema import schema_gate
+from tradeassay.codegen.gates.spec import StrategySpec
+from tradeassay.codegen.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import TrustedCodeInProcess
+
+
+def reference_run(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
+    runner = SubmissionRunner(
+        executor=TrustedCodeInProcess(),
+        source=load_reference(spec.id).source,
+        semantics=spec.semantics,
+        trust="reference",
+    )
+    return next(runner.logs([(market_columns(bars, spec.semantics.inputs.legs), 0)]))
+
+
+def compiled(spec: StrategySpec, bars: TaskBars) -> DecisionList:
+    legs = spec.semantics.inputs.legs
+    return run_compiled(spec.semantics, Tape(dict(zip(legs, bars.feeds.values(), strict=False)), legs, bars.times))
+
+
+def same(left: DecisionList, right: DecisionList) -> None:
+    assert left.row.tolist() == right.row.tolist()
+    assert left.leg.tolist() == right.leg.tolist()
+    assert left.signal.tolist() == right.signal.tolist()
+    assert left.fraction == pytest.approx(right.fraction, abs=1e-9)
+
+
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_the_lock_pins_semantics_doc_and_scenarios(id: str) -> None:
+    assert hashes(id) == read_lock()[id], "a frozen file changed: raise its version and pin it anew"
+
+
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_scenarios_reference_interpreter_and_kernel_agree(id: str) -> None:
+    spec = load_spec(id)
+    assert 3 <= len(spec.scenarios) <= 5
+    reached: set[str] = set()
+    for scenario in spec.scenarios:
+        frozen = spec.frozen_decisions(scenario.bars)
+        same(scenario.expected, frozen)
+        same(compiled(spec, scenario.bars), frozen)
+        run = reference_run(spec, scenario.bars)
+        assert run.failure is None and run.decisions is not None
+        same(run.decisions, frozen)
+        reached |= {action[3] for action in actions_of(frozen, spec.semantics)}
+    assert reached == set(spec.signals), "every rule fires in some scenario"
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_random_bars_reference_interpreter_and_kernel_agree(id: str, seed: int) -> None:
+    spec = load_spec(id)
+    bars = spec.practice_bars(240, seed)
+    frozen = spec.frozen_decisions(bars)
+    assert len(frozen)
+    same(compiled(spec, bars), frozen)
+    run = reference_run(spec, bars)
+    assert run.decisions is not None and run.account is not None
+    same(run.decisions, frozen)
+    legs = spec.semantics.inputs.legs
+    audit = audit_gate(run, closes_of(market_columns(bars, legs), legs), GateConfig())
+    assert audit.passed and audit.measures["completeness"] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20, 30))
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_more_random_bars(id: str, seed: int) -> None:
+    spec = load_spec(id)
+    bars = spec.practice_bars(1500, seed)
+    frozen = spec.frozen_decisions(bars)
+    same(compiled(spec, bars), frozen)
+    run = reference_run(spec, bars)
+    assert run.decisions is not None
+    same(run.decisions, frozen)
+
+
+@pytest.mark.parametrize("id", STRATEGIES)
+def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open(id: str) -> None:
+    spec, reference = load_spec(id), load_reference(id)
+    assert parse_gate(reference).passed
+    assert schema_gate(reference, spec.semantics).passed
+    for name, parameter in spec.semantics.parameters.items():
+        assert f"| `{name}` | {parameter.value:g} |" in spec.doc
+    for signal in spec.signals:
+        assert f"`{signal}`" in spec.doc
+    pins = spec.semantics.conventions
+    assert "1e-9" in spec.doc and "1e-10" in spec.doc
+    if pins.std_ddof is not None:
+        assert f"ddof {pins.std_ddof}" in spec.doc
+    if pins.wilder is not None:
+        assert "Wilder" in spec.doc
+    if pins.ema_seed is not None:
+        assert "plain mean of the first k" in spec.doc
+
+
+def test_an_unknown_strategy_names_the_nearest() -> None:
+    with pytest.raises(UserError, match="bollinger"):
+        load_spec("bolinger")
+
+
+def test_scenarios_are_short() -> None:
+    assert all(np.less_equal(one.bars.rows, 125) for id in STRATEGIES for one in load_spec(id).scenarios)
