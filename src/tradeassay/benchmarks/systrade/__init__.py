@@ -5,6 +5,7 @@ from __future__ import annotations
 from tradeassay.benchmarks.systrade.loading import (
     STRATEGIES,
     hashes,
+    load_interface,
     load_reference,
     load_semantics,
     load_spec,
@@ -16,6 +17,7 @@ __all__ = [
     "STRATEGIES",
     "Mutant",
     "hashes",
+    "load_interface",
     "load_mutants",
     "load_reference",
     "load_semantics",
