@@ -25,7 +25,9 @@ from tradeassay.core.measure import Measure
 from tradeassay.metrics.rates import rate_measure
 
 Part = Literal["development", "held-out"]
-Measured = Literal["numbers", "dates", "names", "neutrality", "language", "duplicate", "contradiction"]
+Measured = Literal[
+    "numbers", "dates", "names", "neutrality", "language", "rejection", "duplicate", "contradiction"
+]
 _FILES: dict[str, Part] = {
     "development.toml": "development",
     "development_zh.toml": "development",
@@ -35,10 +37,14 @@ _FILES: dict[str, Part] = {
 
 
 class LabelledSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A summary of a story; ``wrong`` names the checks that should object, ``case`` what is hard about it."""
+    """A summary of a story; ``wrong`` names the checks that should object, ``case`` what is hard about it.
+
+    ``untrue`` summaries say something false with the right numbers, dates and names: no check is made for that.
+    """
 
     text: str
     wrong: tuple[CheckName, ...] = ()
+    untrue: bool = False
     case: str = ""
 
 
@@ -114,10 +120,13 @@ def labelled_items() -> tuple[LabelledItem, ...]:
 
 @lru_cache(maxsize=1)
 def measure_checks() -> tuple[CheckQuality, ...]:
-    """Return the quality of every check on the whole set, the development part and the held-out part."""
+    """Return the quality of every check on the whole set, the development part and the held-out part.
+
+    ``rejection`` takes the five checks of a summary together: is what should not be shown held back?
+    """
     judged = [(item, _judge(item)) for item in labelled_items()]
     found = []
-    measured: tuple[Measured, ...] = (*CHECKS, "duplicate", "contradiction")
+    measured: tuple[Measured, ...] = (*CHECKS, "rejection", "duplicate", "contradiction")
     for check in measured:
         for part in ("all", "development", "held-out"):
             results = [
@@ -136,7 +145,10 @@ def _judge(item: LabelledItem) -> dict[str, tuple[bool, bool]]:
     source = clean(story.source)
     if item.summary is not None:
         checks = check_summary(clean(item.summary.text), source, day, story.language)
-        return {check.name: (check.name in item.summary.wrong, not check.ok) for check in checks}
+        wrong = item.summary.wrong
+        found: dict[str, tuple[bool, bool]] = {c.name: (c.name in wrong, not c.ok) for c in checks}
+        rejected = any(not check.ok for check in checks)
+        return {**found, "rejection": (bool(wrong) or item.summary.untrue, rejected)}
     assert item.twin is not None
     text = clean(item.twin.text)
     return {

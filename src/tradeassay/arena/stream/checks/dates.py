@@ -74,31 +74,36 @@ def issues(summary: str, source: str, published: date) -> tuple[str, ...]:
 
 def _fact(text: str, hit: DateHit) -> DateFact | None:
     words = text[hit.start : hit.end].strip()
-    place = {"start": hit.start, "end": hit.end, "words": words}
-    if hit.kind == "day" and hit.day is not None:
-        found = _EPOCH + timedelta(days=hit.day)
-        return DateFact(**place, year=found.year, month=found.month, day=found.day, weekday=found.weekday())  # type: ignore[arg-type]  # start, end, words
+    place = DateFact(start=hit.start, end=hit.end, words=words)
     year = re.search(r"(?:19|20)\d\d", words)
     number = int(year[0]) if year else None
-    if hit.kind == "weekday":
-        return DateFact(**place, weekday=_weekday(words))  # type: ignore[arg-type]
-    if hit.kind == "month":
-        return DateFact(**place, year=number, month=_month(words))  # type: ignore[arg-type]
-    if hit.kind == "year":
-        quarter = re.search(r"([一二三四1-4])季度", words)
-        part = _CHINESE.get(quarter[1], None) or int(quarter[1]) if quarter else None
-        return DateFact(**place, year=number, quarter=part)  # type: ignore[arg-type]
-    return _period(words, number, place)
+    match hit.kind:
+        case "day":
+            return None if hit.day is None else _on(place, _EPOCH + timedelta(days=hit.day))
+        case "weekday":
+            return msgspec.structs.replace(place, weekday=_weekday(words))
+        case "month":
+            return msgspec.structs.replace(place, year=number, month=_month(words))
+        case "year":
+            quarter = re.search(r"([一二三四1-4])季度", words)
+            part = _CHINESE.get(quarter[1]) or int(quarter[1]) if quarter else None
+            return msgspec.structs.replace(place, year=number, quarter=part)
+        case "period":
+            return _period(place, number)
 
 
-def _period(words: str, year: int | None, place: dict[str, object]) -> DateFact:
+def _on(place: DateFact, day: date) -> DateFact:
+    return msgspec.structs.replace(place, year=day.year, month=day.month, day=day.day, weekday=day.weekday())
+
+
+def _period(place: DateFact, year: int | None) -> DateFact:
     if year is None:
-        short = re.search(r"(?<!\d)'?(\d\d)E?$", words)
+        short = re.search(r"(?<!\d)'?(\d\d)E?$", place.words)
         year = 2000 + int(short[1]) if short else None
-    quarter = re.search(r"Q([1-4])|([1-4])Q", words, re.I)
-    half = re.search(r"H([12])|([12])H", words, re.I)
-    return DateFact(
-        **place,  # type: ignore[arg-type]  # start, end, words
+    quarter = re.search(r"Q([1-4])|([1-4])Q", place.words, re.I)
+    half = re.search(r"H([12])|([12])H", place.words, re.I)
+    return msgspec.structs.replace(
+        place,
         year=year,
         quarter=int(quarter[1] or quarter[2]) if quarter else None,
         half=int(half[1] or half[2]) if half and not quarter else None,
@@ -145,10 +150,7 @@ def _spelled(text: str) -> Iterable[DateFact]:
 def _relative(text: str, published: date) -> Iterable[DateFact]:
     for found in _RELATIVE.finditer(text):
         day = published + timedelta(days=_OFFSETS[found[1].lower() if found[1] else found[2][0]])
-        yield DateFact(
-            start=found.start(), end=found.end(), words=found[0], year=day.year, month=day.month, day=day.day,
-            weekday=day.weekday(),
-        )  # fmt: skip
+        yield _on(DateFact(start=found.start(), end=found.end(), words=found[0]), day)
 
 
 def _with_years(text: str, facts: Sequence[DateFact]) -> list[DateFact]:
