@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+sys.path.insert(0, str(Path(__file__).parent))
 
+import peeking_agent  # noqa: F401  # registers the agent that leaks
 import runs_agents  # noqa: F401  # registers the agents
 import runs_world as world
 
@@ -185,6 +187,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
         AgentSpec(name="reversal", params={"lookback": 3, "every": 4}, label="reversal"),
         AgentSpec(name="index-hold"),
         AgentSpec(name="test-never-answers", label="silent"),
+        AgentSpec(name="test-peeker", label="peeker"),
     )
     spec = world.tiny_spec(benchmarks=("tiny-us-v1",), agents=agents)
     return run(spec, home / "run", executor="inline", home=home)
@@ -208,8 +211,8 @@ def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
     assert one.luck.p is not None
     assert one.luck.portfolios == 100
     assert one.verdict.kind in ("luck", "style", "worse")
-    assert one.ranks.of == 3
-    assert sorted(agent.ranks.by_return or 9 for agent in judged.agents) == [1, 2, 3, 9]
+    assert one.ranks.of == 4
+    assert sorted(agent.ranks.by_return or 9 for agent in judged.agents) == [1, 2, 3, 4, 9]
     assert one.could_not
     assert "too short" in one.verdict.sentence or one.verdict.kind != "luck"
 
@@ -237,11 +240,15 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
     made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
     assert made.agents[0].verdict.kind == "leak"
     assert made.agents[0].leaks.findings == ("news",)
-    clean = leak_tests(played, agents=("reversal",))
-    assert set(clean) == {"reversal"}
-    made = assay(played, config, agents=("reversal",), leaks=clean)
-    assert made.agents[0].leaks.tested
-    assert made.agents[0].verdict.kind != "leak"
+    reports = leak_tests(played, agents=("reversal", "peeker"))
+    assert set(reports) == {"reversal", "peeker"}
+    made = assay(played, config, agents=("reversal", "peeker"), leaks=reports)
+    assert made.agent("reversal").leaks.tested
+    assert made.agent("reversal").verdict.kind != "leak"
+    peeker = made.agent("peeker")
+    assert (peeker.verdict.kind, peeker.verdict.firm) == ("leak", True)
+    assert "saw the future (bars)" in peeker.verdict.sentence
+    assert peeker.ranks.by_return == 1
 
 
 def test_own_tables(tmp_path: Path, played: Run) -> None:
