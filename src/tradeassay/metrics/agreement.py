@@ -98,8 +98,10 @@ def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Mat
     if level == "nominal":
         return 1.0 - np.eye(margins.size)
     if level == "interval":
-        numbers = np.array([float(value) for value in values])  # type: ignore[arg-type]  # checked in _values
-        return np.subtract.outer(numbers, numbers) ** 2
+        numbers: _Matrix = np.array([float(value) for value in values])  # type: ignore[arg-type]  # checked in _values
+        gaps: _Matrix = numbers[:, None] - numbers[None, :]
+        return gaps * gaps
     # Ordinal: how many ratings lie between two values, both ends counted by half.
     upto = np.cumsum(margins) - margins / 2.0
-    return np.subtract.outer(upto, upto) ** 2
+    between: _Matrix = upto[:, None] - upto[None, :]
+    return between * between
