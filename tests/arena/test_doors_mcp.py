@@ -143,3 +143,22 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
         await asyncio.gather(season, return_exceptions=True)
 
     asyncio.run(talk())
+
+
+def test_the_example_client_plays_a_season(doors: Doors) -> None:
+    import importlib.util
+
+    path = Path(__file__).resolve().parents[2] / "examples" / "agents" / "mcp_client.py"
+    spec = importlib.util.spec_from_file_location("mcp_client", path)
+    assert spec is not None and spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    agent = doors.register("mcp", "anna", now=NOW).agent
+
+    async def play() -> None:
+        season = asyncio.create_task(runner(doors, "anna").run())
+        await example.play(server_for(ArenaDesk(doors, agent)), decisions=2)
+        await season
+
+    asyncio.run(play())
+    assert {decision.status for decision in doors.decisions(agent)} == {"decided"}

@@ -44,7 +44,7 @@ Array = NDArray[np.float32]
 ActionKind = Literal["weights", "discrete"]
 
 
-class DailyMarket(gymnasium.Env[Array, Any]):
+class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where it is not installed
     """``assets`` names of a market over ``sessions`` days, drawn anew at every reset from the seed.
 
     ``dataset`` is a data set's name or an open snapshot; ``first``/``last`` bound the days of all episodes.

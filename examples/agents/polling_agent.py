@@ -1,0 +1,18 @@
+"""An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed."""
+
+import os
+import uuid
+
+import httpx
+
+with httpx.Client(base_url=os.environ["ARENA_URL"], timeout=30) as arena:
+    arena.headers["Authorization"] = f"Bearer {os.environ['ARENA_TOKEN']}"
+    while True:
+        found = arena.get("/agents/me/packet", params={"wait": 20})
+        if found.status_code == 204:
+            continue
+        told = found.raise_for_status().json()
+        up = (told["packet"]["momentum"] or 0) > 0
+        answer = {"slot": told["slot"], "packet_sha256": told["packet_sha256"]}
+        answer |= {"recommended_action": "BUY" if up else "SELL", "reasoning": "the trend of a month"}
+        arena.post("/agents/me/choice", json=answer, headers={"Idempotency-Key": uuid.uuid4().hex})
