@@ -75,14 +75,14 @@ def _called(module: ModuleType, market: Any, capital: float) -> tuple[Any, Any]:
 
 def _trade_columns(log: Any) -> dict[str, Any]:
     rows = _table(log, "trade_log")
-    made = {f"trade/{name}": [_text(value) for value in rows(name)] for name in TRADE_TEXTS}
+    made: dict[str, list[Any]] = {f"trade/{name}": [_text(value) for value in rows(name)] for name in TRADE_TEXTS}
     made |= {f"trade/{name}": [_number(value) for value in rows(name)] for name in TRADE_NUMBERS}
     return {"trade/time": _times(rows("time"), "trade_log"), **_typed(made)}
 
 
 def _audit_columns(log: Any) -> dict[str, Any]:
     rows = _table(log, "audit_log")
-    made = {f"audit/{name}": [_text(value) for value in rows(name)] for name in AUDIT_TEXTS}
+    made: dict[str, list[Any]] = {f"audit/{name}": [_text(value) for value in rows(name)] for name in AUDIT_TEXTS}
     made["audit/value"] = [_number(value) for value in rows("value")]
     return {"audit/time": _times(rows("time"), "audit_log"), **_typed(made)}
 
@@ -101,7 +101,7 @@ def _typed(columns: dict[str, list[Any]]) -> dict[str, Any]:
 def _table(log: Any, name: str) -> Any:
     """Return a function from a column's name to its values; a missing column is a column of None."""
     if isinstance(log, pd.DataFrame):
-        frame = log.reset_index() if "time" not in log.columns and log.index.name == "time" else log
+        frame: Any = log.reset_index() if "time" not in log.columns and log.index.name == "time" else log
         return lambda key: frame[key].tolist() if key in frame.columns else [None] * len(frame)
     if isinstance(log, Sequence) and all(isinstance(row, Mapping) for row in log):
         return lambda key: [row.get(key) for row in log]

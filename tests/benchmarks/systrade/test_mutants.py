@@ -11,9 +11,16 @@ from tradeassay.codegen.gates import GateConfig, run_gates
 from tradeassay.codegen.gates.parse import parse_gate
 from tradeassay.codegen.gates.scenarios import scenarios_gate
 from tradeassay.codegen.gates.schema import schema_gate
+from tradeassay.codegen.leak import LeakConfig
 from tradeassay.codegen.submission_run import SubmissionRunner, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
+
+BRIEF = GateConfig(
+    every_bar=False,
+    leak=LeakConfig(warm_up_cuts=1, change_cuts=1, random_cuts=0, perturbations=1, splice_runs=0),
+)
+"""Enough where the leak gate is not what is tested."""
 
 SAMPLE = (
     ("bollinger", "buys-before-the-rise"),
@@ -63,17 +70,18 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
 @pytest.mark.parametrize(("id", "name"), SAMPLE)
 def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str) -> None:
     mutant = named(id, name)
-    report = run_gates(mutate(id, mutant), load_spec(id), pool, bars=load_spec(id).practice_bars(250))
+    config = GateConfig() if mutant.gate == "leak" else BRIEF
+    report = run_gates(mutate(id, mutant), load_spec(id), pool, config, load_spec(id).practice_bars(250))
     assert report.first_failure is not None
     assert report.first_failure.name == mutant.gate
     assert report.first_failure.evidence
 
 
 def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
-    report = run_gates(load_reference("rsi-macd"), load_spec("rsi-macd"), pool, GateConfig(seeds=(1, 2, 3)))
+    report = run_gates(load_reference("double-ma"), load_spec("double-ma"), pool, GateConfig(seeds=(1, 2, 3)))
     assert report.passed and report.valid, [(gate.name, gate.reason) for gate in report.gates]
     leak = report.gate("leak")
-    assert leak.measures["replayed_bars"] == sum(one.bars.rows for one in load_spec("rsi-macd").scenarios)
+    assert leak.measures["replayed_bars"] == sum(one.bars.rows for one in load_spec("double-ma").scenarios)
     assert "evidence, not proof" in leak.reason
 
 

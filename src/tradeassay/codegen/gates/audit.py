@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from tradeassay.codegen.gates.config import GateConfig
-from tradeassay.codegen.gates.result import Finding, GateResult, failed, passed
+from tradeassay.codegen.gates.result import Finding, GateResult, Measures, failed, passed
 from tradeassay.codegen.submission_account import Account
 from tradeassay.codegen.submission_log import AuditLog, TradeLog
 from tradeassay.codegen.submission_run import SubmissionRun
@@ -41,7 +41,11 @@ def audit_gate(scored: SubmissionRun, closes: Floats, config: GateConfig) -> Gat
     assert scored.trades is not None and scored.audit is not None and scored.account is not None
     trades, audit = scored.trades, scored.audit
     if not len(trades):
-        return passed("audit", "there was no trade to be followed", trades=0, completeness=None, traceable=None)
+        return passed(
+            "audit",
+            "there was no trade to be followed",
+            measures={"trades": 0, "completeness": None, "traceable": None},
+        )
     tally = _Tally()
     _follow(trades, audit, scored.account, config, tally)
     _claims(trades, scored.account, closes, config, tally)
@@ -54,15 +58,15 @@ def audit_gate(scored: SubmissionRun, closes: Floats, config: GateConfig) -> Gat
     if traceable < config.completeness:
         text = f"{tally.traceable} of {len(trades)} trades can be followed from signal to P&L"
         found += [Finding(code="untraceable", text=text), *tally.broken[:_SHOWN]]
-    measures: dict[str, float | int | str | None] = {
+    measures: Measures = {
         "trades": len(trades),
         "completeness": round(complete, 6),
         "traceable": round(traceable, 6),
         "false_claims": len(tally.false),
     }
     if found:
-        return failed("audit", tuple(found[: 4 * _SHOWN]), **measures)
-    return passed("audit", **measures)
+        return failed("audit", tuple(found[: 4 * _SHOWN]), measures=measures)
+    return passed("audit", measures=measures)
 
 
 def _follow(trades: TradeLog, audit: AuditLog, account: Account, config: GateConfig, tally: _Tally) -> None:

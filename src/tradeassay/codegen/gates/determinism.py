@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradeassay.codegen.gates.result import Finding, GateResult, failed, passed
+from tradeassay.codegen.gates.result import Finding, GateResult, Measures, failed, passed
 from tradeassay.codegen.leak.compare import first_difference
 from tradeassay.codegen.submission_run import SubmissionRun
 
@@ -13,7 +13,7 @@ def determinism_gate(runs: Mapping[int, SubmissionRun]) -> GateResult:
     """Compare the hashes of the trades of runs by seed; the first run is the scored one."""
     first_seed, scored = next(iter(runs.items()))
     assert scored.trades is not None
-    measures: dict[str, float | int | str | None] = {f"seed {first_seed}": scored.trades.sha256}
+    measures: Measures = {f"seed {first_seed}": scored.trades.sha256}
     found: list[Finding] = []
     for seed, run in list(runs.items())[1:]:
         if run.trades is None:
@@ -26,8 +26,8 @@ def determinism_gate(runs: Mapping[int, SubmissionRun]) -> GateResult:
         if run.trades.sha256 != scored.trades.sha256:
             found.append(_difference(first_seed, scored, seed, run))
     if found:
-        return failed("determinism", tuple(found), **measures)
-    return passed("determinism", **measures)
+        return failed("determinism", tuple(found), measures=measures)
+    return passed("determinism", measures=measures)
 
 
 def _difference(first_seed: int, scored: SubmissionRun, seed: int, run: SubmissionRun) -> Finding:

@@ -18,9 +18,9 @@ def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun]) -> 
     found = tuple(_finding(where, run) for where, run in runs.items() if run.failure is not None)
     cpu_s = round(scored.cpu_s, 3)
     if found:
-        return failed("exec", found, cpu_s=cpu_s)
+        return failed("exec", found, measures={"cpu_s": cpu_s})
     trades = 0 if scored.trades is None else len(scored.trades)
-    return passed("exec", cpu_s=cpu_s, trades=trades)
+    return passed("exec", measures={"cpu_s": cpu_s, "trades": trades})
 
 
 def probe_gate(runner: SubmissionRunner, columns: Columns, config: GateConfig) -> GateResult | None:

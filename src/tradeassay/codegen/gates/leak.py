@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.codegen.gates.config import GateConfig
-from tradeassay.codegen.gates.result import Finding, GateResult, failed, not_run, passed
+from tradeassay.codegen.gates.result import Finding, GateResult, Measures, failed, not_run, passed
 from tradeassay.codegen.leak.check import check_leaks
 from tradeassay.codegen.leak.compare import first_difference
 from tradeassay.codegen.leak.report import LeakRecord
@@ -41,7 +41,7 @@ def leak_gate(
     short = {name: pair for name, pair in scenarios.items() if _bars(pair[0]) <= REPLAY_BARS}
     replayed = _replay(runner, short) if config.every_bar else ()
     if replayed:
-        return _with_advice(failed("leak", replayed, scenarios=len(short)), advice)
+        return _with_advice(failed("leak", replayed, measures={"scenarios": len(short)}), advice)
     seed = int(sha256_bytes(runner.source.encode("utf-8", "surrogatepass"))[:8], 16)
     report = check_leaks(runner, columns, config.leak, seed=seed, scored=scored.trades.trace(), deterministic=True)
     bars = sum(_bars(pair[0]) for pair in short.values()) if config.every_bar else 0
@@ -49,7 +49,7 @@ def leak_gate(
 
 
 def _judged(record: LeakRecord, replayed_bars: int) -> GateResult:
-    measures: dict[str, float | int | str | None] = {
+    measures: Measures = {
         "runs": record.runs,
         "cuts": len(record.cuts),
         "screened": record.screened,
@@ -60,13 +60,13 @@ def _judged(record: LeakRecord, replayed_bars: int) -> GateResult:
             Finding(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
             for one in record.evidence
         )
-        return failed("leak", found, **measures)
+        return failed("leak", found, measures=measures)
     if record.verdict == "clean":
-        return passed("leak", record.reason, **measures)
+        return passed("leak", record.reason, measures=measures)
     if record.cause == "too_short":
         return not_run("leak", record.reason)
     text = f"look-ahead cannot be excluded: {record.reason}"
-    return failed("leak", (Finding(code=record.cause or "not_checked", text=text),), **measures)
+    return failed("leak", (Finding(code=record.cause or "not_checked", text=text),), measures=measures)
 
 
 def _replay(

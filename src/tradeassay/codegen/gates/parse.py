@@ -17,7 +17,7 @@ def parse_gate(submission: Submission) -> GateResult:
     found = (*_card(submission.card), *_source(submission.source))
     if found:
         return failed("parse", found)
-    return passed("parse", lines=len(submission.source.splitlines()))
+    return passed("parse", measures={"lines": len(submission.source.splitlines())})
 
 
 def _card(text: str) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 Status = Literal["passed", "failed", "not_run"]
+Measures = dict[str, float | int | str | None]
 GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios"]
 
 PAPER_GATES: Final[tuple[GateName, ...]] = ("parse", "schema", "exec", "determinism", "leak", "audit")
@@ -47,7 +48,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     reason: str = ""
     evidence: tuple[Finding, ...] = ()
-    measures: dict[str, float | int | str | None] = {}
+    measures: Measures = {}
     advice: tuple[Finding, ...] = ()
 
     @property
@@ -97,17 +98,17 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         return next((gate for gate in self.gates if gate.status == "failed"), None)
 
 
-def passed(name: GateName, reason: str = "", **measures: float | int | str | None) -> GateResult:
+def passed(name: GateName, reason: str = "", *, measures: Measures | None = None) -> GateResult:
     """Return a gate that held."""
-    return GateResult(name=name, status="passed", reason=reason, measures=measures)
+    return GateResult(name=name, status="passed", reason=reason, measures=measures or {})
 
 
 def failed(
-    name: GateName, evidence: tuple[Finding, ...], reason: str = "", **measures: float | int | str | None
+    name: GateName, evidence: tuple[Finding, ...], reason: str = "", *, measures: Measures | None = None
 ) -> GateResult:
     """Return a gate that did not hold; without a ``reason`` the first finding is it."""
     why = reason or evidence[0].text
-    return GateResult(name=name, status="failed", reason=why, evidence=evidence, measures=measures)
+    return GateResult(name=name, status="failed", reason=why, evidence=evidence, measures=measures or {})
 
 
 def not_run(name: GateName, reason: str) -> GateResult:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tradeassay.codegen.engine.decisions import DecisionList
-from tradeassay.codegen.gates.result import Finding, GateResult, failed, not_run, passed
+from tradeassay.codegen.gates.result import Finding, GateResult, Measures, failed, not_run, passed
 from tradeassay.codegen.gates.spec import Scenario, StrategySpec
 from tradeassay.codegen.submission_run import SubmissionRun
 
@@ -23,10 +23,10 @@ def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreem
         one = first_departure(spec, scenario, decisions, agreement)
         if one is not None:
             found.append(one)
-    measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
+    measures: Measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
     if found:
-        return failed("scenarios", tuple(found), **measures)
-    return passed("scenarios", **measures)
+        return failed("scenarios", tuple(found), measures=measures)
+    return passed("scenarios", measures=measures)
 
 
 def first_departure(

@@ -21,7 +21,7 @@ def schema_gate(submission: Submission, semantics: Semantics) -> GateResult:
     found = card_differences(card, semantics)
     if found:
         return failed("schema", found)
-    return passed("schema", parameters=len(card.parameters), core_sha256=card.core_sha256)
+    return passed("schema", measures={"parameters": len(card.parameters), "core_sha256": card.core_sha256})
 
 
 def card_differences(card: StrategyCard, semantics: Semantics) -> tuple[Finding, ...]:
@@ -46,8 +46,6 @@ def card_differences(card: StrategyCard, semantics: Semantics) -> tuple[Finding,
     for name, value in frozen_limits.items():
         if said.get(name) != value:
             found.append(_finding("constraint", f"constraint '{name}' is {said.get(name)}; frozen at {value}"))
-    if card.execution != semantics.fill:
-        found.append(_finding("execution", f"orders are filled '{card.execution}', not '{semantics.fill}'"))
     return tuple(found)
 
 
