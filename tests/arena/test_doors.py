@@ -28,7 +28,7 @@ from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
-from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.arena import Choice, Packet, Said
 from tradeassay.core.errors import UserError
 
 NOW = "2022-06-01T00:00:00Z"
@@ -395,3 +395,48 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
     with store.engine.begin() as db:
         db.execute(update(slots).values(status="open"))  # even then an answered slot does not wait again
     assert doors.waiting(agent) is None
+
+
+def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: SnapshotFeed) -> None:
+    """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
+    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.web.app import create_app
+
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+    app = create_app(Reader(store), extra=(router(doors),))
+    paths = [path for path, item in app.openapi()["paths"].items() if "get" in item and "stream" not in path]
+
+    class Bert:
+        async def decide(self, packet: Packet) -> Choice:
+            talk = (Said(role="BERT-ROLE", step="s", text="BERT-TALK"),)
+            return Choice(
+                action="SELL", reasoning="BERT-REASON", message="BERT-SAYS", memory=b"BERT-MEMORY", talk=talk
+            )
+
+    async def run() -> None:
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://arena") as http:
+            anna = Client(http, token)
+            seats = {"anna": DoorPlayer(doors, "anna"), "bert": Bert()}
+            season = asyncio.create_task(runner(store, crypto, seats).run())
+            await anna.packet()
+            while store.memory("doors", "bert", "AHVQ") is None:  # until bert has decided
+                await asyncio.sleep(0.01)
+            with store.read() as db:
+                slot = db.execute(select(slots.c.id).where(slots.c.entry == "bert")).scalar_one()
+            known = {"season": "doors", "entry": "bert", "asset": "AHVQ", "session": "2022-06-01", "slot": slot}
+            read = 0
+            for path in [*paths, "/", "/seasons/doors", "/seasons/doors/entries/bert"]:
+                for name, value in known.items():
+                    path = path.replace("{" + name + "}", str(value)).replace("{id}", str(slot))
+                found = await http.get(path)
+                assert found.status_code < 500, (path, found.text[:300])
+                read += found.status_code == 200
+                assert "BERT-" not in found.text, path
+                assert '"SELL"' not in found.text or "openapi" in path, path
+            assert read > 8
+            season.cancel()
+            await asyncio.gather(season, return_exceptions=True)
+
+    asyncio.run(run())
