@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ class House:
     current: str | None = None
     speed: str | None = None
     judged: bool = False
+    stopping: Event = field(default_factory=Event)
 
     def find(self, season: str) -> SeasonReader:
         """Return a season's reader; raises :class:`NotHere`."""

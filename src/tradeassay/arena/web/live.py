@@ -59,7 +59,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
         try:
             yield b"retry: 2000\n\n"
             quiet = 0.0
-            while True:
+            while not house.stopping.is_set():  # else a server that stops would wait for its readers
                 found: tuple[Event, ...] = ()
                 if house.reader.pulse.newest(season) > seq:
                     found = await run_in_threadpool(house.reader.events_after, season, seq, BATCH)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from socket import socket
 
 import msgspec
+import uvicorn
+from fastapi import FastAPI
 
 from tradeassay.arena.clock import parse_speed
 from tradeassay.arena.doors import router as door
@@ -31,14 +34,25 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     register: bool = False
 
 
+class ArenaServer(uvicorn.Server):
+    """A server that ends its live streams when it is told to stop, so that nobody's open page holds it up."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._stopping = app.state.house.stopping
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """End the streams, then everything else."""
+        self._stopping.set()
+        await super().shutdown(sockets)
+
+
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
     """Serve until the process is told to stop; a season, when there is one, is played beside the pages.
 
     Without a season what the database holds is shown. Stopping is clean and starting again goes on. Raises
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
-    import uvicorn
-
     pace = parse_speed(how.speed)
     store = Store(open_engine(how.db))
     player = None
@@ -62,13 +76,13 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         experts=experts,
     )
     config = uvicorn.Config(
-        app, host=how.host, port=how.port, log_level="warning", timeout_graceful_shutdown=1, server_header=False
+        app, host=how.host, port=how.port, log_level="warning", timeout_graceful_shutdown=3, server_header=False
     )
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
     if player is not None:
         player.start()
     try:
-        uvicorn.Server(config).run()
+        ArenaServer(config, app).run()
     finally:
         if player is not None:
             player.stop()

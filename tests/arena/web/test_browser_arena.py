@@ -1,0 +1,235 @@
+"""The arena in a real browser: open, filter, drill down, watch a day arrive, change language and theme."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        shutil.which("chromium") is None or shutil.which("chromedriver") is None,
+        reason="no Chromium here (apt-get install chromium chromium-driver)",
+    ),
+]
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1280,900",
+    "--lang=en-US",
+)
+READY = (
+    "return document.documentElement.dataset.ready === 'yes' && "
+    "[...document.querySelectorAll('.chart')].every((one) => one.dataset.labelled === 'yes')"
+)
+
+
+class Served:
+    """An arena on a free port, and the means to let it play on."""
+
+    def __init__(self, base: str, play_on: Callable[[str], None]) -> None:
+        self.base, self.play_on = base, play_on
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    import uvicorn
+    from arena_sample import FAST, make_season, open_store, play
+
+    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.rounds.feed import SnapshotFeed
+    from tradeassay.arena.web.app import create_app
+    from tradeassay.arena.web.serving import ArenaServer
+
+    store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")
+    season = make_season()
+    feed = SnapshotFeed.open(season)
+    play(store, season, feed, "2022-06-01")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = create_app(Reader(store, config=FAST), current="small", poll_s=0.05)
+    config = uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=3)
+    server = ArenaServer(config, app)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+
+    def play_on(day: str) -> None:
+        play(store, season, feed, day)
+
+    yield Served(f"http://127.0.0.1:{port}", play_on)
+    server.should_exit = True
+    thread.join(10)
+    store.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = str(shutil.which("chromium"))
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
+    yield made
+    made.quit()
+
+
+def opened(driver: Any, served: Served, path: str, width: int = 1280, *, dark: bool = False) -> Any:
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    driver.get_log("browser")
+    driver.get(served.base + path)
+    until(driver, READY)
+    return driver
+
+
+def until(driver: Any, script: str, *arguments: object) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(driver, 60, poll_frequency=0.05).until(lambda d: d.execute_script(script, *arguments))
+
+
+def complaints(driver: Any) -> list[str]:
+    return [e["message"] for e in driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+
+
+ROWS = "return [...document.querySelectorAll('#board tr[data-entry]')].map((one) => one.dataset.entry)"
+
+
+def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: Served) -> None:
+    opened(driver, served, "/")
+    assert driver.current_url.endswith("/season/small")
+    chart = "document.querySelector('[data-chart=equity]')"
+    names = driver.execute_script(
+        f"return [...{chart}.querySelectorAll('.annotation-text')].map((e) => e.textContent)"
+    )
+    assert {"investor · a", "trade · a", "Buy and hold"} <= set(names) and len(names) == 6
+    assert driver.execute_script(f"return {chart}.data.filter((t) => t.meta.role === 'band').length") == 2
+    dashes = driver.execute_script(f"return {chart}.data.filter((t) => t.line.dash === 'dash').length")
+    assert dashes == 1
+    driver.execute_script("document.querySelector('.ranges [data-days=\"31\"]').click()")
+    until(
+        driver, f"return {chart}.layout.xaxis.range[0].slice(0, 7) === '2022-05' && {chart}.dataset.days === '31'"
+    )
+    assert driver.execute_script("return window.hacked") is None
+    assert complaints(driver) == []
+
+
+def test_filtering_changes_table_chart_and_address(driver: Any, served: Served) -> None:
+    opened(driver, served, "/season/small")
+    assert len(driver.execute_script(ROWS)) == 6
+    driver.execute_script("document.querySelector('#filters summary').click()")
+    driver.execute_script("document.querySelector('input[name=architecture][value=trade]').click()")
+    driver.execute_script("document.querySelector('input[name=asset][value=AHVQ]').click()")
+    driver.execute_script("document.querySelector('#filters [type=submit]').click()")
+    until(driver, "return location.search.includes('architecture=trade')")
+    until(driver, READY)
+    assert driver.current_url.split("?")[1] == "architecture=trade&asset=AHVQ"
+    assert set(driver.execute_script(ROWS)) == {"two-a", "two-b", "buy-and-hold"}
+    drawn = (
+        "return document.querySelector('[data-chart=equity]').data.filter((t) => t.meta.role === 'entry').length"
+    )
+    assert driver.execute_script(drawn) == 3
+
+
+def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    opened(driver, served, "/season/small")
+    driver.execute_script("document.querySelector('#board a[href$=\"/entries/one-a\"]').click()")
+    until(driver, "return location.pathname.endsWith('/entries/one-a')")
+    until(driver, READY)
+    decision = driver.find_elements(By.CSS_SELECTOR, "#decisions details.decision")[5]
+    decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    until(driver, "return arguments[0].querySelectorAll('.body h3').length >= 3", decision)
+    said = decision.find_element(By.CSS_SELECTOR, ".body").text
+    assert "because <script>window.hacked" in said and "The asset moved" in said and "analyst" in said.lower()
+    prompt = decision.find_element(By.CSS_SELECTOR, "details.part")
+    prompt.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    assert "2022-0" in prompt.find_element(By.CSS_SELECTOR, "pre").text
+    assert driver.execute_script("return window.hacked") is None
+    assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
+    assert complaints(driver) == []
+
+
+def test_a_replayed_day_arrives_by_itself(driver: Any, served: Served) -> None:
+    opened(driver, served, "/season/small")
+    until(driver, "return document.getElementById('pulse').dataset.state === 'on'")
+    before = driver.execute_script("return document.getElementById('progress').textContent")
+    days = "return document.querySelector('[data-chart=equity]').data.at(-1).x.length"
+    drawn = driver.execute_script(days)
+    newest = driver.execute_script("return document.querySelector('#latest [data-decision]').dataset.decision")
+    served.play_on("2022-06-03")
+    until(driver, "return document.getElementById('progress').textContent !== arguments[0]", before)
+    until(
+        driver,
+        "return document.querySelector('#latest [data-decision]').dataset.decision !== arguments[0]",
+        newest,
+    )
+    until(driver, f"return (() => {{ {days} }})() > arguments[0]", drawn)
+    assert "2022-06-03" in until(driver, "return document.getElementById('progress').textContent")
+    assert complaints(driver) == []
+
+
+def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None:
+    opened(driver, served, "/season/small/rules")
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    day = driver.execute_script(colour)
+    driver.execute_script("document.querySelector('a[data-lang=zh]').click()")
+    until(driver, "return document.documentElement.lang === 'zh-Hans'")
+    until(driver, READY)
+    assert "规则" in driver.title
+    driver.execute_script("document.getElementById('theme').click()")
+    night = driver.execute_script(colour)
+    assert (
+        night != day
+        and driver.execute_script("return document.getElementById('theme').textContent") == "主题：深色"
+    )
+    opened(driver, served, "/season/small")  # both are remembered on the next page
+    assert driver.execute_script("return document.documentElement.lang") == "zh-Hans"
+    assert driver.execute_script(colour) == night
+    line = "return document.querySelector('[data-chart=equity]').data.at(-1).line.color"
+    dark = driver.execute_script(line)
+    driver.execute_script("document.getElementById('theme').click()")
+    until(driver, f"return (() => {{ {line} }})() !== arguments[0]", dark)
+    driver.execute_script("localStorage.clear()")
+    driver.delete_all_cookies()
+    opened(driver, served, "/season/small/feed", dark=True)
+    assert (
+        driver.execute_script(colour) == night
+        and driver.execute_script("return document.documentElement.lang") == "en"
+    )
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_nothing_sticks_out(driver: Any, served: Served, width: int) -> None:
+    for path in ("", "/timeline", "/split", "/feed", "/information", "/rules", "/published", "/entries/one-b",
+                 "/decisions/20"):  # fmt: skip
+        opened(driver, served, f"/season/small{path}", width)
+        driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        assert (path, driver.execute_script("return document.documentElement.scrollWidth")) <= (path, width)

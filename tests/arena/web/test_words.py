@@ -1,0 +1,53 @@
+"""The two catalogues say the same things, and every text a template asks for is there."""
+
+from __future__ import annotations
+
+import re
+import string
+from importlib import resources
+
+import pytest
+
+from tradeassay.arena.web.words import catalogue, choose, words
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_both_languages_have_the_same_keys_and_values_to_fill_in() -> None:
+    english, chinese = catalogue("en"), catalogue("zh")
+    assert english.keys() == chinese.keys()
+    assert {k for k in english if fields(english[k]) != fields(chinese[k])} == set()
+    assert all(text.strip() for text in (*english.values(), *chinese.values()))
+
+
+def test_templates_ask_for_nothing_that_is_not_there() -> None:
+    folder = resources.files("tradeassay.arena.web").joinpath("templates")
+    asked = set()
+    for page in folder.iterdir():
+        asked |= set(re.findall(r"""\bt\(["']([\w.-]+)["'][,)]""", page.read_text(encoding="utf-8")))
+    assert len(asked) > 120
+    assert asked - catalogue("en").keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept", "accepted", "expected"),
+    [
+        ("zh", "en", "en", "zh"),
+        ("xx", "zh", "en", "zh"),
+        (None, None, "zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        (None, None, "fr, en;q=0.7, zh;q=0.2", "en"),
+        (None, None, "de;q=x,,;;", "en"),
+        (None, None, None, "en"),
+    ],
+)
+def test_the_language_is_the_readers(asked: str, kept: str, accepted: str, expected: str) -> None:
+    assert choose(asked, kept, accepted) == expected
+
+
+def test_the_librarys_reasons_are_translated_and_unknown_ones_kept() -> None:
+    assert words("zh").reason("fewer than 20 sessions: no interval") == "交易日少于 20 个：无区间"
+    assert words("zh").reason("something new") == "something new"
+    assert words("en").reason("no settled session") == "no settled session"
+    assert words("zh").reason(None) == ""
