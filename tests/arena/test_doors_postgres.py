@@ -1,0 +1,83 @@
+"""The doors and the shared account on PostgreSQL end as they do on SQLite."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from sqlalchemy import select
+from tests.arena.postgres import server
+from tests.arena.test_doors import NOW
+from tests.arena.test_doors_rules import SHARED, feed_of
+
+pytest.importorskip("psycopg")
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.doors.player import DoorPlayer
+from tradeassay.arena.doors.records import Offer, Refused
+from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.rounds.player import Rule
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Entry
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import purses
+
+SEASON = msgspec.structs.replace(
+    SHARED,
+    last="2022-06-02",
+    entries=(Entry(id="anna", architecture="http"), Entry(id="bert", architecture="python")),
+)
+
+
+def play(url: str) -> dict[str, float]:
+    store = Store(open_engine(url, durable=False))
+    store.found_season(SEASON, NOW)
+    doors = Doors(store)
+    agent = doors.who(doors.register(SEASON.id, "anna", now=NOW).token)
+    assert agent is not None
+    seats = {
+        "anna": Seat(DoorPlayer(doors, "anna", poll_s=0.01)),
+        "bert": Seat(Rule("SELL")),
+        "buy-and-hold": Seat(Rule("BUY")),
+    }
+    feed = feed_of(SEASON.assets)
+    run = Runner(season=SEASON, store=store, feed=feed, clock=ReplayClock(), seats=seats)
+
+    async def both() -> None:
+        task = asyncio.create_task(run.run())
+        count = 0
+        while not task.done():
+            told = await asyncio.to_thread(doors.waiting, agent)
+            if told is None:
+                await asyncio.sleep(0.01)
+                continue
+            count += 1
+            offer = Offer(
+                slot=told.slot,
+                packet_sha256=told.packet_sha256,
+                recommended_action="BUY",
+                reasoning="r\u00e9",
+                allocation=0.4,
+            )
+            doors.submit(agent, f"request-{count}", offer)
+            with pytest.raises(Refused) as refused:
+                doors.submit(agent, f"request-{count}", offer)
+            assert refused.value.status == 409
+        assert task.result() == count
+
+    asyncio.run(both())
+    with store.read() as db:
+        found = dict(db.execute(select(purses.c.entry, purses.c.value)).all())
+    store.engine.dispose()
+    return found
+
+
+def test_it_ends_as_on_sqlite(tmp_path: Path) -> None:
+    expected = play(str(tmp_path / "arena.db"))
+    assert expected["anna"] != 1.0
+    with server() as address:
+        assert play(address) == expected
