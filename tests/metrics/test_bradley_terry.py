@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from tradeassay.metrics.bradley_terry import Comparison, ratings
 from tradeassay.metrics.rank_correlation import agreement, correlation_measure, kendall_tau, spearman_rho
@@ -37,6 +37,32 @@ def test_the_order_of_strength_is_found_with_intervals() -> None:
         truth = 1500 + 400 * np.log10(strength[name] / 2.0)
         width = found[name].high - found[name].low  # some four standard errors
         assert abs(found[name].value - truth) < width < 200
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ratings_maximise_the_likelihood(seed: int) -> None:
+    """Against a general optimiser, with somebody who wins everything among them."""
+    wins = np.random.default_rng(seed).integers(0, 6, (4, 4)).astype(float)
+    np.fill_diagonal(wins, 0.0)
+    wins[0, 1:], wins[1:, 0] = 5.0 * (1 + 20 * seed), 0.0
+
+    def against(level: np.ndarray) -> float:
+        gap = level[:, None] - level[None, :]
+        average = np.logaddexp(0, -level).sum() + np.logaddexp(0, level).sum()
+        return float((wins * np.logaddexp(0, -gap)).sum() + 0.5 * average)
+
+    best = optimize.minimize(against, np.zeros(4), tol=1e-10).x
+    names = "abcd"
+    made = [
+        comparison
+        for i in range(4)
+        for j in range(4)
+        for comparison in games(names[i], names[j], int(wins[i, j]), 0)
+    ]
+    found = ratings(made)
+    assert [found[name].value for name in names] == pytest.approx(
+        1500 + 400 / np.log(10) * (best - best.mean()), abs=0.05
+    )
 
 
 def test_somebody_who_never_lost_has_a_rating() -> None:

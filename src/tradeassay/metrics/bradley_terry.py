@@ -1,8 +1,8 @@
 """Ratings from comparisons: Bradley and Terry's model on Elo's scale, with bootstrap intervals.
 
 Each comparison says how much of a win one side had over the other (1, a half for a tie, 0). Strengths are the
-maximum of the likelihood, found by the minorise-maximise steps of Hunter (2004). One half win and one half loss
-against an average opponent are added to everybody, so that somebody who never lost has a finite rating.
+maximum of the likelihood, found by Newton's steps. One half win and one half loss against an average opponent are
+added to everybody, so that somebody who never lost has a finite rating.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from tradeassay.core.view import Floats
 
 SCALE = 400.0 / np.log(10.0)
 CENTRE = 1500.0
+_STEPS = 200
+_LONGEST = 1.0
+"""The longest step, in log odds."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +66,23 @@ def ratings(
 
 
 def _fit(wins: Floats) -> Floats:
-    """Return ratings from a matrix of wins (row over column)."""
+    """Return ratings from a matrix of wins (row over column), as they maximise the likelihood.
+
+    The average opponent has the strength 1 while it is maximised; ratings are moved to their mean only after that.
+    """
     games = wins + wins.T
     won = wins.sum(axis=1) + 0.5
-    strength = np.ones(wins.shape[0])
-    for _ in range(500):
-        pull = (games / (strength[:, None] + strength[None, :])).sum(axis=1) + 1.0 / (strength + 1.0)
-        new = won / pull
-        new /= np.exp(np.log(new).mean())
-        if np.abs(np.log(new / strength)).max() < 1e-10:
-            strength = new
+    level = np.zeros(wins.shape[0])
+    for _ in range(_STEPS):
+        chance = 0.5 * (1.0 + np.tanh((level[:, None] - level[None, :]) / 2.0))
+        average = 0.5 * (1.0 + np.tanh(level / 2.0))
+        slope = won - (games * chance).sum(axis=1) - average
+        curve = games * chance * (1.0 - chance)
+        bend = np.diag(curve.sum(axis=1) + average * (1.0 - average)) - curve
+        step = np.linalg.solve(bend, slope)
+        furthest = float(np.abs(step).max())
+        # Far from the maximum the curve is flat and a whole step would overshoot.
+        level = level + step * min(1.0, _LONGEST / max(furthest, 1e-300))
+        if furthest < 1e-10:
             break
-        strength = new
-    return np.asarray(CENTRE + SCALE * np.log(strength))
+    return np.asarray(CENTRE + SCALE * (level - level.mean()))

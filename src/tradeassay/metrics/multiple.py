@@ -12,10 +12,11 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.long_run import long_run_variance
 
 DEFAULT = BootstrapConfig()
-_MORE = 5
-"""Resamples per resample of a plain interval, as in comparisons with a baseline."""
+_MORE = 2
+"""Resamples per resample of a plain interval: the largest of many errors is a tail, and tails take more."""
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -42,7 +43,7 @@ def simultaneous_intervals(
 
     ``values`` has shape (n, series): sessions by agents, for example differences of log growth against a
     baseline. The same sessions are redrawn for all, so what the agents share is not paid for twice; the
-    intervals are as wide as the largest of all standardised errors demands (Romano and Wolf 2005). A series
+    intervals are as wide as the largest of all studentised errors demands (Romano and Wolf 2005). A series
     that does not vary has its mean as both bounds and does not widen the others. Raises :class:`UserError` for
     another shape or a missing number.
     """
@@ -55,20 +56,9 @@ def simultaneous_intervals(
         return [not_scored(reason)] * count
     means = values.mean(axis=0)
     moving = values.std(axis=0) > 1e-12 * np.maximum(np.abs(values).max(axis=0), 1e-300)
-    block = max((choose_block(values[:, k], bootstrap) for k in np.flatnonzero(moving)), default=1.0)
-    drawn = np.concatenate(
-        [
-            values[rows].mean(axis=1) - means
-            for rows in resamples(n, bootstrap.draws * _MORE, block, content_seed(bootstrap, values))
-        ]
-    )
-    error = drawn.std(axis=0)
-    error = np.where(moving & (error > 0), error, np.nan)
-    reach = 0.0
+    half = np.zeros(count)
     if moving.any():
-        largest = np.nanmax(np.abs(drawn[:, moving]) / error[moving], axis=1)
-        reach = float(np.quantile(largest, bootstrap.level))
-    half = np.where(moving, reach * np.nan_to_num(error), 0.0)
+        half[moving] = _half_widths(np.ascontiguousarray(values[:, moving].T), bootstrap)
     note = f"holds for all {count} together"
     return [
         Measure(
@@ -81,6 +71,26 @@ def simultaneous_intervals(
         )
         for mean, wide in zip(means, half, strict=True)
     ]
+
+
+def _half_widths(series: Floats, config: BootstrapConfig) -> Floats:
+    """Return how far the intervals of moving series (count, n) reach to each side of their means.
+
+    Every resample is measured by its own standard errors, and the largest of them counts. The mean block length
+    is the series' median one: the longest of many is long by chance, and would make the intervals too narrow.
+    """
+    n = series.shape[1]
+    means = series.mean(axis=1)[:, None]
+    block = float(np.median([choose_block(one, config) for one in series]))
+    lags = min(n - 1, round(block) if block > 1.0 else 0)
+    largest = []
+    for rows in resamples(n, config.draws * _MORE, block, content_seed(config, series)):
+        drawn = series[:, rows]
+        error = np.sqrt(long_run_variance(drawn, lags) / n)
+        ratio = np.abs(drawn.mean(axis=-1) - means) / np.where(error > 0, error, np.nan)
+        largest.append(np.where(np.isfinite(ratio), ratio, 0.0).max(axis=0))
+    reach = float(np.quantile(np.concatenate(largest), config.level))
+    return np.asarray(reach * np.sqrt(long_run_variance(series, lags) / n))
 
 
 def simultaneous_differences(

@@ -23,6 +23,9 @@ SPLITS = 16
 class Overfitting:
     """``probability``: how often the best of the past was below the median of the future; 0.5 is what noise gives.
 
+    With an odd number of strategies it may be the median itself, which counts half; counted whole, as is often
+    done, noise among three would come to 2 / 3.
+
     ``loss``: how often it lost money. ``slope``: what a unit of Sharpe ratio in the past was worth in the
     future, over all splits (None when the past never varied). ``logits`` has one number per split: log odds of
     the rank, for a picture. ``best`` counts how often each strategy was picked.
@@ -63,13 +66,14 @@ def overfitting(returns: Floats, *, splits: int = SPLITS) -> Overfitting:
     ahead = future[rows, best]
     rank = (future < ahead[:, None]).sum(axis=1) + 0.5 * ((future == ahead[:, None]).sum(axis=1) + 1.0)
     odds = rank / (count + 1.0)
+    behind_half = float((odds < 0.5).mean() + 0.5 * (odds == 0.5).mean())
     logits = np.log(odds / (1.0 - odds))
     note = f"over {best.size} ways to halve {splits} blocks; they share sessions, so there is no interval"
     behind = past[rows, best]
     varied = float(behind.var())
     slope = float(((behind - behind.mean()) * (ahead - ahead.mean())).mean() / varied) if varied > 0 else None
     return Overfitting(
-        probability=Measure(value=significant(float((logits <= 0).mean())), n=n, note=note),
+        probability=Measure(value=significant(behind_half), n=n, note=note),
         loss=Measure(value=significant(float((ahead < 0).mean())), n=n, note=note),
         slope=None if slope is None else significant(slope),
         logits=logits,
