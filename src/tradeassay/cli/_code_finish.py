@@ -16,7 +16,8 @@ def tell_item(event: ItemEnded) -> None:
     """Say that an item ended."""
     item = event.item
     way = " ".join(item.labels[name] for name in ("setting", "wording", "framework") if name in item.labels)
-    say(f"{event.done}/{event.total} {item.model} {item.task} ({way}): {event.outcome.words}")
+    how = f" ({way})" if way else ""
+    say(f"{event.done}/{event.total} {item.model} {item.task}{how}: {event.outcome.words}")
 
 
 def finish_code(run: CodeRun, *, as_json: bool = False) -> int:

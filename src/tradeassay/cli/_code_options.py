@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeassay.cli._systrade_options import SYSTRADE_OPTIONS, refuse_options, take_systrade_spec
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.codegen.task import CodeTask
-    from tradeassay.runs.code import CodeRunSpec
+    from tradeassay.runs.code import CodeRunSpec, SystradeSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,19 +70,22 @@ def filter_options(command: F) -> F:
 
 def run_options(command: F) -> F:
     """Add everything that describes a run."""
-    for option in reversed(_RUN):
+    for option in reversed((*_RUN, *SYSTRADE_OPTIONS)):
         command = option(command)
     return command
 
 
-def take_spec(benchmark: str, given: dict[str, Any]) -> CodeRunSpec:
+def take_spec(benchmark: str, given: dict[str, Any]) -> CodeRunSpec | SystradeSpec:
     """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
     import msgspec
 
-    from tradeassay.runs.code import CodeRunSpec, code_protocols
+    from tradeassay.runs.code import CodeRunSpec, SystradeSpec, code_protocols
 
+    if code_protocols.get(benchmark).Spec is SystradeSpec:
+        return take_systrade_spec(benchmark, given)
     if code_protocols.get(benchmark).Spec is not CodeRunSpec:
         raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
+    refuse_options(benchmark, given, systrade=False)
     plain = CodeRunSpec(models=("scripted/coder-sma",))
     changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
     try:

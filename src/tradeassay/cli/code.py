@@ -9,8 +9,11 @@ import click
 
 from tradeassay.cli._asking import asking_options, take_asking
 from tradeassay.cli._code_options import filter_options, run_options, take_spec, take_tasks
+from tradeassay.cli._code_strategies import schema, strategies
+from tradeassay.cli._code_submission import evaluate_submission, reports_options
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.cli._run_folder import workers_option
+from tradeassay.core.errors import UserError
 
 
 @click.group()
@@ -44,6 +47,7 @@ def run(
     \b
     tradeassay code run quantcode-v1 --model scripted/coder-sma --task d-sma-cross-long
     tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
+    tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an item has no result.
     """
@@ -66,16 +70,38 @@ def default_slug(benchmark: str, spec: Any) -> str:
 
 @code.command("eval")
 @click.argument("program", type=click.Path(path_type=Path))
-@click.option("--task", required=True, help="The task it is for; see tradeassay code tasks.")
+@click.option("--task", help="The QuantCode task that a program is for; see tradeassay code tasks.")
+@click.option(
+    "--spec", metavar="STRATEGY", help="The strategy that a folder is for; see tradeassay code strategies."
+)
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
 @click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
 @click.option("--thorough", is_flag=True, help="The full look-ahead check: more cuts, more runs.")
+@reports_options
 @json_option
-def evaluate(program: Path, task: str, framework: Any, judge: str | None, thorough: bool, as_json: bool) -> int:
-    """Check your own program: stages, look-ahead, agreement with the reference, tricks.
+def evaluate(
+    program: Path,
+    task: str | None,
+    spec: str | None,
+    framework: Any,
+    judge: str | None,
+    thorough: bool,
+    as_json: bool,
+    **reports: Any,
+) -> int:
+    """Check your own work, with no model at all.
 
-    Exits with 0 when it passes, with 1 when it does not.
+    \b
+    tradeassay code eval mine.py --task d-sma-cross-long     a program: stages, look-ahead, agreement, tricks
+    tradeassay code eval ./mine --spec bollinger             a submission: seven gates, scores, scorecard
+
+    A submission is a folder with strategy.py and strategy_card.json. Exits with 0 when it passes, with 1 when
+    it does not.
     """
+    if spec is not None:
+        return evaluate_submission(program, spec, task, as_json=as_json, **reports)
+    if task is None:
+        raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
     from tradeassay.runs.code.check import check_program, read_program
 
     found = check_program(read_program(program), task, framework=framework, judge=judge, thorough=thorough)
@@ -153,3 +179,7 @@ def validate(
     else:
         show_validation(done)
     return 0 if done.ok else 1
+
+
+code.add_command(strategies)
+code.add_command(schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tradeassay.report import numbers
+from tradeassay.report.code_page import SYSTRADE
 from tradeassay.report.code_rates import STAGE_TITLES, cost_words, ranked_cells, way
 from tradeassay.report.code_view import code_badges, failure_lines, in_words
 
@@ -24,6 +25,11 @@ def print_code_board(run: CodeRun) -> None:
     """Print stage rates, what stands out, and why programs failed; a pipe gets it at full width."""
     from rich.text import Text
 
+    if run.benchmark == SYSTRADE:
+        from tradeassay.report.systrade_board import print_systrade_board
+
+        print_systrade_board(run)
+        return
     console = _console()
     cells = ranked_cells(run.scores)
     console.print(Text(f"{run.benchmark}  [{', '.join(text for _, text in code_badges(run))}]", style="bold"))

@@ -11,6 +11,8 @@ from tradeassay.report.page import page_environment, script_source, template_tex
 if TYPE_CHECKING:
     from tradeassay.runs.code import CodeRun
 
+SYSTRADE = "systrade-v1"
+
 
 def render_code_html(view: CodeView) -> str:
     """Return the page. Every text of a model is escaped."""
@@ -34,6 +36,10 @@ def render_code_html(view: CodeView) -> str:
 
 def write_code_html(run: CodeRun, path: Path | None = None) -> Path:
     """Write the page of a finished run and return its path (default: ``report.html`` in the run's folder)."""
+    if run.benchmark == SYSTRADE:
+        from tradeassay.report.systrade_page import write_systrade_html
+
+        return write_systrade_html(run, path)
     place = path or run.folder / "report.html"
     place.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which no encoding takes.

@@ -22,6 +22,7 @@ _TITLES = {
 }
 _STATUS = {"passed": "held", "failed": "failed", "not_run": "not run"}
 _SHOWN = 30
+_HASH = 64
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,7 +202,7 @@ def _gate(gate: Any) -> GateView:
         question=gate.question,
         status=_STATUS[gate.status],
         tone={"passed": "good", "failed": "bad", "not_run": "dim"}[gate.status],
-        reason=gate.reason,
+        reason="" if gate.evidence and gate.reason == gate.evidence[0].text else gate.reason,
         measures=tuple((name.replace("_", " "), _plain(value)) for name, value in gate.measures.items()),
         evidence=tuple(_finding(one) for one in gate.evidence),
         advice=tuple(_finding(one) for one in gate.advice),
@@ -216,6 +217,8 @@ def _finding(finding: Any) -> str:
 def _plain(value: Any) -> str:
     if value is None:
         return numbers.NONE
+    if isinstance(value, str) and len(value) == _HASH:
+        return f"{value[:12]}…"
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 

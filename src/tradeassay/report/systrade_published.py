@@ -58,9 +58,9 @@ def _gates(scores: SystradeScores) -> PaperTable:
     )
     printed = tuple(
         PaperRow(
-            name=row.model,
+            name=f"{row.model} ({row.handed_in} of {published().strategies} handed in)",
             ours=False,
-            cells=tuple((f"{getattr(row, name):.1f}%", f"{row.handed_in} of 12 handed in") for name in _GATES),
+            cells=tuple((f"{getattr(row, name):.1f}%", "") for name in _GATES),
         )
         for row in published().gates
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.data import synthetic_year
+from tradeassay.benchmarks.systrade.data import SPLITS, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
 from tradeassay.codegen.bars import TaskBars
 from tradeassay.codegen.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
@@ -21,6 +21,7 @@ from tradeassay.codegen.submission_run import (
     market_columns,
     submission_config,
 )
+from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Executor, open_executor
 
 
@@ -117,3 +118,18 @@ def check_submission(
     else:
         found = examine_submission(submission, spec, executor, bars, config or ScoreConfig())
     return SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=submission)
+
+
+def bars_for(strategy: str, dataset: str | None, symbols: tuple[str, ...], seed: int = 1) -> TaskBars:
+    """Return the test year of a strategy: synthetic, or stored bars of a data set's symbols.
+
+    Raises :class:`UserError` for an unknown strategy, and for a data set without symbols or the other way round.
+    """
+    spec = load_spec(strategy)
+    if (dataset is None) != (not symbols):
+        raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
+    if dataset is None:
+        return synthetic_year(spec, seed=seed)
+    if "1d" in spec.semantics.inputs.timeframes:
+        return stored_year(dataset, symbols, SPLITS["test"])
+    return stored_minutes(dataset, symbols, SPLITS["test"])

@@ -220,7 +220,7 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         scores=_means(cards),
         gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
         alike=_mean([_similarity(a, b) for a, b in pairs]),
-        same_outcome=_mean([float(_same_outcome(a, b)) for a, b in pairs]),
+        same_outcome=_mean([_same_outcome(a, b) for a, b in pairs]),
         test_return=_mean([_test_return(card) for card in cards]),
         ensemble=_ensemble(cards),
         drifted=sum(one.kind == "drift" for one in drift),
@@ -244,10 +244,10 @@ def _similarity(a: Iteration, b: Iteration) -> float | None:
     return SequenceMatcher(None, a.submission.source.splitlines(), b.submission.source.splitlines()).ratio()
 
 
-def _same_outcome(a: Iteration, b: Iteration) -> bool:
+def _same_outcome(a: Iteration, b: Iteration) -> float | None:
     one = None if a.scored is None else _test_return(a.scored.scorecard)
     two = None if b.scored is None else _test_return(b.scored.scorecard)
-    return one is not None and two is not None and abs(one - two) < 1e-9
+    return None if one is None or two is None else float(abs(one - two) < 1e-9)
 
 
 def _test_return(card: Scorecard) -> float | None:
