@@ -18,6 +18,7 @@ from tradeassay.arena.doors import tokens
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.limits import Limiter, Limits
 from tradeassay.arena.doors.player import DoorPlayer, outside_players
+from tradeassay.arena.doors.registering import register_entry
 from tradeassay.arena.doors.router import router
 from tradeassay.arena.doors.tables import agents
 from tradeassay.arena.rounds.deciding import Seat
@@ -120,6 +121,18 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
     assert doors.who(issued.token) is None and doors.who(fresh.token) is not None
     assert doors.revoke("doors", "anna", now=NOW) and doors.who(fresh.token) is None
     assert not doors.revoke("doors", "anna", now=NOW)
+
+
+def test_an_operator_registers_at_the_database(tmp_path: Path) -> None:
+    db = str(tmp_path / "arena.db")
+    store = Store(open_engine(db))
+    doors = founded(store)
+    token = register_entry(db, "doors", "anna", address="https://agent.example")
+    assert doors.who(token).address == "https://agent.example"
+    assert doors.who(register_entry(db, "doors", "anna", renew=True)) is not None and doors.who(token) is None
+    with pytest.raises(UserError, match="once"):
+        register_entry(db, "doors", "anna", renew=True, address="https://other.example")
+    store.engine.dispose()
 
 
 def test_who_can_be_registered(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -15,8 +16,8 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import StepRecord
-from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode
+from tradeassay.core.events import STEP_DECODER, StepRecord
+from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, serve_episode
 from tradeassay.frontends.mcp_server import server_for
 
 NAMES = {
@@ -144,23 +145,19 @@ def test_only_the_family_with_tools_can_be_played() -> None:
         open_episode("stockbench-v1")
 
 
-SERVER = """
-import asyncio
-from tradeassay.frontends.mcp_episode import open_episode
-from tradeassay.frontends.mcp_server import serve_stdio
-asyncio.run(serve_stdio(open_episode(sessions=1)))
-"""
-
-
 def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
-    import os
+    journal = tmp_path / "journal.jsonl"
+    command = ["-m", "tradeassay", "mcp", "episode", "--sessions", "1", "--journal", str(journal)]
 
     async def run() -> None:
-        home = {"TRADEASSAY_HOME": os.environ["TRADEASSAY_HOME"]} if "TRADEASSAY_HOME" in os.environ else {}
-        launched = StdioServerParameters(command=sys.executable, args=["-c", SERVER], env={**os.environ, **home})
-        async with Client(launched) as client:
+        async with Client(
+            StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        ) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
             found = await client.call_tool("submit_action", NO_TRADE)
             assert "The episode is over." in found.content[0].text
+            assert STEP_DECODER.decode(journal.read_bytes().strip()).decision.status == "ok"
 
     asyncio.run(run())
+    with pytest.raises(UserError, match="new file"):
+        serve_episode("ktdfin-v1", {}, journal=journal)

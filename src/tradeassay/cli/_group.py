@@ -24,6 +24,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "probe": ("probe", "probe", "Try to tell stocks and days from what a mask shows."),
     "leak-test": ("leak_test", "leak_test", "Test whether an agent sees ahead, and through which channel."),
     "arena": ("arena", "arena", "Play a season of the arena and watch it in the browser."),
+    "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
     "agents": ("agents", "agents", "List the agents that can trade."),

@@ -34,6 +34,13 @@ _seed = click.option(
     "--seed", type=click.IntRange(0), default=7, show_default=True, help="Of the built-in season."
 )
 
+_allow = click.option(
+    "--allow",
+    multiple=True,
+    metavar="NETWORK",
+    help="Agents may live here though it is private, e.g. 127.0.0.0/8.",
+)
+
 
 @arena.command()
 @_replay
@@ -48,6 +55,7 @@ _seed = click.option(
 @click.option(
     "--register", is_flag=True, help="Let agents be registered over HTTP; the operator's token is shown."
 )
+@_allow
 def serve(
     replay: str | None,
     file: Path | None,
@@ -59,6 +67,7 @@ def serve(
     port: int,
     experts: tuple[str, ...],
     register: bool,
+    allow: tuple[str, ...],
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
 
@@ -67,7 +76,7 @@ def serve(
     _need_extra()
     from tradeassay.arena.web.serving import Serving, serve
 
-    how = Serving(db=db, host=host, port=port, speed=speed, experts=experts, register=register)
+    how = Serving(db=db, host=host, port=port, speed=speed, experts=experts, register=register, allow=allow)
     serve(_chosen(replay, file, convention, seed), how, say)
 
 
@@ -79,8 +88,16 @@ def serve(
 @_convention
 @_seed
 @click.option("--until", help="Stop after this day (ISO date).")
+@_allow
 def run(
-    replay: str | None, file: Path | None, speed: str, db: str, convention: str, seed: int, until: str | None
+    replay: str | None,
+    file: Path | None,
+    speed: str,
+    db: str,
+    convention: str,
+    seed: int,
+    until: str | None,
+    allow: tuple[str, ...],
 ) -> None:
     """Play a season without pages; stopped, the same command goes on where it was."""
     _need_extra()
@@ -92,6 +109,7 @@ def run(
     from tradeassay.arena.web.playing import play
     from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
+    from tradeassay.frontends.address import parse_networks
 
     season = _chosen(replay, file, convention, seed)
     if season is None:
@@ -99,7 +117,7 @@ def run(
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
-        done = asyncio.run(play(season, store, parse_speed(speed), end))
+        done = asyncio.run(play(season, store, parse_speed(speed), end, allow=parse_networks(allow)))
     finally:
         store.engine.dispose()
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
@@ -136,6 +154,20 @@ def standings(
     print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows])
     if board.note:
         say(board.note)
+
+
+@arena.command()
+@click.argument("season")
+@click.argument("entry")
+@_db
+@click.option("--address", help="Where the agent is asked (http or https); without one it comes by itself.")
+@click.option("--renew", is_flag=True, help="Give a new token; the old one is worth nothing then.")
+def register(season: str, entry: str, db: str, address: str | None, renew: bool) -> None:
+    """Register an entry that decides outside. Its token goes to standard output, this once."""
+    _need_extra()
+    from tradeassay.arena.doors.registering import register_entry
+
+    click.echo(register_entry(db, season, entry, address=address, renew=renew))
 
 
 _COLUMNS = ("rank", "agent", "return", "95 %", "against buy and hold", "Sharpe", "P(first)", "failed", "missed")

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -20,10 +22,11 @@ from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply, To
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.frontends.mcp_server import Said
+from tradeassay.frontends.mcp_server import Said, serve_stdio
 from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.market import Market
 from tradeassay.runs.conversation import open_protocol
+from tradeassay.runs.journal import encode_line
 from tradeassay.runs.model_play import conversation_rng
 from tradeassay.runs.play import as_recorded
 from tradeassay.runs.spec import ParamValue
@@ -155,6 +158,44 @@ def open_episode(
     """Return an episode's desk; raises :class:`UserError` for whatever a run would refuse."""
     plot = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1)[0]
     return EpisodeDesk(plot, sessions=sessions, written=written)
+
+
+def serve_episode(
+    benchmark: str,
+    settings: Mapping[str, ParamValue],
+    *,
+    window: str | None = None,
+    dataset: str | None = None,
+    sessions: int | None = None,
+    journal: Path | None = None,
+) -> float | None:
+    """Serve an episode over standard input and output until the client leaves; returns what it earned.
+
+    ``journal`` must not exist; each session's record is on disk before the next one is shown. Raises
+    :class:`UserError`.
+    """
+    with ExitStack() as stack:
+        written = None if journal is None else _appending(stack.enter_context(_new_file(journal)))
+        desk = open_episode(
+            benchmark, settings, window=window, dataset=dataset, sessions=sessions, written=written
+        )
+        asyncio.run(serve_stdio(desk))
+        return desk.earned
+
+
+def _new_file(path: Path) -> BinaryIO:
+    try:
+        return path.open("xb")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}", mend="name a new file") from error
+
+
+def _appending(file: BinaryIO) -> Callable[[StepRecord], None]:
+    def write(record: StepRecord) -> None:
+        file.write(encode_line(record))
+        file.flush()
+
+    return write
 
 
 def _joined(messages: Sequence[Message]) -> str:

@@ -7,7 +7,7 @@ token can reach no seat but its own, whatever session it claims to be part of.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,8 @@ from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.limits import Limits
 from tradeassay.arena.doors.records import Agent, Offer, Refused, Told
 from tradeassay.arena.doors.router import MAX_WAIT_S, Gate, await_packet
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.frontends.mcp_server import Said, make_server
 
@@ -131,6 +133,19 @@ def mcp_app(doors: Doors, *, limits: Limits | None = None, host: str = "127.0.0.
         host=host,
     )
     return _Guarded(inner, Gate(doors, limits))
+
+
+def serve_seats(db: str, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
+    import uvicorn
+
+    engine = open_engine(db)
+    try:
+        app = mcp_app(Doors(Store(engine)), host=host)
+        say(f"seats: http://{host}:{port}/mcp  (stop with Ctrl-C)")
+        uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
+    finally:
+        engine.dispose()
 
 
 class _Guarded:

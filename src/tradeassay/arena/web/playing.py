@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from tradeassay.arena.clock import ReplayClock
@@ -17,17 +17,27 @@ from tradeassay.arena.seating import seats
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.core.time import Instant
+from tradeassay.frontends.address import Network
 
 
-async def play(season: Season, store: Store, speed: float | None, until: Instant | None = None) -> int:
+async def play(
+    season: Season,
+    store: Store,
+    speed: float | None,
+    until: Instant | None = None,
+    *,
+    allow: Sequence[Network] = (),
+) -> int:
     """Replay a season from where its database ends; returns how many rounds were finished.
+
+    ``allow`` are private networks in which agents may live all the same.
 
     Everything agents read goes through the information stream. May be cancelled at any moment and called again.
     Raises :class:`UserError` for entries that cannot be seated and data that is not there.
     """
     feed = SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
-        outside = await stack.enter_async_context(outside_players(season, Doors(store)))
+        outside = await stack.enter_async_context(outside_players(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(seats(season, outside=outside))
         clock = ReplayClock(speed=speed)
         runner = Runner(
@@ -45,9 +55,16 @@ class Player:
     """Runs :func:`play` in a thread: pages stay quick while agents think."""
 
     def __init__(
-        self, season: Season, store: Store, speed: float | None, told: Callable[[str], None] | None = None
+        self,
+        season: Season,
+        store: Store,
+        speed: float | None,
+        told: Callable[[str], None] | None = None,
+        *,
+        allow: Sequence[Network] = (),
     ) -> None:
         self._plan = (season, store, speed)
+        self._allow = allow
         self._told = told or (lambda text: None)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[int] | None = None
@@ -92,4 +109,4 @@ class Player:
         if self._stopping.is_set():
             return 0
         season, store, speed = self._plan
-        return await play(season, store, speed)
+        return await play(season, store, speed, allow=self._allow)

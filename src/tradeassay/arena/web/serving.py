@@ -21,10 +21,14 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
 from tradeassay.arena.web.playing import Player
+from tradeassay.frontends.address import parse_networks
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream."""
+    """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream.
+
+    ``allow`` are private networks in which agents may live all the same.
+    """
 
     db: str = "arena.db"
     host: str = "127.0.0.1"
@@ -32,6 +36,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     speed: str = "1d/2s"
     experts: tuple[str, ...] = ()
     register: bool = False
+    allow: tuple[str, ...] = ()
 
 
 class ArenaServer(uvicorn.Server):
@@ -59,7 +64,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         store.found_season(season, "1970-01-01T00:00:00Z")
-        player = Player(season, store, pace, say)
+        player = Player(season, store, pace, say, allow=parse_networks(how.allow))
     experts = Experts(how.experts)
     for name, key in experts.keys.items():
         say(f"key of expert '{name}': {key}")

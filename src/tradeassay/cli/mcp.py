@@ -1,0 +1,65 @@
+"""``tradeassay mcp``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tradeassay.cli._output import say
+
+
+@click.group()
+def mcp() -> None:
+    """Let clients of the Model Context Protocol trade: an episode of KTD-Fin, or seats in the arena."""
+
+
+@mcp.command()
+@click.option("--benchmark", default="ktdfin-v1", show_default=True, help="One of the KTD-Fin family.")
+@click.option("--mask", default="blinded", show_default=True, help="What is hidden.")
+@click.option("--mode", default="open-research", show_default=True, help="What the client is given.")
+@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--window", help="Named sessions, e.g. W4.")
+@click.option("--sessions", type=click.IntRange(1), help="Stop after so many sessions.")
+@click.option("--journal", type=click.Path(path_type=Path), help="Write every session's record here (JSON lines).")
+def episode(
+    benchmark: str,
+    mask: str,
+    mode: str,
+    dataset: str | None,
+    window: str | None,
+    sessions: int | None,
+    journal: Path | None,
+) -> None:
+    """Serve one episode over standard input and output; a client starts this command by itself."""
+    from tradeassay.core.errors import require
+
+    require("mcp", "mcp")
+    from tradeassay.frontends.mcp_episode import serve_episode
+
+    earned = serve_episode(
+        benchmark,
+        {"mask": mask, "mode": mode},
+        window=window,
+        dataset=dataset,
+        sessions=sessions,
+        journal=journal,
+    )
+    say("no session was decided" if earned is None else f"return {earned:+.2%}")
+
+
+@mcp.command()
+@click.option(
+    "--db", default="arena.db", show_default=True, metavar="URL", help="A file, or postgresql+psycopg://..."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True)
+def arena(db: str, host: str, port: int) -> None:
+    """Serve the seats of an arena over streamable HTTP at /mcp; agents send their token with every request."""
+    from tradeassay.core.errors import require
+
+    for module, extra in (("mcp", "mcp"), ("sqlalchemy", "arena"), ("uvicorn", "arena")):
+        require(module, extra)
+    from tradeassay.arena.doors.mcp_desk import serve_seats
+
+    serve_seats(db, host, port, say)
