@@ -141,6 +141,9 @@ def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
             money[day.asset] *= 1 + moved
         action, share = plan[day.asset].pop(0) if plan[day.asset] else ("HOLD", None)
         slot = mine[day.asset, day.session]
+        told = next(p for p in anna.seen if (p.symbol, p.date) == (day.asset, day.session))
+        assert told.account == pytest.approx(value, rel=1e-12)
+        assert told.exposures == pytest.approx({a: m for a, m in money.items() if m}, rel=1e-12)
         assert slot.nav_before == pytest.approx(value, rel=1e-12)
         if action != "HOLD":
             free = value - abs(money["AAJX" if day.asset == "AHVQ" else "AHVQ"])

@@ -57,7 +57,8 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
 
     ``decided_at`` is the decision time (ISO, UTC); nothing in the packet was published after it. ``history`` are
     at most ten earlier prices, oldest first. ``position`` is what the agent holds: 1, 0 or -1. ``phase`` is
-    ``warm-up`` (the agent learns, nothing counts) or ``live``.
+    ``warm-up`` (the agent learns, nothing counts) or ``live``. Where one account spans all assets, ``account`` is
+    its value (it started with 1) and ``exposures`` the signed money behind each asset.
     """
 
     season: str
@@ -75,6 +76,8 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: tuple[Outcome, ...] = ()
     others: tuple[PeerMessage, ...] = ()
     phase: Literal["warm-up", "live"] = "live"
+    account: float | None = None
+    exposures: dict[str, float] = {}
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):

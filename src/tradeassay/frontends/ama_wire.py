@@ -68,6 +68,8 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[s
             "position": packet.position,
             "outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes],
             "others": [msgspec.to_builtins(message) for message in packet.others],
+            "account": packet.account,
+            "exposures": packet.exposures,
         }
     return body
 

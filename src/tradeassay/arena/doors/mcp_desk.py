@@ -180,6 +180,8 @@ def _brief(told: Told) -> str:
         "position": packet.position,
         "phase": packet.phase,
         "others": msgspec.to_builtins(packet.others),
+        "account": packet.account,
+        "exposures": packet.exposures,
     }
     return msgspec.json.encode(shown).decode()
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 
 from tradeassay.arena.rounds.money import accounts, histories
 from tradeassay.arena.rounds.player import OutsidePlayer, Player
+from tradeassay.arena.rounds.shared_account import shared_accounts
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Call, Decided, Round, Slot
 from tradeassay.arena.state.store import Store
@@ -52,6 +53,7 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     """Return what each entry is told in a round: the common packet, its own position, its own past."""
     common = store.packet(round.id)
     held = accounts(store, season.id, round)
+    shared = shared_accounts(store, season, round) if season.rules.cross_asset else {}
     with store.read() as db:
         said = _messages(db, season, round) if season.rules.messages else {}
         pasts = histories(db, season.id, round.asset, round.session, OUTCOMES)
@@ -66,7 +68,9 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
             )
             others = tuple(message for message in said.values() if message.entry != entry.id)
             position = held.get(entry.id, (0, 1.0))[0]
-            found[entry.id] = msgspec.structs.replace(common, position=position, outcomes=outcomes, others=others)
+            found[entry.id] = msgspec.structs.replace(
+                common, position=position, outcomes=outcomes, others=others, **shared.get(entry.id, {})
+            )
     return found
 
 

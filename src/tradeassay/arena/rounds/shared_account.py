@@ -114,6 +114,23 @@ def settle_shared(store: Store, season: Season, round: Round, base: float, price
     return store.advance(round, moves, "settled", now)
 
 
+def shared_accounts(store: Store, season: Season, round: Round) -> dict[str, dict[str, Any]]:
+    """Return what each entry is told of its account in a round: its value, and the money behind each asset."""
+    query = select(purses.c.entry, purses.c.value).where(
+        purses.c.season == season.id, purses.c.stage == round.stage
+    )
+    with store.read() as db:
+        values = {row.entry: row.value for row in db.execute(query)}
+        held = _held(db, season, round)
+    return {
+        entry.id: {
+            "account": values.get(entry.id, 1.0),
+            "exposures": {asset: money for asset, money in sorted(held.get(entry.id, {}).items()) if money},
+        }
+        for entry in season.everyone
+    }
+
+
 def _execute_one(db: Connection, slot: Slot, before: float, trade: Trade, value: float) -> None:
     left = value - trade.fee
     place = {name: getattr(slot, name) for name in ("round", "season", "entry", "asset", "stage")}
