@@ -52,7 +52,7 @@ class SystradeProtocol:
         self.spec = spec
         self.strategies: dict[str, StrategySpec] = {name: load_spec(name) for name in spec.chosen}
         self._years: dict[tuple[str, SplitName], TaskBars] = {}
-        self._found: dict[tuple[str, str, str], Scored] = {}
+        self._found: dict[tuple[str, str], Scored] = {}
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._refuse_too_few_symbols()
 
@@ -176,7 +176,7 @@ class SystradeProtocol:
 
     def _examined(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Scored:
         """Return what was found when the same files were handed in before, or find it."""
-        key = (spec.id, submission.sha256, submission.name)
+        key = (spec.id, submission.sha256)
         known = self._found.get(key)
         if known is None:
             config = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
@@ -188,7 +188,11 @@ class SystradeProtocol:
             known = Scored(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
             if len(self._found) < _MOST_KEPT:
                 self._found[key] = known
-        return known
+        return msgspec.structs.replace(
+            known,
+            scorecard=known.scorecard.named(submission.name),
+            develop=known.develop.named(submission.name),
+        )
 
     def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Runs:
         """Return runs on the micro-scenarios. After a resume the first hand-in has to be run on them again."""

@@ -1,0 +1,112 @@
+"""A finished SysTradeBench run whose programs were never run: what the sandbox would have found is given."""
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import msgspec
+
+from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
+from tradeassay.codegen.gates.result import GATES, Finding, GateReport, failed, not_run, passed
+from tradeassay.codegen.scores.discipline import Breach, Discipline
+from tradeassay.codegen.scores.paper import PaperScore
+from tradeassay.codegen.scores.robustness import CostPoint, Robustness
+from tradeassay.codegen.scores.scorecard import Scorecard, overall
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.runs.code import CodeRun, SystradeSpec, run_code
+from tradeassay.runs.code.systrade_examine import Examined
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
+
+
+def trail() -> Trail:
+    closes = tuple(100.0 + (n % 7) - (n % 3) for n in range(60))
+    marks = (
+        Mark(kind="both", row=5, time="2025-01-08", leg="X", share=1.0, frozen=1.0, signal="ENTER_LONG"),
+        Mark(kind="other size", row=9, time="2025-01-14", leg="X", share=0.5, frozen=1.0),
+        Mark(kind="only submission", row=20, time="2025-01-29", leg="X", share=-1.0, signal=HOSTILE),
+        Mark(kind="only frozen", row=30, time="2025-02-12", leg="X", frozen=0.0, frozen_signal="EXIT"),
+    )
+    steps = (
+        AuditStep(kind="signal", id="s-1"),
+        AuditStep(kind="risk_check"),
+        AuditStep(kind="order", id="o-1", claimed=10.0, own=10.0),
+        AuditStep(kind="position", id="p-1", claimed=11.0, own=10.0),
+        AuditStep(kind="pnl", id="g-1", claimed=0.0, own=0.0),
+    )
+    trade = FollowedTrade(
+        number=0, row=5, time="2025-01-08", leg="X", quantity=10.0, claimed_price=101.0, price=101.0,
+        signal=HOSTILE, order_id="o-1", steps=steps,
+    )  # fmt: skip
+    return Trail(
+        bars="synthetic us:1 test", rows=60, timeframe="1d", first="2025-01-01", last="2025-03-25", trades=3,
+        counts={"both": 1, "other size": 1, "only submission": 1, "only frozen": 1}, marks=marks,
+        paths=(LegPath(leg="X", asset="A", rows=tuple(range(60)), closes=closes),), audit=(trade,),
+    )  # fmt: skip
+
+
+def robustness() -> Robustness:
+    points = tuple(
+        CostPoint(cost_bp=cost, total=0.05 - cost / 200.0, sharpe=None if cost > 10 else 0.4, fees=cost / 500.0)
+        for cost in (0.1, 1.0, 5.0, 10.0, 20.0)
+    )
+    return Robustness(
+        costs=points, turnover=12.5, break_even_bp=Measure(value=9.87), deflated=Measure(value=0.31),
+        excess=-0.02, quarters=(0.01, -0.02, 0.03, 0.0), daily=tuple(0.001 * (n % 5 - 2) for n in range(252)),
+        score=Measure(value=4.0, note="cost room 0.49"),
+    )  # fmt: skip
+
+
+def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any) -> Examined:
+    """Return what might have been found, by what the source is."""
+    gates = {name: passed(name) for name in GATES}
+    if "_Honest" in submission.source:
+        found = Finding(code="replay", text=HOSTILE, bar=7)
+        gates["leak"] = failed(
+            "leak", (found, *[Finding(code="x", text=f"bar {n}") for n in range(6)]), measures={"runs": 9}
+        )
+    if "raise KeyError" in submission.source:
+        gates["exec"] = failed("exec", (Finding(code="KeyError", text="'close'", line=12),))
+        for name in ("determinism", "leak", "audit", "scenarios"):
+            gates[name] = not_run(name, "the gate 'exec' did not hold")
+    ran, honest = gates["exec"].passed, gates["leak"].passed
+    report = GateReport(
+        strategy=spec.id, semantics_sha256=spec.semantics.sha256, submission=submission.name,
+        submission_sha256=submission.sha256, bars=bars.name, rows=60, tier="full", gates=tuple(gates.values()),
+    )  # fmt: skip
+    sound = {
+        "D1": Measure(value=9.0 if honest else 1.0) if ran else not_scored("it could not be run"),
+        "D2": Measure(value=10.0),
+        "D3": Measure(value=10.0 if honest else 5.0),
+        "D4": Measure(value=4.0) if ran and honest else not_scored("it may know the future"),
+    }
+    part = PaperScore(score=8.0, parts={"det": 10.0})
+    none = not_scored("no peer has marked it")
+    regimes = (
+        Discipline(regime="normal", decisions=10),
+        Discipline(regime="gap", decisions=9, breaches=(Breach(constraint="max_exposure", bars=2, first=31),)),
+        Discipline(regime="crash", decisions=0, failed=HOSTILE),
+    )
+    card = Scorecard(
+        strategy=spec.id, submission=submission.name, submission_sha256=submission.sha256, gates=report,
+        sound=sound, paper={"D1": none, "D2": none, "D3": Measure(value=8.0), "D4": Measure(value=8.0)},
+        paper_parts={"D3": part, "D4": part}, overall=overall(sound), regimes=regimes,
+        year=robustness() if ran and honest else None,
+        year_reason=None if ran and honest else "a result that may know the future says nothing",
+        complexity=1.5, data=bars.name,
+    )  # fmt: skip
+    return Examined(scorecard=card, trail=trail() if ran else None, scenarios={})
+
+
+def systrade_run(folder: Path, **changes: Any) -> CodeRun:
+    """Make the run: four builders, two strategies, three reviewers."""
+    builders = tuple(f"scripted/builder-{name}" for name in ("gold", "mends", "peeps"))
+    spec = SystradeSpec(models=(*builders, "scripted/away"), strategies=("bollinger", "double-ma"))
+    spec = msgspec.structs.replace(spec, **{"reviewers": builders, **changes})
+    nothing = mock.MagicMock()
+    with (
+        mock.patch("tradeassay.runs.code.systrade.examine_submission", examined),
+        mock.patch("tradeassay.runs.code.systrade.run_scenarios", lambda *args: {}),
+        mock.patch("tradeassay.runs.code.systrade.SystradeProtocol.open_executor", lambda self, n: nothing),
+    ):
+        return run_code(spec, folder, workers=1)

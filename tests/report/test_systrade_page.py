@@ -1,0 +1,117 @@
+"""The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
+
+from tradeassay.benchmarks.systrade import load_reference, load_spec
+from tradeassay.benchmarks.systrade.data import synthetic_year
+from tradeassay.report.code_board import print_code_board
+from tradeassay.report.code_page import write_code_html
+from tradeassay.report.systrade_card import card_view
+from tradeassay.report.systrade_charts import cost_chart, leg_charts
+from tradeassay.report.systrade_page import render_card, write_check_html
+from tradeassay.runs.code import CodeRun, verify_code
+from tradeassay.runs.code.systrade_examine import SubmissionCheck
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+    return systrade_run(tmp_path_factory.mktemp("systrade") / "r")
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.handlers: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+
+def _read(page: str) -> _Tags:
+    found = _Tags()
+    found.feed(page)
+    return found
+
+
+def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
+    page = write_code_html(run).read_text()
+    found = _read(page)
+    assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
+    cards = [link for link in found.links if link.startswith("cards/")]
+    assert len(cards) == 6 and all((run.folder / link).is_file() for link in cards)
+    assert all(link.startswith(("#", "cards/")) for link in found.links), "nothing is fetched from elsewhere"
+    for words in (
+        "hold all six gates", "Hand-ins that run and look ahead: scripted/builder-peeps", "GPT-5.2 (12 of 12",
+        "GLM-4.7 (7 of 12", "Table 4: strategies", "7.85", "these are synthetic", "2 of its 12 strategies",
+        "no hand-in → failed at exec", "worth its price",
+    ):  # fmt: skip
+        assert words.lower() in page.lower(), words
+    assert verify_code(run.folder).ok
+
+
+def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun) -> None:
+    write_code_html(run)
+    (leaky,) = (run.folder / "cards").glob("*peeps*bollinger*.html")
+    page = leaky.read_text()
+    found = _read(page)
+    assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
+    assert "alert(1)" in page and "<script>alert" not in page and "{{ 7 * 7 }}" in page
+    for words in (
+        "Not fit to sign: it fails at &#39;leak&#39;", "3 more", "1 × a decision the frozen semantics do not make",
+        "a result that may know the future", "max exposure on 2 bars, first on bar 31", "risk check: missing",
+        "11; the host finds 10", "As printed", "its own work, not counted", "Name and role",
+    ):  # fmt: skip
+        assert words in page, words
+    (held,) = (run.folder / "cards").glob("*gold*bollinger*.html")
+    page = held.read_text()
+    assert "All 7 gates held." in page and "break-even 9.87 bp" in page and "evidence, not proof" in page
+    (mended,) = (run.folder / "cards").glob("*mends*bollinger*.html")
+    assert 'id="drift"' in mended.read_text()
+
+
+def test_the_terminal_gets_a_table(run: CodeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    print_code_board(run)
+    shown = capsys.readouterr().out
+    assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
+
+
+def test_the_drawings_are_where_the_numbers_are() -> None:
+    (leg,) = leg_charts(trail())
+    assert [mark.kind for mark in leg.marks] == ["both", "other-size", "only-submission", "only-frozen"]
+    xs = [mark.x for mark in leg.marks]
+    assert xs == sorted(xs) and xs[0] == pytest.approx(62 + 5 / 59 * 926, abs=0.1)
+    price = trail().paths[0].closes
+    lowest, highest = leg.prices[0].at, leg.prices[-1].at
+    share = (price[5] - min(price)) / (max(price) - min(price))
+    assert leg.marks[0].y == pytest.approx(lowest + share * (highest - lowest), abs=0.2)
+    assert leg.exposure != leg.frozen and leg.exposure.count(",") == leg.frozen.count(",")
+    chart = cost_chart([(p.cost_bp, p.total) for p in robustness().costs], 9.87)
+    assert chart is not None and chart.even is not None and chart.dots[3].x > chart.even > chart.dots[2].x
+    falling = [dot.y for dot in chart.dots]
+    assert falling == sorted(falling)
+    assert cost_chart([(1.0, 0.1)], None) is None
+
+
+def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
+    spec, mine = load_spec("bollinger"), load_reference("bollinger")
+    found = examined(mine, spec, None, synthetic_year(spec), None)
+    check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
+    page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
+    assert "no model was asked" in page and "Back to the run" not in page and "class TradingStrategy" in page
+    nothing = card_view(found.scorecard, None, mine)
+    assert "There was no run to compare" in render_card(nothing)
+
+
+def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = systrade_run(tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",))
+    page = write_code_html(run).read_text()
+    assert "No model has a result." in page and "Nobody reviewed" in page and not (run.folder / "cards").exists()
+    assert HOSTILE not in page

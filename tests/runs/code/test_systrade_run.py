@@ -1,0 +1,128 @@
+"""SysTradeBench from end to end: scripted builders, the real sandbox, one strategy; and sums without a sandbox."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from code_runs_toy import same
+
+from tradeassay.benchmarks.systrade.dialogue import refused
+from tradeassay.codegen.drift import DriftReport
+from tradeassay.codegen.gates import GateConfig
+from tradeassay.codegen.leak.config import LeakConfig
+from tradeassay.codegen.scores.scorecard import ScoreConfig
+from tradeassay.core.errors import UserError
+from tradeassay.runs.code import CodeRun, SystradeProtocol, SystradeSpec, resume_code, run_code, verify_code
+from tradeassay.sandbox import ask_kernel, refusal
+
+BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
+LEAK = LeakConfig(warm_up_cuts=1, change_cuts=3, random_cuts=1, perturbations=1, splice_runs=1)
+QUICK = ScoreConfig(gates=GateConfig(leak=LEAK, every_bar=False), stresses=("gap",), stress_rows=120)
+needs_walls = pytest.mark.skipif(
+    refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+    spec = SystradeSpec(
+        models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
+    )
+    return run_code(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1)
+
+
+def record(run: CodeRun, name: str) -> Any:
+    return next(found for key, found in run.records().items() if name in key)
+
+
+@needs_walls
+def test_each_builder_ends_where_it_must(run: CodeRun) -> None:
+    gold, mends, peeps = (record(run, name) for name in ("gold", "mends", "peeps"))
+    assert gold.stopped == "target" and len(gold.iterations) == 1
+    assert gold.last.scorecard.gates.passed and gold.last.scorecard.sound["D1"].value == 10.0
+    trail = gold.last.trail
+    assert set(trail.counts) == {"both"} and trail.trades == trail.counts["both"]
+    assert all(step.id for trade in trail.audit for step in trade.steps)
+    assert [one.scored is None for one in mends.iterations] == [True, False, False]
+    crash, right = mends.iterations[1].scored, mends.iterations[2].scored
+    assert crash.scorecard.gates.first_failure.name == "exec" and crash.trail is None
+    assert right.drift.kind == "repair" and right.drift.changed_lines == 1 and mends.stopped == "target"
+    assert peeps.stopped == "iterations" and len(peeps.iterations) == 3
+    leaky = peeps.last.scorecard
+    assert leaky.gates.first_failure.name == "leak" and leaky.year is None
+    assert leaky.sound["D4"].reason == "a result that may know the future says nothing about robustness"
+    assert peeps.last.trail.counts.get("only submission", 0) > 0
+    assert peeps.iterations[1].scored.drift.kind == "unchanged"
+    assert all(gate.measures.get("cpu_s") is None for gate in leaky.gates.gates) and leaky.gates.cpu_s == 0.0
+
+
+@needs_walls
+def test_reviewers_mark_blind_and_their_own_marks_do_not_count(run: CodeRun) -> None:
+    gold = record(run, "gold")
+    reviews = gold.iterations[0].reviews
+    assert [review.own for review in reviews] == [True, False]
+    assert gold.last.scorecard.paper["D1"].value == reviews[1].fidelity
+    board = run.scores.reviews
+    assert set(board.rating) <= set(BUILDERS) and board.unanswered == 0
+
+
+@needs_walls
+def test_the_sums(run: CodeRun) -> None:
+    rows = {row.model: row for row in run.scores.models}
+    assert rows[BUILDERS[0]].valid.value == 1.0 and rows[BUILDERS[2]].valid.value == 0.0
+    assert rows[BUILDERS[2]].gates["exec"].value == 1.0 and rows[BUILDERS[2]].gates["leak"].value == 0.0
+    assert rows[BUILDERS[2]].tier == "not scored" and rows[BUILDERS[0]].usd_per_strategy == 0.0
+    (strategy,) = run.scores.strategies
+    assert strategy.items == 3 and strategy.complexity == pytest.approx(0.79, abs=0.01)
+    assert run.scores.complexity.value is None, "one strategy has no correlation"
+    assert [row.items for row in run.scores.iterations] == [3, 2, 2]
+    assert run.scores.iterations[2].repaired == 1 and run.scores.iterations[0].gain.value is None
+    assert verify_code(run.folder).ok
+
+
+@needs_walls
+def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path) -> None:
+    """The mended item is played again: its first hand-in has to be run on the scenarios once more."""
+    again = tmp_path / "r"
+    shutil.copytree(run.folder, again)
+    (again / "scores.json").unlink()
+    (outcome,) = again.glob("items/*mends*/outcome.json")
+    outcome.unlink()
+    resume_code(again, workers=1)
+    assert same(run.folder) == same(again)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"models": ()}, "no model is named"),
+        ({"strategies": ("bolinger",)}, "did you mean bollinger"),
+        ({"reviewers": ("gpt-5",)}, "is no model name"),
+        ({"strategies": ("spread", "spread")}, "given twice"),
+        ({"iterations": 0}, "1 to 10"),
+        ({"dataset": "mine"}, "a data set needs symbols"),
+        ({"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)}, "'pairs' has 2 legs, 1 symbols"),
+    ],
+)
+def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        run_code(SystradeSpec(**{"models": BUILDERS, **changes}), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_facts_name_what_decides_a_result() -> None:
+    spec = SystradeSpec(models=BUILDERS, strategies=("bollinger",))
+    facts = SystradeProtocol(spec).facts()
+    assert {"strategy bollinger", "data bollinger test", "data bollinger develop", "prompts"} <= set(facts)
+    other = SystradeProtocol(msgspec.structs.replace(spec, data_seed=2)).facts()
+    assert facts["data bollinger test"] != other["data bollinger test"]
+    assert facts["data bollinger test"] != facts["data bollinger develop"]
+    assert len(SystradeProtocol(SystradeSpec(models=BUILDERS)).items()) == 36
+
+
+def test_drift_is_set_aside_and_a_big_patch_too() -> None:
+    assert not refused(None) and not refused(DriftReport(kind="repair", changed_lines=50))
+    assert refused(DriftReport(kind="drift")) and refused(DriftReport(kind="repair", changed_lines=51))
+    assert not refused(DriftReport(kind="unknown")), "nothing is known against it"
