@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 import numpy as np
@@ -17,6 +17,13 @@ from tradeassay.sandbox import Attempt, Failure, Usage
 
 if TYPE_CHECKING:
     from tradeassay.codegen.leak import Trace
+
+_DECIDED: Final = (
+    "action", "asset", "side", "size", "kind", "price", "pricelimit", "trailamount", "trailpercent", "valid",
+    "given", "transmit", "tradeid",
+)  # fmt: skip
+_ENDS: Final = 2
+"""In a trace, the action of ending the run."""
 
 TrickName = Literal[
     "patched-framework",
@@ -46,7 +53,8 @@ class Backtest:
     """One run. With a ``failure`` there are no orders and no account.
 
     ``orders`` is what the strategy asked for; ``fills``, ``trades``, ``statuses`` (one per order) and ``equity``
-    (the account's value after each bar) are the host's. ``log`` is what the code printed, for a reader.
+    (the account's value after each bar) are the host's. ``ended`` is after how many bars the strategy ended the
+    run by itself, None when it saw the last one. ``log`` is what the code printed, for a reader.
     """
 
     failure: Failure | None = None
@@ -56,6 +64,7 @@ class Backtest:
     statuses: tuple[Status, ...] = ()
     equity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     final_value: float | None = None
+    ended: int | None = None
     tricks: tuple[Trick, ...] = ()
     usage: Usage
     attempts: tuple[Attempt, ...] = ()
@@ -87,9 +96,12 @@ class Backtest:
             for name in ("parent", "oco")
         }
         of = np.array([k - place[ref] for k, ref in enumerate(log.ref.tolist())], dtype=np.int64)
-        names = ("action", "asset", "side", "size", "kind", "price", "pricelimit", "trailamount", "trailpercent")
-        return Trace(
-            rows=log.decided,
-            fields={name: getattr(log, name) for name in (*names, "valid")} | back | {"of": of},
-            cpu_s=self.usage.cpu_s,
-        )
+        # Everything the replay goes by is a decision: what is left out here could carry the future unseen.
+        moment = 2 * (log.turn - log.decided) + (log.row - log.turn)
+        fields = {name: getattr(log, name) for name in _DECIDED} | back | {"of": of, "moment": moment}
+        rows = log.decided
+        if self.ended is not None:
+            rows = np.append(rows, max(self.ended - 1, 0))
+            fields = {name: np.append(values, values.dtype.type(0)) for name, values in fields.items()}
+            fields["action"][-1] = _ENDS
+        return Trace(rows=rows, fields=fields, cpu_s=self.usage.cpu_s)

@@ -46,13 +46,18 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
         """Nothing; see above."""
 
 
+def frame_of(timeframe: str) -> tuple[int, int]:
+    """Return the framework's names for a timeframe: unit and how many of it."""
+    return _FRAMES[timeframe]
+
+
 def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed]:
     """Return one feed per asset from columns called ``A/open`` and so on."""
     groups: dict[str, dict[str, Any]] = {}
     for name, values in columns.items():
         label, _, column = name.rpartition("/")
         groups.setdefault(label, {})[column] = values
-    frame, compression = _FRAMES[timeframe]
+    frame, compression = frame_of(timeframe)
     return {
         label: ColumnFeed(dataname=group, name=label, timeframe=frame, compression=compression)
         for label, group in groups.items()

@@ -84,7 +84,7 @@ class _Broker:
         self._to_activate: deque[OrderState] = deque()
         self._families: defaultdict[int, deque[OrderState]] = defaultdict(deque)
         self._leaders: dict[int, int] = {}
-        self._groups: defaultdict[int, list[int]] = defaultdict(list)
+        self._groups: defaultdict[int, set[int]] = defaultdict(set)
         self._bar = 0
         self._steps = 0
         self._changed = False
@@ -116,7 +116,7 @@ class _Broker:
         self._by_ref[order.ref] = order
         leader = self._leaders[order.oco] if order.oco else order.ref
         self._leaders[order.ref] = leader
-        self._groups[leader].append(order.ref)
+        self._groups[leader].add(order.ref)
         if self._is_orphan(order):
             return
         family = self._families[order.parent or order.ref]
@@ -267,9 +267,13 @@ class _Broker:
         if not refs:
             return
         self._count(len(self._pending) // 4)
-        for other in [each for each in self._pending if each is not None and each.ref in refs]:
-            self._pending.remove(other)
-            other.status = "cancelled"
+        kept: deque[OrderState | None] = deque()
+        for each in self._pending:
+            if each is not None and each.ref in refs:
+                each.status = "cancelled"
+            else:
+                kept.append(each)
+        self._pending = kept
 
     def _end_family(self, order: OrderState, *, whole: bool) -> None:
         """A filled parent wakes its children; a filled child, or an end without a fill, ends the whole bracket."""

@@ -14,7 +14,7 @@ from tradeassay.codegen.backtrader.host_broker import replay as replay_orders
 from tradeassay.codegen.backtrader.orders import BadOrders, read_orders
 from tradeassay.codegen.backtrader.terms import BrokerTerms
 from tradeassay.codegen.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
-from tradeassay.codegen.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
+from tradeassay.codegen.backtrader.wire import ACCOUNT, FED_MODULE, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.codegen.bars import TaskBars
 from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits, SandboxConfig
 from tradeassay.sandbox.plain_text import plain_line
@@ -41,13 +41,12 @@ class BacktestJob:
 
 
 def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
-    """Return a sandbox's configuration with the Backtrader harness loaded in its zygote."""
+    """Return a sandbox's configuration with the Backtrader harnesses loaded in its zygote."""
     import msgspec
 
     base = config or SandboxConfig()
-    if HARNESS_MODULE in base.harnesses:
-        return base
-    return msgspec.structs.replace(base, harnesses=(*base.harnesses, HARNESS_MODULE))
+    missing = tuple(name for name in (HARNESS_MODULE, FED_MODULE) if name not in base.harnesses)
+    return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
 
 
 def run_backtrader(
@@ -133,6 +132,7 @@ def _replayed(job: BacktestJob, result: JobResult, columns: Mapping[str, NDArray
         statuses=done.statuses,
         equity=done.equity,
         final_value=done.value,
+        ended=turns if turns < job.bars.rows else None,
         tricks=tuple(tricks),
         usage=result.usage,
         attempts=result.attempts,

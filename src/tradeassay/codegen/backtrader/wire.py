@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 ACTION_SUBMIT: Final = 0
@@ -11,6 +12,12 @@ INTEGERS: Final = (
     "action", "turn", "row", "ref", "asset", "side", "kind", "given", "parent", "oco", "transmit", "tradeid",
 )  # fmt: skip
 FLOATS: Final = ("size", "price", "pricelimit", "trailamount", "trailpercent", "valid")
+
+ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
+"""One order or cancellation of a fed run: the columns in their order."""
+
+PRICES: Final = ("open", "high", "low", "close", "volume")
+"""What a frame of a fed run holds of each asset, after the time."""
 
 GIVEN: Final = {"price": 1, "pricelimit": 2, "trailamount": 4, "trailpercent": 8, "valid": 16}
 """Bits of ``given``: which of an order's numbers were named at all; NaN is a number a strategy may name."""
@@ -30,3 +37,5 @@ FUTURE: Final = "future: "
 
 HARNESS_MODULE: Final = "tradeassay.codegen.backtrader.child"
 HARNESS: Final = f"{HARNESS_MODULE}:run"
+FED_MODULE: Final = "tradeassay.codegen.backtrader.child_fed"
+FED: Final = f"{FED_MODULE}:run"

@@ -22,6 +22,8 @@ from tradeassay.codegen.leak.trace import Array, Columns, Trace
 
 _BATCH = 8
 _FEWEST_ROWS = 4
+_TAILS = (64, 64, 1, 2, 4, 8)
+"""How many other rows follow a suspected bar, by trial. A single row decides what a long path may hide."""
 _OUT_OF_TIME = frozenset({"cpu_timeout", "wall_timeout"})
 
 
@@ -43,12 +45,14 @@ def check_leaks(
     seed: int | np.random.Generator,
     scored: Trace | None = None,
     deterministic: bool = False,
+    suspects: Sequence[int] = (),
 ) -> LeakReport:
     """Return whether any decision of the code on ``columns`` was seen to depend on later rows.
 
     ``scored`` is the run whose result counts, when it has been made already; it is made here otherwise. It is
     compared with every other run, so code gains nothing by behaving well in the check alone. ``deterministic``
-    skips the repetition of the scored run, for callers that have made one. The same seed gives the same cuts,
+    skips the repetition of the scored run, for callers that have made one. ``suspects`` are bars that something
+    else points at; they are tried before all others. The same seed gives the same cuts,
     futures and report.
 
     A verdict ``not_checked`` is a failure of something else, named in ``cause``: the run failed, two equal runs
@@ -69,7 +73,9 @@ def check_leaks(
         return refused
     for rows, outcome in probes:
         inquiry.take(Trial("truncation", rows - 1, rows - config.end_rows, {}), outcome)
-    _run(subject, _trials(feeds, inquiry, config, rng), inquiry)
+    _run(subject, _suspected(feeds, suspects, config, rng), inquiry)
+    if not inquiry.evidence:
+        _run(subject, _trials(feeds, inquiry, config, rng), inquiry)
     if not inquiry.evidence and config.mode == "sampled":
         _screen(subject, feeds, inquiry, config, rng)
     if config.placebo:
@@ -113,6 +119,22 @@ def _settle_scored(
         text = f"two runs on the same rows differ on bar {row}: {first} against {second}"
         return inquiry.not_checked("nondeterministic", text)
     return None
+
+
+def _suspected(
+    feeds: Feeds, suspects: Sequence[int], config: LeakConfig, rng: np.random.Generator
+) -> Iterator[Trial]:
+    """Yield runs with other rows after each suspected bar, and with none: more futures than elsewhere, because one
+    alone may lead to the same decision by chance.
+    """
+    for cut in suspects:
+        if not 0 <= cut <= len(feeds) - 2:
+            continue
+        for number, tail in enumerate(_TAILS):
+            changed = other_future(feeds, cut + 1, min(cut + 1 + tail, len(feeds)), rng, mirror=number % 2 == 0)
+            yield Trial("other future", cut, cut + 1, changed)
+        yield Trial("perturbation", cut, cut + 1, other_future(feeds, cut + 1, len(feeds), rng, mirror=True))
+        yield _truncation(feeds, cut + 1, config)
 
 
 def _trials(feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator) -> Iterator[Trial]:

@@ -62,7 +62,11 @@ class Placebo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a report that is written down."""
+    """The part of a report that is written down.
+
+    ``fed`` says what feeding the program bar by bar showed, where that was done: ``same`` decisions as in the
+    scored run (then ``clean`` is a proof), or others (``differs``).
+    """
 
     verdict: Verdict
     reason: str
@@ -75,6 +79,7 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
     screened: int = 0
     unconfirmed: int = 0
     placebo: Placebo | None = None
+    fed: Literal["", "same", "differs"] = ""
     notes: tuple[str, ...] = ()
 
 
