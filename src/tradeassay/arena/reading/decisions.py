@@ -123,10 +123,16 @@ def decision_page(store: Store, season: Season, wanted: Wanted, *, sealed: bool)
     ):
         if value is not None:
             query = query.where(column == value)
-    if wanted.before is not None:
-        query = query.where(slots.c.id < wanted.before)
+    # By session first: that is the order of an index, so that the newest are found without sorting all others.
+    query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit + 1)
     with store.read() as db:
-        found = [_line(row, sealed) for row in db.execute(query.order_by(slots.c.id.desc()).limit(limit + 1))]
+        if wanted.before is not None:
+            mark = db.execute(select(slots.c.session).where(slots.c.id == wanted.before)).scalar()
+            if mark is None:
+                return DecisionPage(items=(), next=None)
+            same = (slots.c.session == mark) & (slots.c.id < wanted.before)
+            query = query.where((slots.c.session < mark) | same)
+        found = [_line(row, sealed) for row in db.execute(query)]
     more = len(found) > limit
     return DecisionPage(items=tuple(found[:limit]), next=found[limit - 1].id if more else None)
 

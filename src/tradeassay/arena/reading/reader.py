@@ -48,6 +48,7 @@ class SeasonReader:
         self._view = SeasonView(store, season, pulse.newest(season.id, "settled"), config)
         self._made_at = time.monotonic()
         self._lock = Lock()
+        self._facts: tuple[int, SeasonFacts] | None = None
 
     @property
     def seq(self) -> int:
@@ -71,7 +72,10 @@ class SeasonReader:
 
     def facts(self) -> SeasonFacts:
         """Return the season as lists show it."""
-        return facts_of(self.season, self.badges, progress_of(self.store, self.season))
+        seq = self.seq
+        if self._facts is None or self._facts[0] != seq:
+            self._facts = (seq, facts_of(self.season, self.badges, progress_of(self.store, self.season)))
+        return self._facts[1]
 
     def decisions(self, wanted: made.Wanted) -> made.DecisionPage:
         """Return a page of decisions, the newest first."""
@@ -91,7 +95,7 @@ class SeasonReader:
 
     def memory(self, entry: str) -> EntryMemory:
         """Return what an entry remembers; closed while others who play could read it."""
-        ended = progress_of(self.store, self.season).finished
+        ended = self.facts().progress.finished
         return entry_memory(self.store, self.season, entry, sealed=self.sealed and not ended)
 
     def timeline(

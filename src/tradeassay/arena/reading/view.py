@@ -50,37 +50,38 @@ class SeasonView:
     def lines(self, wanted: Selection) -> Lines:
         """Return the selected lines, with the baseline's."""
         key = ("lines", wanted.first, wanted.last)
-        every = self._once(key, lambda: read_lines(self._store, self.season, wanted.period))
+        every = self.once(key, lambda: read_lines(self._store, self.season, wanted.period))
         return wanted.pick(self.season, every)
 
     def board(self, wanted: Selection) -> Board:
         """Return the standings."""
-        return self._once(("board", wanted), lambda: standings(self.season, self.lines(wanted), self._config))
+        return self.once(("board", wanted), lambda: standings(self.season, self.lines(wanted), self._config))
 
     def equity(self, wanted: Selection) -> Equity:
         """Return the accounts over time, with the luck band."""
-        return self._once(("equity", wanted), lambda: equity(self.season, self.lines(wanted)))
+        return self.once(("equity", wanted), lambda: equity(self.season, self.lines(wanted)))
 
     def split(self, wanted: Selection) -> Split:
         """Return what the variance of returns is made of."""
-        return self._once(("split", wanted), lambda: split_variance(self.season, self.lines(wanted)))
+        return self.once(("split", wanted), lambda: split_variance(self.season, self.lines(wanted)))
 
     def behaviour(self, entry: str, wanted: Selection) -> Behaviour:
         """Return how an entry trades."""
-        return self._once(("behaviour", entry, wanted), lambda: behaviour(entry, self.lines(wanted).values()))
+        return self.once(("behaviour", entry, wanted), lambda: behaviour(entry, self.lines(wanted).values()))
 
     def luck(self, asset: str) -> LuckBand | None:
         """Return where the entries lie among random traders of an asset; None before its first settled session."""
         fee = self.season.money.fee_bp
-        return self._once(
+        return self.once(
             ("luck", asset), lambda: luck_band(self.lines(Selection(assets=(asset,))), asset, fee, draws=1000)
         )
 
     def first_day(self) -> dict[str, dict[str, str]]:
         """Return what every entry did on each asset's first counted session."""
-        return self._once("first-day", lambda: first_day(self.lines(Selection())))
+        return self.once("first-day", lambda: first_day(self.lines(Selection())))
 
-    def _once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what ``make`` gives, made once for this view; for what is derived from its answers."""
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)

@@ -28,7 +28,7 @@ def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str,
     wanted = _selection(reader, request)
     view = reader.view()
     board = view.board(wanted)
-    rows = show.rows(words, reader.season, board)
+    rows = _rows(reader, words, wanted)
     players = [row for row in rows if not row.baseline]
     return {
         "wanted": wanted,
@@ -142,6 +142,12 @@ def published(reader: SeasonReader, words: Words, request: Request) -> dict[str,
             for ours in one.ours
         },
     }
+
+
+def _rows(reader: SeasonReader, words: Words, wanted: Selection) -> tuple[show.Row, ...]:
+    """Return the standings written out, once per view and language."""
+    view = reader.view()
+    return view.once(("rows", words.language, wanted), lambda: show.rows(words, reader.season, view.board(wanted)))
 
 
 def _selection(reader: SeasonReader, request: Request) -> Selection:

@@ -1,0 +1,274 @@
+"""Pages under load: 100,000 decisions stored, 50 readers at once; percentiles of what they waited.
+
+    python perf/arena_pages.py          # locust, from an environment of its own under perf/.work
+    python perf/arena_pages.py --loop   # without locust: an asyncio loop with httpx
+
+Readers open pages, filter, unfold decisions and fetch the chart, with a pause of half a second to one and a half
+between two pages, as people have. The server is one process. Pages that are computed from all decisions are opened
+once before, and timed apart under "cold": they are made once per settlement, for all readers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+WORK = Path(__file__).parent / ".work"
+ARCHITECTURES = ("investor", "trade", "hedge-fund", "deep-fund")
+MODELS = tuple(f"test/model-{n}" for n in range(5))
+ASSETS = ("AAJX", "ACXJ", "AHVQ", "COQJ")
+SESSIONS = 1250
+SEASON = "load"
+
+
+def build(path: Path) -> None:
+    """Write a season of 20 entries, 4 assets and 1,250 sessions, with texts as long as agents write."""
+    import msgspec
+    from sqlalchemy import insert
+
+    from tradeassay.arena.season import Asset, Entry, Season
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.state.tables import events, rounds, slots
+    from tradeassay.core.arena import NewsItem, Packet, PricePoint
+    from tradeassay.core.hashing import sha256_of
+
+    entries = tuple(
+        Entry(id=f"{a}-{m.rsplit('-', 1)[1]}", architecture=a, model=m) for a in ARCHITECTURES for m in MODELS
+    )
+    kinds = ("stock", "stock", "crypto", "crypto")
+    assets = tuple(
+        Asset(symbol=s, kind=k, dataset=f"synthetic/{'us' if k == 'stock' else 'crypto'}:7")  # type: ignore[arg-type]
+        for s, k in zip(ASSETS, kinds, strict=True)
+    )
+    season = Season(id=SEASON, title="Load", assets=assets, entries=entries, first="2020-01-01", warmup=0)
+    store = Store(open_engine(str(path), durable=False))
+    store.found_season(season, "1970-01-01T00:00:00Z")
+    random_ = np.random.default_rng(7)
+    days = [str(np.datetime64("2020-01-01") + n) for n in range(SESSIONS)]
+    moves = random_.normal(0.0004, 0.02, (len(ASSETS), SESSIONS))
+    prices = 100 * np.cumprod(1 + moves, axis=1)
+    talk = json.dumps([{"role": f"role {n}", "step": "view", "text": "word " * 40} for n in range(8)])
+    everyone = [entry.id for entry in season.everyone]
+    held = random_.integers(-1, 2, (len(everyone), len(ASSETS), SESSIONS))
+    held[-1] = 1
+    nav = np.ones((len(everyone), len(ASSETS)))
+    for t, day in enumerate(days):
+        with store.engine.begin() as db:
+            for a, asset in enumerate(ASSETS):
+                last = t == SESSIONS - 1
+                price, later = float(prices[a, t]), None if last else float(prices[a, t + 1])
+                packet = Packet(
+                    season=SEASON, date=day, decided_at=f"{day}T20:00:00Z", symbol=asset, kind=kinds[a],
+                    price=price,
+                    history=tuple(PricePoint(date=d, price=1.0) for d in days[max(0, t - 10) : t]),
+                    news=(NewsItem(id=f"{asset}-{day}", published_at=f"{day}T10:00:00Z", source="wire",
+                                   title="News", text="word " * 60),),
+                )  # type: ignore[arg-type]  # fmt: skip
+                row = {
+                    "season": SEASON, "asset": asset, "session": day, "decision_time": f"{day}T20:00:00Z",
+                    "stage": "live", "phase": "executed" if last else "settled", "price": price,
+                    "base_price": price,
+                    "next_price": later, "momentum": float(moves[a, max(0, t - 20) : t + 1].sum()),
+                    "packet": msgspec.json.encode(packet).decode(), "packet_sha256": sha256_of(packet),
+                    "opened_at": f"{day}T20:00:00Z",
+                }  # fmt: skip
+                id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
+                db.execute(insert(slots), _slots(everyone, held, nav, moves, (a, t), (id, asset, day, last), talk))
+                told = {
+                    "season": SEASON,
+                    "at": f"{day}T20:00:00Z",
+                    "body": json.dumps({"asset": asset, "session": day}),
+                }
+                db.execute(insert(events), [{**told, "kind": k} for k in ("opened", "executed", "settled")])
+    store.engine.dispose()
+
+
+def _slots(everyone, held, nav, moves, place, round_, talk):
+    a, t = place
+    id, asset, day, last = round_
+    rows = []
+    for e, entry in enumerate(everyone):
+        position = int(held[e, a, t])
+        earned = None if last else position * float(moves[a, t + 1])
+        before = float(nav[e, a])
+        if earned is not None:
+            nav[e, a] *= 1 + earned
+        rows.append({
+            "round": id, "season": SEASON, "asset": asset, "session": day, "stage": "live", "entry": entry,
+            "status": "failed" if (t * 7 + e) % 97 == 0 else "decided",
+            "action": ("SELL", "HOLD", "BUY")[position + 1], "confidence": 0.6, "reasoning": "word " * 30,
+            "talk": talk, "failures": "[]", "decided_at": f"{day}T20:00:00Z",
+            "calls": 4, "input_tokens": 900, "output_tokens": 80, "usd": 0.002, "position_before": 0,
+            "position": position, "nav_before": before, "fee": 0.0, "earned": earned, "nav": float(nav[e, a]),
+        })  # fmt: skip
+    return rows
+
+
+def paths(random_: random.Random) -> str:
+    """Return what a reader opens next: the first page and entries most often."""
+    entry = f"{random_.choice(ARCHITECTURES)}-{random_.randrange(5)}"
+    asset = random_.choice(ASSETS)
+    return random_.choice([
+        f"/season/{SEASON}", f"/season/{SEASON}", f"/season/{SEASON}?asset={asset}",
+        f"/season/{SEASON}?architecture={random_.choice(ARCHITECTURES)}", f"/season/{SEASON}/entries/{entry}",
+        f"/season/{SEASON}/entries/{entry}?asset={asset}&status=failed",
+        f"/season/{SEASON}/timeline?asset={asset}&entry={entry}", f"/season/{SEASON}/split",
+        f"/season/{SEASON}/feed", f"/season/{SEASON}/decisions/{random_.randrange(1, 100_000)}?part=body",
+        f"/season/{SEASON}/decisions/{random_.randrange(1, 100_000)}", f"/api/seasons/{SEASON}/equity",
+        f"/api/seasons/{SEASON}/standings?asset={asset}", f"/season/{SEASON}/rules",
+        f"/season/{SEASON}/information",
+    ])  # fmt: skip
+
+
+def serve(path: Path, port: int) -> None:
+    import uvicorn
+
+    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.web.app import create_app
+
+    app = create_app(Reader(Store(open_engine(str(path)))), poll_s=1.0)
+    uvicorn.run(app, port=port, log_level="error", access_log=False)
+
+
+def warm(base: str) -> dict[str, float]:
+    """Open everything a first reader would wait for; return the seconds that took."""
+    import httpx
+
+    found = {}
+    with httpx.Client(base_url=base, timeout=600) as client:
+        fixed = ["", "/split", "/feed", "/rules", "/information", "/published"]
+        fixed += [f"?asset={asset}" for asset in ASSETS] + [f"?architecture={one}" for one in ARCHITECTURES]
+        fixed += [f"/entries/{one}-{n}" for one in ARCHITECTURES for n in range(5)]
+        for part in fixed:
+            began = time.perf_counter()
+            client.get(f"/season/{SEASON}{part}").raise_for_status()
+            found[part or "/"] = time.perf_counter() - began
+        for asset in ASSETS:
+            client.get(f"/api/seasons/{SEASON}/standings?asset={asset}").raise_for_status()
+        client.get(f"/api/seasons/{SEASON}/equity").raise_for_status()
+    return found
+
+
+async def loop(base: str, readers: int, seconds: float) -> np.ndarray:
+    import httpx
+
+    waits: list[float] = []
+    limits = httpx.Limits(max_connections=readers)
+
+    async def reader(number: int) -> None:
+        random_ = random.Random(number)
+        await asyncio.sleep(random_.random())
+        while time.perf_counter() < end:
+            path = paths(random_)
+            began = time.perf_counter()
+            answer = await client.get(path)
+            answer.raise_for_status()
+            waits.append(time.perf_counter() - began)
+            await asyncio.sleep(0.5 + random_.random())
+
+    async with httpx.AsyncClient(base_url=base, timeout=60, limits=limits) as client:
+        end = time.perf_counter() + seconds
+        await asyncio.gather(*(reader(number) for number in range(readers)))
+    return np.array(waits) * 1000
+
+
+LOCUST = """
+import random, sys
+sys.path.insert(0, {here!r})
+from locust import HttpUser, between, task
+import arena_pages
+
+class Reader(HttpUser):
+    wait_time = between(0.5, 1.5)
+    def on_start(self):
+        self.random = random.Random()
+    @task
+    def read(self):
+        self.client.get(arena_pages.paths(self.random), name="pages")
+"""
+
+
+def locust(base: str, readers: int, seconds: float) -> dict[str, float]:
+    home = WORK / "locust"
+    if not (home / "bin" / "locust").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(home / "bin" / "pip"), "install", "-q", "locust", "numpy"], check=True)
+    script = WORK / "arena_readers.py"
+    script.write_text(LOCUST.format(here=str(Path(__file__).parent)))
+    stem = WORK / "arena_load"
+    subprocess.run(
+        [str(home / "bin" / "locust"), "-f", str(script), "--headless", "-u", str(readers), "-r", "25", "-t",
+         f"{int(seconds)}s", "-H", base, "--csv", str(stem), "--only-summary", "--loglevel", "ERROR"],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    rows = list(csv.DictReader(Path(f"{stem}_stats.csv").open()))
+    total = next(row for row in rows if row["Name"] == "Aggregated")
+    wanted = {"50%": "50%", "95%": "95%", "99%": "99%", "requests": "Request Count", "failed": "Failure Count"}
+    return {name: float(total[column]) for name, column in wanted.items()}
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--loop", action="store_true", help="asyncio and httpx instead of locust")
+    ask.add_argument("--readers", type=int, default=50)
+    ask.add_argument("--seconds", type=float, default=30)
+    ask.add_argument("--port", type=int, default=8791)
+    ask.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    chosen = ask.parse_args()
+    WORK.mkdir(exist_ok=True)
+    path = WORK / "arena_load.db"
+    if chosen.serve:
+        serve(path, chosen.port)
+        return
+    if not path.exists():
+        began = time.process_time()
+        build(path)
+        print(f"built in {time.process_time() - began:.0f} s of CPU, {path.stat().st_size / 2**20:.0f} MiB")
+    base = f"http://127.0.0.1:{chosen.port}"
+    server = subprocess.Popen([sys.executable, __file__, "--serve", "--port", str(chosen.port)])
+    try:
+        _await(base)
+        cold = warm(base)
+        worst = max(cold, key=lambda name: cold[name])
+        print(f"cold: first page {cold['/']:.2f} s, worst {worst} {cold[worst]:.2f} s")
+        if chosen.loop:
+            waits = asyncio.run(loop(base, chosen.readers, chosen.seconds))
+            found = {f"{q}%": float(np.percentile(waits, q)) for q in (50, 95, 99)} | {"requests": waits.size}
+        else:
+            found = locust(base, chosen.readers, chosen.seconds)
+        print(
+            f"{chosen.readers} readers, {chosen.seconds:.0f} s: "
+            + ", ".join(f"{k} {v:.0f}" for k, v in found.items())
+        )
+        print("ms at the 95th percentile: bar 200,", "met" if found["95%"] < 200 else "NOT met")
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _await(base: str) -> None:
+    import httpx
+
+    for _ in range(200):
+        try:
+            httpx.get(f"{base}/api/seasons", timeout=30).raise_for_status()
+            return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise SystemExit("the server did not start")
+
+
+if __name__ == "__main__":
+    main()
