@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 import runs_world as world
 
 from tradeassay.assay import attribute_tables, check_identity
+from tradeassay.assay.own_tables import read_returns
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 
@@ -153,7 +154,14 @@ def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
         ({"date": ["2024-01-29"], "symbol": ["S44"], "weight": [1.0]}, "no name 'S44'.*S4"),
         ({"date": ["2024-01-27", "2024-01-29"], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "no session"),
         ({"date": ["soon"], "symbol": ["S4"], "weight": [1.0]}, "dates as days"),
-        ({"date": ["2024-01-29"], "symbol": ["S4"], "weight": [float("inf")]}, "infinite"),
+        (
+            {"date": ["2024-01-29"], "symbol": ["S4"], "weight": [float("inf")]},
+            "row 1 of 2024-01-29 has no 'weight'",
+        ),
+        ({"date": ["2024-01-29", "2024-01-30"], "symbol": ["S4"] * 2, "weight": [1.0, float("nan")]}, "row 2"),
+        ({"date": ["2024-01-29", "2024-01-30"], "symbol": ["S4"] * 2, "weight": [1.0, None]}, "row 2"),
+        ({"date": ["2024-01-29", None], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "row 2 has no 'date'"),
+        ({"date": [20240129], "symbol": ["S4"], "weight": [1.0]}, "holds numbers, not days"),
         ({"date": [], "symbol": [], "weight": []}, "no rows"),
     ],
 )
@@ -163,6 +171,22 @@ def test_a_wrong_table_is_one_clear_line(
     path = write(tmp_path / "w.parquet", **table)
     with pytest.raises(UserError, match=match) as caught:
         attribute_tables(path, dataset="tiny-us", home=home)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("returns", "match"),
+    [
+        ([0.01, None, 0.02], "row 2 of 2024-01-30 has no 'return'"),
+        ([0.01, float("nan"), 0.02], "row 2 of 2024-01-30 has no 'return'"),
+        ([1.3, -1.2, -2.0], "write 0.01 for 1 %"),
+        (["1 %", "2 %", "3 %"], "numbers as numbers"),
+    ],
+)
+def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
+    with pytest.raises(UserError, match=match) as caught:
+        read_returns(path)
     assert "\n" not in str(caught.value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,29 @@ def test_what_happens_later_does_not_change_a_day(usual: Opened) -> None:
     assert early.model.premia == pytest.approx(inputs.model.premia[:count], abs=1e-12)
     assert early.model.residuals == pytest.approx(inputs.model.residuals[:count][:, same], abs=1e-12)
     assert early.size == pytest.approx(inputs.size[:count][:, same], rel=1e-12, nan_ok=True)
+
+
+def test_what_a_day_brings_does_not_change_its_exposures(tmp_path: Path) -> None:
+    """Other prices and volumes on the last day, and names suspended on it: its exposures and sizes stay."""
+    panel = generate(preset("us", seed=5, names=60, sessions=275, new_listings=0, delistings=0)).panel
+    stocks = [k for k, one in enumerate(panel.listings) if one.instrument.kind == "stock"]
+    gone, rng = stocks[:4], np.random.default_rng(0)
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    moved = rng.uniform(0.7, 1.3, len(panel.listings))
+    for name, values in bars.items():
+        values[-1] *= 3.0 if name in ("volume", "amount") else moved
+        values[-1, gone] = np.nan
+    write_snapshot(panel, tmp_path / "one")
+    write_snapshot(replace(panel, bars=bars), tmp_path / "other")
+    read = []
+    for folder in ("one", "other"):
+        snapshot = open_snapshot(tmp_path / folder)
+        query = MarketQuery(first=str(snapshot.sessions[START]), last=str(snapshot.sessions[-1]))
+        read.append(market_inputs(snapshot, query))
+    one, other = read
+    last = other.model.covered[-1]
+    assert last.sum() > 40 and not last[gone].any() and one.model.covered[-1, gone].any()
+    assert np.array_equal(one.model.exposures[-1][:, last], other.model.exposures[-1][:, last])
+    assert np.array_equal(one.size[-1], other.size[-1], equal_nan=True)
+    assert np.array_equal(one.model.premia[:-1], other.model.premia[:-1])
+    assert not np.allclose(one.model.premia[-1], other.model.premia[-1])

@@ -237,6 +237,8 @@ def test_own_returns_are_placed_too() -> None:
     gap = {day: value for day, value in returns.items() if day != ground.market.sessions[5]}
     with pytest.raises(UserError, match=ground.market.sessions[5]):
         luck_of_returns(gap, benchmark, snapshot, names=4, turnover=5.0)
+    with pytest.raises(UserError, match="500 names cannot be held in this market"):
+        luck_of_returns(returns, benchmark, snapshot, names=500, turnover=5.0, portfolios=100)
 
 
 def test_what_cannot_be_asked() -> None:

@@ -61,7 +61,8 @@ class MarketInputs:
 
     ``size`` (T, N) is each name's size before the session, ``sized_by`` says what that is: a field of the
     fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``investable`` (T, N) are the names of the
-    universe that have a price, ``futures`` (N,) the columns that are contracts.
+    universe that have a price in the session and in the one before, ``futures`` (N,) the columns that are
+    contracts.
     """
 
     query: MarketQuery
@@ -108,14 +109,15 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     early = max(0, rows.start - config.vif_sessions)
     oldest = max(0, early - _MEMORY)
     view = snapshot.at(rows.stop - 1, "close")
-    priced, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
+    there, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
     cut = early - oldest
     values = _values(view, rows.stop - oldest, 1 if query.price == "close" else 2)[cut:]
-    investable = _investable(snapshot, query.universe, range(early, rows.stop), view)
-    investable &= priced[cut:]
-    size, sized_by = _size(snapshot, view, investable, range(oldest, rows.stop), early)
-    cross = CrossSection(returns[cut:], values, size, investable)
-    exposures = exposures_of(cross, config)
+    # Who is measured was settled before the session; who then had no price in it is left out of the regression.
+    eligible = _investable(snapshot, query.universe, range(early, rows.stop), view) & _before(there)[cut:]
+    investable = eligible & there[cut:]
+    size, sized_by = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
+    cross = CrossSection(returns[cut:], values, size, eligible)
+    exposures = _only(exposures_of(cross, config), investable)
     first = rows.start - early
     screen = vif_screen(_part(exposures, slice(0, first)), cross.factors, config)
     inside = slice(first, None)
@@ -134,6 +136,19 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     )
 
 
+def _before(there: Bools) -> Bools:
+    """Return the mask of the session before; nobody for the first."""
+    moved = np.zeros_like(there)
+    moved[1:] = there[:-1]
+    return moved
+
+
+def _only(exposures: Exposures, inside: Bools) -> Exposures:
+    """Return exposures as they are, and 0 for who is not ``inside`` (T, N)."""
+    covered = exposures.covered & inside
+    return Exposures(np.where(covered[:, None, :], exposures.values, 0.0), covered, exposures.used)
+
+
 def _part(exposures: Exposures, rows: slice) -> Exposures:
     return Exposures(exposures.values[rows], exposures.covered[rows], exposures.used[rows])
 
@@ -150,7 +165,7 @@ def _values(view: AsOfView, count: int, lag: int) -> Floats:
 
 
 def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
-    """Return who has a price in two sessions running, and what one share held over the session returned.
+    """Return who has a price in each session, and what one share held over the session returned.
 
     A share is marked as an account marks it: at its price, or at the last one less what was paid out since.
     """
@@ -173,10 +188,7 @@ def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tupl
             earned = (now * ratio + paid) / mark - 1.0
         returns[at] = np.where(np.isfinite(earned), earned, 0.0)
         mark = now
-    both = there.copy()
-    both[1:] &= there[:-1]
-    both[:1] = False
-    return both, returns
+    return there, returns
 
 
 def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) -> Bools:

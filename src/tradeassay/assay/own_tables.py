@@ -53,23 +53,22 @@ def read_weights(path: Path) -> LongTable:
     What is not listed is not held; what is missing to 1 is cash. Raises :class:`UserError` with one clear line
     for a missing column, a row given twice, or a weight that is no number.
     """
-    table = read_long(path, (WEIGHT,))
-    if not np.isfinite(table.columns[WEIGHT][~np.isnan(table.columns[WEIGHT])]).all():
-        raise UserError(f"{path}: a weight is infinite", mend="write shares of the account, 0.05 for 5 %")
-    return table
+    return read_long(path, (WEIGHT,))
 
 
 def read_returns(path: Path) -> dict[str, float]:
     """Read ``date``, ``return``: what the account returned each session, net of costs, 0.01 for 1 %.
 
-    Raises :class:`UserError` for a missing column, a date given twice, and a return that is no number.
+    Raises :class:`UserError` for a missing column, a date given twice, a return that is no number, and returns in
+    per cent.
     """
     frame = _read(path, (DATE, RETURN))
     dates = frame[DATE].to_list()
     values = frame[RETURN].to_numpy().astype(np.float64)
     _once(path, dates)
-    if not np.isfinite(values).all():
-        raise UserError(f"{path}: a return is no number", mend="leave out days without one")
+    # Nobody can lose everything twice.
+    if np.count_nonzero(values < -1.0) > 1:
+        raise UserError(f"{path}: more than everything is lost again and again", mend="write 0.01 for 1 %")
     return {str(date): float(value) for date, value in sorted(zip(dates, values, strict=True))}
 
 
@@ -79,7 +78,10 @@ def is_long(path: Path) -> bool:
 
 
 def read_long(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> LongTable:
-    """Read a table of ``date``, ``symbol`` and numbers; raises :class:`UserError` for a row given twice."""
+    """Read a table of ``date``, ``symbol`` and numbers, those of ``wanted`` in every row.
+
+    Raises :class:`UserError` for a row given twice and for a number that is missing or infinite.
+    """
     frame = _read(path, (DATE, SYMBOL, *wanted), optional)
     dates, symbols = frame[DATE].to_list(), [str(name) for name in frame[SYMBOL].to_list()]
     _once(path, list(zip(dates, symbols, strict=True)))
@@ -112,16 +114,34 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
     if frame.height == 0:
         raise UserError(f"{path} has no rows", mend="write one row per session")
     numbers = [name for name in (*wanted, *optional) if name in frame.columns and name not in (DATE, SYMBOL)]
+    if frame.schema[DATE].is_integer() or frame.schema[DATE].is_float():
+        raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
     try:
-        return frame.with_columns(
+        read = frame.with_columns(
             pl.col(DATE).cast(pl.Date).dt.to_string("%Y-%m-%d")
             if frame.schema[DATE] != pl.String
             else pl.col(DATE).str.slice(0, 10).str.to_date("%Y-%m-%d").dt.to_string("%Y-%m-%d"),
             *(pl.col(name).cast(pl.Float64) for name in numbers),
-        ).filter(pl.all_horizontal(pl.col(name).is_not_null() for name in wanted))
+        )
     except pl.exceptions.PolarsError as error:
         line = str(error).splitlines()[0]
         raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
+    _complete(path, read, wanted)
+    return read
+
+
+def _complete(path: Path, frame: pl.DataFrame, wanted: tuple[str, ...]) -> None:
+    """Refuse a row that lacks something: to leave it out would change the account without a word."""
+    for name in wanted:
+        column = frame[name]
+        held = column.is_not_null() if name in (DATE, SYMBOL) else column.is_finite().fill_null(False)
+        if not held.all():
+            at = int((~held).arg_max() or 0)
+            day = "" if name == DATE else f" of {frame[DATE][at]}"
+            raise UserError(
+                f"{path}: row {at + 1}{day} has no '{name}' that can be used",
+                mend="give one (0 for nothing), or leave the row out",
+            )
 
 
 def _frame(path: Path) -> pl.DataFrame:

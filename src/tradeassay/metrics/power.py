@@ -101,8 +101,11 @@ def minimum_detectable_ir(design: Design) -> float:
 def sessions_needed(ir: float, design: Design) -> int:
     """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored.
 
-    Raises :class:`UserError` for an ``ir`` of 0, which no number of sessions can find.
+    Raises :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is no
+    number.
     """
+    if not math.isfinite(ir):
+        raise UserError(f"an information ratio of {ir}", mend="give a number such as 0.5")
     if ir == 0.0:
         raise UserError("an information ratio of 0 is no effect", mend="give the ratio that you want to see")
     return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
@@ -161,8 +164,8 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
 
 def foresight(design: Design, *, ir: float = SKILLED) -> Foresight:
     """Say what a design can see, before the money is spent or after the result came out."""
-    chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
     needed = sessions_needed(ir, design)
+    chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
     size = f"{design.sessions:,} sessions" + (f" and {design.seeds} seeds" if design.seeds > 1 else "")
     among = f" among {design.comparisons}" if design.comparisons > 1 else ""
     if chance < 0.5:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tradeassay.runs import Run
 
 PORTFOLIOS = 10_000
+HELD = 0.8
+"""Random portfolios that hold a smaller share of the names that were stated do not answer the question."""
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +147,13 @@ def luck_of_returns(
     n = len(days)
     schedule, shape = even_schedule(n, names=names, turnover=turnover / ground.periods_per_year, invested=invested)
     made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
+    held = float(np.median(made.shapes[:, 2]))
+    if held < HELD * names:
+        raise UserError(
+            f"{names} names cannot be held in this market with {ground.cash:,.0f}: random portfolios come to "
+            f"{held:.0f}",
+            mend="give fewer names, or a benchmark whose universe has as many",
+        )
     nav = growth(np.array([returns[day] for day in days])) * ground.cash
     if not (nav > 0).all():
         return Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
