@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -180,3 +181,20 @@ def test_the_stream_resumes_where_a_reader_was(web_store: Store) -> None:
     assert told["seq"] == ids[3] and told["season"] == "small"
     quiet = asyncio.run(_listen(app, "season=small", {"last-event-id": "rubbish"}, 0))
     assert quiet[-1].startswith(": still")
+
+
+def test_a_costly_view_is_replaced_by_one_made_beside_it(web_store: Store) -> None:
+    reader = Reader(web_store).season("small")
+    assert reader is not None
+    old = reader.view()
+    board = old.board(Selection())
+    old.version, old.cost_s, reader._made_at = old.version - 1, 1.0, float("-inf")
+    assert (
+        reader.view() is old and reader.shown_seq == old.version
+    )  # nobody waits, and the page knows it is behind
+    for _ in range(400):
+        if reader.view() is not old:
+            break
+        threading.Event().wait(0.02)
+    assert reader.view() is not old and reader.shown_seq == reader.seq
+    assert reader.view().board(Selection()) == board

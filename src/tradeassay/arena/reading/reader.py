@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, Thread
 
 import msgspec
 
@@ -33,6 +33,9 @@ from tradeassay.arena.state.store import Store
 REST = 4.0
 """A view is made anew at most so often that making views takes a fifth of the time."""
 
+QUICK_S = 0.3
+"""What takes less than this to compute is computed while the reader waits."""
+
 
 class SeasonReader:
     """Answers about one season. Views change with settlements; everything else is read as it is now."""
@@ -48,6 +51,7 @@ class SeasonReader:
         self._view = SeasonView(store, season, pulse.newest(season.id, "settled"), config)
         self._made_at = time.monotonic()
         self._lock = Lock()
+        self._renewing = False
         self._facts: tuple[int, SeasonFacts] | None = None
 
     @property
@@ -56,14 +60,37 @@ class SeasonReader:
         return self._pulse.newest(self.season.id)
 
     def view(self) -> SeasonView:
-        """Return the season as of its newest settlement, or an older one while a new one would cost too much."""
+        """Return the season as of its newest settlement, or an older one while a new one would cost too much.
+
+        A view that took long is replaced by one that is made beside it: readers see the old one meanwhile.
+        """
         newest = self._pulse.newest(self.season.id, "settled")
         with self._lock:
             rested = time.monotonic() - self._made_at >= REST * self._view.cost_s
-            if newest != self._view.version and rested:
+            if newest == self._view.version or not rested or self._renewing:
+                return self._view
+            if self._view.cost_s < QUICK_S:
                 self._view = SeasonView(self.store, self.season, newest, self._config)
                 self._made_at = time.monotonic()
+            else:
+                self._renewing = True
+                Thread(target=self._renew, args=(newest,), daemon=True).start()
             return self._view
+
+    def _renew(self, version: int) -> None:
+        made = SeasonView(self.store, self.season, version, self._config)
+        try:
+            made.warm_like(self._view)
+        finally:
+            with self._lock:
+                self._view, self._renewing = made, False
+                self._made_at = time.monotonic()
+
+    @property
+    def shown_seq(self) -> int:
+        """The newest event a page made now can show: an older one than :attr:`seq` while the view lags behind."""
+        view = self.view()
+        return self.seq if view.version == self._pulse.newest(self.season.id, "settled") else view.version
 
     @property
     def sealed(self) -> bool:

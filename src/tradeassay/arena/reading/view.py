@@ -80,6 +80,20 @@ class SeasonView:
         """Return what every entry did on each asset's first counted session."""
         return self.once("first-day", lambda: first_day(self.lines(Selection())))
 
+    def warm_like(self, other: SeasonView, most: int = 12) -> None:
+        """Make what readers of another view asked for last, so that nobody waits when this one takes its place."""
+        with other._lock:
+            asked = [key for key in other._made if isinstance(key, tuple)][-most:]
+        for key in asked:
+            if key[0] == "board":
+                self.board(key[1])
+            elif key[0] == "equity":
+                self.equity(key[1])
+            elif key[0] == "split":
+                self.split(key[1])
+            elif key[0] == "luck":
+                self.luck(key[1])
+
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what ``make`` gives, made once for this view; for what is derived from its answers."""
         with self._lock:

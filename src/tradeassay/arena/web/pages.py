@@ -72,7 +72,7 @@ def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]
         def made() -> tuple[bytes, str]:
             template = f"{name}.html.j2" if part != "body" else f"{name}_body.html.j2"
             context = make(reader, words(language), request)
-            context |= {"season": reader, "page": name, "facts": reader.facts(), "seq": version[0]}
+            context |= {"season": reader, "page": name, "facts": reader.facts(), "seq": reader.shown_seq}
             return _render(house, request, language, template, context), "text/html; charset=utf-8"
 
         if part == "body" and name != "decision":
