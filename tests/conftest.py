@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once: code depends on its sources alone, also where a test moves ``TRADEASSAY_HOME``."""
+    from tradeassay.data.home import data_home
+
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 Numba keeps compiled code beside the source and looks at that one file to see whether it is still good. Our
 functions call each other across files, so that an old caller would go on with old insides. The result is therefore
 kept in a folder of its own, named by the content of all sources of a package: another source, another folder.
+These folders lie in ``NUMBA_CACHE_DIR`` where that is set.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Compiler:
         import numba
 
         sources = [sha256_file(path) for path in sorted(self._sources.rglob("*.py"))]
-        folder = self._home / "compiled" / sha256_of((numba.__version__, sources))[:16]
+        root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else self._home / "compiled"
+        folder = root / sha256_of((numba.__version__, sources))[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "writable").touch()
