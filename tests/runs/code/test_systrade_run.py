@@ -1,6 +1,7 @@
 """SysTradeBench from end to end: scripted builders, the real sandbox, one strategy; and sums without a sandbox."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,33 @@ from tradeassay.codegen.drift import DriftReport
 from tradeassay.codegen.gates import GateConfig
 from tradeassay.codegen.leak.config import LeakConfig
 from tradeassay.codegen.scores.scorecard import ScoreConfig
+from tradeassay.codegen.submission_run import submission_config
 from tradeassay.core.errors import UserError
 from tradeassay.runs.code import CodeRun, SystradeProtocol, SystradeSpec, resume_code, run_code, verify_code
-from tradeassay.sandbox import ask_kernel, refusal
+from tradeassay.sandbox import Executor, ask_kernel, open_executor, refusal
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
-LEAK = LeakConfig(warm_up_cuts=1, change_cuts=3, random_cuts=1, perturbations=1, splice_runs=1)
-QUICK = ScoreConfig(gates=GateConfig(leak=LEAK, every_bar=False), stresses=("gap",), stress_rows=120)
+LEAK = LeakConfig(warm_up_cuts=1, change_cuts=2, random_cuts=0, perturbations=1, splice_runs=0)
+QUICK = ScoreConfig(
+    gates=GateConfig(leak=LEAK, every_bar=False, seeds=(42, 123)), stresses=("gap",), stress_rows=120
+)
 needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+def executor() -> Iterator[Executor]:
+    with open_executor(config=submission_config()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, executor: Executor) -> CodeRun:
     spec = SystradeSpec(
         models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
     )
-    return run_code(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1)
+    return run_code(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1, executor=executor)
 
 
 def record(run: CodeRun, name: str) -> Any:
@@ -83,14 +93,14 @@ def test_the_sums(run: CodeRun) -> None:
 
 
 @needs_walls
-def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path) -> None:
+def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: Executor) -> None:
     """The mended item is played again: its first hand-in has to be run on the scenarios once more."""
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)
     (again / "scores.json").unlink()
     (outcome,) = again.glob("items/*mends*/outcome.json")
     outcome.unlink()
-    resume_code(again, workers=1)
+    resume_code(again, workers=1, executor=executor)
     assert same(run.folder) == same(again)
 
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.codegen.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
+from tradeassay.codegen.bars_clock import MINUTES as BAR_MINUTES
 from tradeassay.codegen.gates.spec import StrategySpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
@@ -139,7 +140,11 @@ def stored_minutes(
     view = snapshot.at(row, "close")
     found = {symbol: view.minutes(symbol, np.iinfo(np.int64).max // 2) for symbol in symbols}
     common = reduce(np.intersect1d, (times for times, _ in found.values()))
-    opens = common.astype("M8[ns]") - np.timedelta64(1, "m")
+    length = snapshot.facts.minutes_per_bar
+    timeframe = next((name for name, minutes in BAR_MINUTES.items() if minutes == length), None)
+    if timeframe is None:
+        raise UserError(f"'{dataset}' has bars of {length} minutes", mend="1, 5, 15 or 60 are known")
+    opens = common.astype("M8[ns]") - np.timedelta64(length, "m")
     keep = opens >= np.datetime64(str(days[0])).astype("M8[ns]")
     keep &= opens < (np.datetime64(str(days[-1])) + 1).astype("M8[ns]")
     common, opens = common[keep], opens[keep]
@@ -152,4 +157,4 @@ def stored_minutes(
         places = np.searchsorted(times, common)
         bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]
         feeds[label] = {"time": opens, **bars}
-    return TaskBars(feeds, "1m", "always", f"{dataset} minutes {split.name if split is not None else 'all'}")
+    return TaskBars(feeds, timeframe, "always", f"{dataset} minutes {split.name if split is not None else 'all'}")

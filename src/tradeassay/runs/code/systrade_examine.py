@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -13,6 +14,7 @@ from tradeassay.benchmarks.systrade.data import SPLITS, stored_minutes, stored_y
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
 from tradeassay.codegen.bars import TaskBars
 from tradeassay.codegen.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
+from tradeassay.codegen.gates.parse import parse_gate
 from tradeassay.codegen.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
 from tradeassay.codegen.submission import Submission, read_submission
 from tradeassay.codegen.submission_run import (
@@ -113,7 +115,11 @@ def check_submission(
     submission = read_submission(folder)
     bars = bars if bars is not None else synthetic_year(spec)
     if executor is None:
-        with open_executor(config=submission_config(), workers=workers) as opened:
+        # What cannot be parsed is never run. The executor that needs no sandbox refuses submissions anyway.
+        kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"
+        if parse_gate(submission).passed:
+            kind = "sandbox"
+        with open_executor(kind, config=submission_config(), workers=workers) as opened:
             found = examine_submission(submission, spec, opened, bars, config or ScoreConfig())
     else:
         found = examine_submission(submission, spec, executor, bars, config or ScoreConfig())

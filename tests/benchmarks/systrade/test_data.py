@@ -1,0 +1,126 @@
+"""Splits, synthetic years, and stored bars that end where the split does."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradeassay.benchmarks.systrade import STRATEGIES, load_spec
+from tradeassay.benchmarks.systrade.data import (
+    INSTRUMENTS,
+    SPLITS,
+    YEAR,
+    Split,
+    minute_year,
+    stored_minutes,
+    stored_year,
+    synthetic_year,
+)
+from tradeassay.benchmarks.systrade.published import OurRun, published, why_not_comparable
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.time import DAY, MINUTE
+from tradeassay.data import write_snapshot
+from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_two_synthetic_years_are_halves_of_one_path(name: str) -> None:
+    spec = load_spec(name)
+    develop, test = (synthetic_year(spec, split) for split in ("develop", "test"))  # type: ignore[arg-type]
+    assert len(test.assets) == len(spec.semantics.inputs.legs) and develop.times[-1] < test.times[0]
+    assert develop.rows == test.rows >= YEAR
+    again = synthetic_year(spec, "test")
+    assert all(np.array_equal(test.feeds[a]["close"], again.feeds[a]["close"]) for a in test.assets)
+    assert not np.array_equal(test.feeds["A"]["close"], synthetic_year(spec, "test", 2).feeds["A"]["close"])
+
+
+def test_minutes_are_for_strategies_that_have_them() -> None:
+    year = synthetic_year(load_spec("double-ma"), minutes=3000)
+    assert year.timeframe == "1m" and year.rows == 3000
+    other = synthetic_year(load_spec("double-ma"), "develop", minutes=3000)
+    assert not np.array_equal(year.feeds["A"]["close"], other.feeds["A"]["close"])
+    with pytest.raises(UserError, match="no minute version"):
+        synthetic_year(load_spec("pairs"), minutes=3000)
+
+
+def test_a_split_has_its_first_day_and_not_its_last() -> None:
+    bars = minute_year(3 * 1440)
+    day = Split(name="test", first="2025-01-02", last="2025-01-03").take(bars)
+    assert day.rows == 1440 and str(day.times[0]) == "2025-01-02T00:00:00.000000000"
+    with pytest.raises(UserError, match="no bar lies in the split"):
+        SPLITS["develop"].take(bars)
+    assert SPLITS["develop"].last == SPLITS["test"].first
+
+
+def test_the_papers_instruments() -> None:
+    assert len(INSTRUMENTS) == 14 == len({one.symbol for one in INSTRUMENTS})
+    assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stored market of two coins: four days round a new year, five minutes of each."""
+    place = tmp_path_factory.mktemp("store")
+    days = np.arange(np.datetime64("2024-12-30"), np.datetime64("2025-01-03"))
+    opens = days.astype(np.int64) * DAY
+    close = np.arange(1.0, 9.0).reshape(4, 2) * 10.0
+    bars = {"open": close, "high": close + 1, "low": close - 1, "close": close}
+    bars |= {"volume": np.ones((4, 2)), "amount": close.copy()}
+    stamps = (opens[:, None] + np.arange(1, 6) * MINUTE).ravel()
+    price = np.column_stack((np.arange(1.0, 21.0), np.arange(101.0, 121.0)))
+    minutes = {name: price.copy() for name in bars}
+    for values in minutes.values():
+        values[11, 1] = np.nan  # a minute of 2025 that ETH does not have
+    panel = Panel(
+        name="coins",
+        facts=PanelFacts(kind="synthetic", source="test", query="", currency="USD", calendar="24/7"),
+        listings=tuple(
+            Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=str(days[0]))
+            for symbol in ("BTC", "ETH")
+        ),
+        sessions=days, open_time=opens, close_time=opens + DAY, bars=bars,
+        suspended=np.zeros((4, 2), dtype=bool), minutes=MinutePanel(("BTC", "ETH"), stamps, minutes),
+    )  # fmt: skip
+    write_snapshot(panel, place / "coins", allow_faults=True)
+    return place / "coins"
+
+
+def test_stored_days_end_with_their_split(home: Path) -> None:
+    develop, test = (stored_year(str(home), ("BTC",), SPLITS[name]) for name in ("develop", "test"))  # type: ignore[index]
+    assert [str(t)[:10] for t in develop.times] == ["2024-12-30", "2024-12-31"]
+    assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
+    assert stored_year(str(home), ("BTC", "ETH")).rows == 4
+    with pytest.raises(UserError, match="no session in 2030"):
+        stored_year(str(home), ("BTC",), Split(name="test", first="2030-01-01", last="2031-01-01"))
+
+
+def test_stored_minutes_are_those_that_all_legs_have(home: Path) -> None:
+    test = stored_minutes(str(home), ("BTC", "ETH"), SPLITS["test"])
+    assert test.timeframe == "1m" and test.rows == 9 and str(test.times[0]) == "2025-01-01T00:00:00.000000000"
+    assert test.feeds["A"]["close"].tolist() == [11.0, *np.arange(13.0, 21.0).tolist()]
+    assert test.feeds["B"]["close"][0] == 111.0
+    develop = stored_minutes(str(home), ("ETH",), SPLITS["develop"])
+    assert develop.rows == 10 and develop.times[-1] < test.times[0]
+    assert stored_minutes(str(home), ("ETH",), most=3).rows == 3
+    with pytest.raises(UserError, match="no session in the split"):
+        stored_minutes(str(home), ("BTC",), Split(name="test", first="2030-01-01", last="2031-01-01"))
+
+
+def test_a_symbol_that_is_not_stored(home: Path) -> None:
+    with pytest.raises(DataError, match="no instrument 'SOL'"):
+        stored_minutes(str(home), ("SOL",))
+
+
+def test_the_papers_figures_are_whole() -> None:
+    figures = published()
+    assert len(figures.gates) == figures.models == 17
+    assert {row.strategy for row in figures.by_strategy} == set(STRATEGIES)
+    assert round(float(np.mean([row.overall for row in figures.by_strategy])), 1) == 6.4
+    assert round(float(np.mean([row.valid for row in figures.by_strategy])), 1) == 11.5, "11.6 is printed"
+    for row in figures.by_strategy:
+        assert row.overall == pytest.approx((row.llm + row.qr) / 2, abs=0.011)
+    mine = OurRun(strategies=12, iterations=1, real_data=True, reviewed=True)
+    assert len(why_not_comparable(mine)) == 3
+    other = OurRun(strategies=1, iterations=4, real_data=False, reviewed=False)
+    assert len(why_not_comparable(other)) == 7

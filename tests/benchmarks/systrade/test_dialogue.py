@@ -1,0 +1,173 @@
+"""The loop without a sandbox: what a writer is told, what is set aside, who marks, and how answers are read."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tradeassay.benchmarks.systrade import load_reference, load_spec
+from tradeassay.benchmarks.systrade.dialogue import (
+    BuildSettings,
+    ReviewWanted,
+    Scored,
+    ScoreWanted,
+    StrategyOutcome,
+    build,
+    read_hand_in,
+)
+from tradeassay.codegen.drift import DriftReport
+from tradeassay.codegen.gates.result import GATES, Finding, GateReport, failed, passed
+from tradeassay.codegen.scores.scorecard import Scorecard, overall
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.measure import Measure, not_scored
+
+SPEC = load_spec("bollinger")
+REFERENCE = load_reference("bollinger")
+SECRET = "the test year earned 77.7 %"
+
+
+def answer(source: str = "class TradingStrategy: pass", card: str = '{"a": 1}') -> ModelReply:
+    text = f"Here.\n```json\n{card}\n```\n```python\n{source}\n```\n"
+    return ModelReply(text=text, usage=Usage(input_tokens=100, output_tokens=10, usd=0.01))
+
+
+def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -> Scorecard:
+    gates = tuple(
+        failed(one, (Finding(code="x", text="because of this"),)) if one == gate else passed(one) for one in GATES
+    )
+    report = GateReport(
+        strategy=SPEC.id, semantics_sha256="", submission=name, submission_sha256="", bars="", rows=1, tier="",
+        gates=gates,
+    )  # fmt: skip
+    sound = {d: Measure(value=9.0 if reached else 5.0, note=note or None) for d in ("D1", "D2", "D3", "D4")}
+    return Scorecard(
+        strategy=SPEC.id, submission=name, submission_sha256="", gates=report, sound=sound,
+        paper={d: not_scored("no peer has marked it") for d in sound}, paper_parts={}, overall=overall(sound),
+        regimes=(), year=None, year_reason="nothing", complexity=1.0, data="",
+    )  # fmt: skip
+
+
+def scored(drift: DriftReport | None = None, *, reached: bool = False, gate: str | None = None) -> Scored:
+    return Scored(
+        scorecard=card("m", reached=reached, gate=gate, note=SECRET),
+        develop=card("m", reached=reached, gate=gate),
+        drift=drift,
+    )
+
+
+def play(
+    answers: list[ModelReply],
+    found: list[Scored],
+    settings: BuildSettings | None = None,
+    reviewer: Callable[[AskModel], ModelReply] | None = None,
+) -> tuple[StrategyOutcome, list[AskModel], list[ScoreWanted]]:
+    talk = build(SPEC, "m", settings)
+    asked: list[AskModel] = []
+    wanted: list[ScoreWanted] = []
+    request: Any = next(talk)
+    try:
+        while True:
+            if isinstance(request, AskModel):
+                asked.append(request)
+                request = talk.send(answers[len(asked) - 1])
+            elif isinstance(request, ReviewWanted):
+                assert reviewer is not None
+                request = talk.send(reviewer(request.request))
+            else:
+                wanted.append(request)
+                request = talk.send(found[len(wanted) - 1])
+    except StopIteration as done:
+        return done.value, asked, wanted
+
+
+def told(request: AskModel) -> str:
+    return request.messages[-1].text
+
+
+def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics() -> None:
+    outcome, asked, wanted = play([answer()], [scored(reached=True)])
+    assert outcome.stopped == "target" and len(asked) == 1 and wanted[0].first is wanted[0].previous is None
+    assert SPEC.doc in told(asked[0]) and SPEC.semantics.canonical.decode() in told(asked[0])
+    assert outcome.usage.usd == pytest.approx(0.01)
+
+
+def test_four_iterations_with_evidence_of_the_development_year_alone() -> None:
+    outcome, asked, wanted = play([answer()] * 4, [scored(gate="audit")] * 4)
+    assert outcome.stopped == "iterations" and len(outcome.iterations) == 4
+    assert all("because of this" in told(one) and "audit: failed" in told(one) for one in asked[1:])
+    assert not any(SECRET in message.text for one in asked for message in one.messages)
+    assert "Goal of this iteration" not in told(asked[2]) and "Goal of this iteration" in told(asked[3])
+    assert all(len(one.messages) == 4 for one in asked[1:]), "evidence is about the last hand-in only"
+    assert wanted[1].first == wanted[1].previous == wanted[0].submission
+
+
+def test_going_on_after_the_target() -> None:
+    outcome, asked, _ = play(
+        [answer()] * 2, [scored(reached=True)] * 2, BuildSettings(iterations=2, early_stop=False)
+    )
+    assert outcome.stopped == "iterations" and len(asked) == 2
+
+
+def test_drift_is_set_aside_and_the_next_patch_starts_from_the_one_before() -> None:
+    drift = DriftReport(kind="drift", card_changes=("parameter 'n' was 20 and is 30",), changed_lines=4)
+    good = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
+    found = [scored(), scored(drift, reached=True), scored(DriftReport(kind="repair", changed_lines=3))]
+    outcome, asked, wanted = play(good, found, BuildSettings(iterations=3))
+    assert [one.set_aside for one in outcome.iterations] == [False, True, False]
+    assert outcome.last is outcome.iterations[2].scored
+    assert "a = 1" in asked[2].messages[2].text and "b = 2" not in asked[2].messages[2].text
+    assert "set aside" in told(asked[2]) and "was 20 and is 30" in told(asked[2])
+    assert wanted[2].previous == wanted[0].submission
+    drifted = outcome.iterations[1].scored
+    assert drifted is not None and drifted.scorecard.paper["D1"].value == 0.0
+    only = play(good[:2], found[:2], BuildSettings(iterations=2))[0]
+    assert only.last is only.iterations[0].scored, "a drifted last patch does not count"
+
+
+def test_reviews_are_blind_asked_again_once_and_shown_without_names() -> None:
+    seen: list[AskModel] = []
+
+    def reviewer(request: AskModel) -> ModelReply:
+        seen.append(request)
+        if len(seen) == 1:
+            return ModelReply(text="I like it.")
+        body = {"fidelity": 7, "risk": 4, "weaknesses": "no `limit`\nat all"}
+        return ModelReply(text=msgspec.json.encode(body).decode(), usage=Usage(usd=0.5))
+
+    settings = BuildSettings(iterations=2, reviewers=("other/reviewer",))
+    outcome, asked, _ = play([answer()] * 2, [scored(), scored(DriftReport(kind="unchanged"))], settings, reviewer)
+    assert "class TradingStrategy" in seen[0].messages[-1].text
+    assert not any("other/reviewer" in m.text or " m " in m.text.split("<<")[0] for m in seen[0].messages)
+    assert "fidelity 7, risk 4. no 'limit' at all" in told(asked[1]) and "other/reviewer" not in told(asked[1])
+    assert outcome.review_usage.usd is None, "one answer has no known price, so that their sum has none"
+    last = outcome.iterations[0].scored
+    assert last is not None and (last.scorecard.paper["D1"].value, last.scorecard.paper["D2"].value) == (7.0, 4.0)
+
+
+def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark() -> None:
+    settings = BuildSettings(iterations=1, reviewers=("a/b",))
+    outcome, *_ = play(
+        [answer()], [scored()], settings, lambda request: ModelReply(text='{"fidelity": 11, "risk": 1}')
+    )
+    (review,) = outcome.iterations[0].reviews
+    assert review.fidelity is None and "schema" in (review.failure or "")
+
+
+def test_no_answer_ends_and_no_hand_in_asks_again() -> None:
+    away = ModelReply(text="", error="nobody", error_kind="unreachable")
+    outcome, *_ = play([away], [])
+    assert outcome.stopped == "no answer" and outcome.last is None
+    outcome, asked, _ = play([ModelReply(text="soon"), answer()], [scored(reached=True)])
+    assert outcome.stopped == "target" and "no program was found" in told(asked[1])
+    outcome, *_ = play([ModelReply(text="soon")] * 4, [])
+    assert outcome.stopped == "no hand-in" and len(outcome.iterations) == 4
+
+
+def test_reading_a_hand_in() -> None:
+    made, why = read_hand_in(answer("x = 1").text, "m")
+    assert made is not None and made.name == "m" and not why and made.card.strip() == '{"a": 1}'
+    assert read_hand_in("```python\nclass TradingStrategy:\n    pass\n```", "m")[1].startswith("no strategy card")
+    two = answer().text + '```json\n{"b": 2}\n```\n'
+    made, _ = read_hand_in(two, "m")
+    assert made is not None and '"b"' in made.card
