@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -33,7 +34,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, MarginCalled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Snapshot
+from tradeassay.data import Snapshot, load_dataset
 from tradeassay.execution import Margin, venues
 from tradeassay.market import Market, MarketConfig
 from tradeassay.metrics import BootstrapConfig
@@ -224,6 +225,30 @@ def test_skill_stands_out_and_luck_does_not(by: str) -> None:
     lucky = place_among(crowd[7], crowd, by=by, bootstrap=FEW)  # type: ignore[arg-type]
     assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
     assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
+
+
+@pytest.mark.slow
+def test_who_picks_by_chance_is_placed_evenly() -> None:
+    """Agents that trade through the exchange, by target weights, in names drawn anew every month."""
+    snapshot = load_dataset("synthetic/us:7")
+    first, last = str(snapshot.sessions[300]), str(snapshot.sessions[380])
+    config = msgspec.structs.replace(benchmarks.get("daily-us-v1").market, first=first, last=last)
+    ground, rng, places = ground_of(snapshot, config), np.random.default_rng(77), []
+    for agent in range(60):
+        market, records, path, held = Market(snapshot, config), [], [config.cash], []
+        seen = market.reset()
+        while seen is not None:
+            chosen = [str(name) for name in rng.permutation(seen.universe)[:8]] if seen.step % 20 == 0 else held
+            wanted = {**dict.fromkeys(held, 0.0), **dict.fromkeys(chosen, 0.11)} if chosen != held else {}
+            orders = tuple(Order(symbol=one, amount=w, unit="target_weight") for one, w in wanted.items())
+            record, seen = market.step(Decision(orders=orders))
+            records.append(record)
+            path.append(market.ledger.nav())
+            held = chosen
+        schedule, _ = schedule_of(records, ground.market)
+        made = random_portfolios(ground, schedule, n=200, seed=agent)
+        places.append(float((made.nav[:, -1] < path[-1]).mean()))
+    assert kstest(places, "uniform").pvalue > 0.01
 
 
 def test_own_returns_are_placed_too() -> None:
