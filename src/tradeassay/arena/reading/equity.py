@@ -50,8 +50,8 @@ def equity(season: Season, lines: Lines) -> Equity:
     days = sorted({day for line in lines.values() for day in line.sessions})
     if not days:
         return Equity(days=(), curves=(), band=None, sessions=0, thinned=False)
-    paths = {entry: np.cumprod(np.r_[1.0, 1.0 + account(found, days)]) for entry, found in by_entry.items()}
-    places = kept(len(days) + 1, list(paths.values()), POINTS)
+    paths = {entry: _growth(account(found, days)) for entry, found in by_entry.items()}
+    places = kept(len(days) + 1, [path.tolist() for path in paths.values()], POINTS)
     axis = [str(np.datetime64(days[0]) - 1), *days]
     order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
     return Equity(
@@ -77,6 +77,11 @@ def _band(season: Season, lines: Lines, days: list[str], places: list[int]) -> B
         return None
     low, middle, high = (_returns(row, places) for row in found[1])
     return Band(low=low, middle=middle, high=high)
+
+
+def _growth(earned: Floats) -> Floats:
+    """Return the value of 1, from before the first day on."""
+    return np.asarray(np.concatenate(([1.0], np.cumprod(1.0 + earned))))
 
 
 def _returns(path: Floats, places: list[int]) -> tuple[float | None, ...]:

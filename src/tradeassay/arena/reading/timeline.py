@@ -77,7 +77,8 @@ def timeline(
     with store.read() as db:
         rows = db.execute(query.order_by(rounds.c.session.desc()).limit(limit + 1)).all()
     more = len(rows) > limit
-    points, found = [], {}
+    points: list[TimelinePoint] = []
+    found: dict[str, TimelineEvent] = {}
     for row in reversed(rows[:limit]):
         shut = sealed and row.phase != "settled"
         points.append(

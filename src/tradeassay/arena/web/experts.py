@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
@@ -24,7 +24,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What an expert sends: the key, and whether what is shown is a true and fair account of the source."""
 
     key: Annotated[str, msgspec.Meta(max_length=128)]
-    verdict: Annotated[str, msgspec.Meta(pattern="^(confirm|reject)$")]
+    verdict: Literal["confirm", "reject"]
     note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
 
 
@@ -102,8 +102,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
                 item_page(house.reader.store, reader.season.id, item)
             except UserError as error:
                 raise NotHere(error.message, mend=error.mend) from error
-            verdict = "confirm" if sent.verdict == "confirm" else "reject"
-            return confirm(house.reader.store, item, expert, verdict, note=sent.note)
+            return confirm(house.reader.store, item, expert, sent.verdict, note=sent.note)
 
         review = await run_in_threadpool(write)
         return Response(msgspec.json.encode(review), 200, {"cache-control": "no-store"}, "application/json")

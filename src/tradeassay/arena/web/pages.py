@@ -102,7 +102,13 @@ def _render(house: House, request: Request, language: Language, template: str, c
         for other in LANGUAGES
         if other != language
     ]
-    everywhere = {"t": words(language), "lang": language, "languages": others, "menu": MENU, "speed": house.speed}
+    everywhere: dict[str, Any] = {
+        "t": words(language),
+        "lang": language,
+        "languages": others,
+        "menu": MENU,
+        "speed": house.speed,
+    }
     everywhere["judged"] = house.judged
     return _environment().get_template(template).render(everywhere | context).encode()
 

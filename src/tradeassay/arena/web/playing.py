@@ -105,7 +105,7 @@ class Player:
 
     async def _main(self) -> int:
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()  # type: ignore[assignment]  # the task that runs this coroutine
+        self._task = asyncio.current_task()
         if self._stopping.is_set():
             return 0
         season, store, speed = self._plan

@@ -6,7 +6,7 @@ import re
 import tomllib
 from functools import cache
 from importlib import resources
-from typing import Literal, cast
+from typing import Literal
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -62,7 +62,7 @@ def choose(asked: str | None, remembered: str | None, accepted: str | None) -> L
     """Return the language for a reader: asked for in the address, remembered, or what the browser prefers."""
     for text in (asked, remembered):
         if text in LANGUAGES:
-            return cast(Language, text)
+            return text
     best: tuple[float, Language] = (0.0, "en")
     for part in (accepted or "")[:500].split(","):
         tag, _, quality = part.strip().partition(";q=")
