@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tradeassay.cli._output import print_json, say
+from tradeassay.cli._systrade_options import parts_of
 from tradeassay.core.errors import UserError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,6 +20,7 @@ _OPTIONS = (
     click.option("--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
     click.option("--dataset", metavar="NAME", help="With --spec: stored bars instead of the synthetic year."),
     click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols are the legs."),
+    click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
     click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
 )  # fmt: skip
 
@@ -41,15 +43,16 @@ def evaluate_submission(
     html: Path | None,
     dataset: str | None,
     symbols: str | None,
+    splits: str | None,
     data_seed: int,
 ) -> int:
     """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
-    from tradeassay.runs.code.systrade_examine import bars_for, check_submission
+    from tradeassay.runs.code.systrade_examine import DAYS, bars_for, check_submission
 
     if task is not None:
         raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
-    chosen = tuple(part.strip() for part in (symbols or "").split(",") if part.strip())
-    found = check_submission(folder, strategy, bars=bars_for(strategy, dataset, chosen, data_seed))
+    bars = bars_for(strategy, dataset, parts_of(symbols), data_seed, parts_of(splits) or DAYS)
+    found = check_submission(folder, strategy, bars=bars)
     for path, text in ((junit, found.junit), (sarif, found.sarif)):
         if path is not None:
             write_text(path, text())

@@ -19,13 +19,32 @@ SYSTRADE_OPTIONS = (
     click.option("--dataset", metavar="NAME", help="systrade: stored bars instead of synthetic ones."),
     click.option("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
     click.option(
+        "--splits", metavar="D,D,D",
+        help="systrade: with --dataset, the days on which development and test begin and the test has ended.",
+    ),
+    click.option(
         "--minutes", type=click.IntRange(0), metavar="N",
         help="systrade: minute bars for strategies that have a minute version, so many.",
     ),
     click.option("--data-seed", type=int, metavar="N", help="systrade: which synthetic year. Default: 1."),
 )  # fmt: skip
-_OURS = ("strategies", "iterations", "reviewers", "to_the_end", "dataset", "symbols", "minutes", "data_seed")
+_OURS = (
+    "strategies",
+    "iterations",
+    "reviewers",
+    "to_the_end",
+    "dataset",
+    "symbols",
+    "splits",
+    "minutes",
+    "data_seed",
+)
 _THEIRS = ("task", "difficulty", "timeframe", "family", "sample", "task_file", "judge")
+
+
+def parts_of(text: str | None) -> tuple[str, ...]:
+    """Return what stands between commas."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def refuse_options(benchmark: str, given: dict[str, Any], *, systrade: bool) -> None:
@@ -59,7 +78,8 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
         reviewers=given["reviewers"],
         seeds=tuple(range(given["seeds"])),
         dataset=given["dataset"],
-        symbols=tuple(part.strip() for part in (given["symbols"] or "").split(",") if part.strip()),
+        symbols=parts_of(given["symbols"]),
+        splits=parts_of(given["splits"]) or plain.splits,
         data_seed=plain.data_seed if given["data_seed"] is None else given["data_seed"],
         minutes=given["minutes"] or 0,
         params=params,

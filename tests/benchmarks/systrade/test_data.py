@@ -12,6 +12,8 @@ from tradeassay.benchmarks.systrade.data import (
     YEAR,
     Split,
     minute_year,
+    recipe,
+    splits_of,
     stored_minutes,
     stored_year,
     synthetic_year,
@@ -56,6 +58,17 @@ def test_a_split_has_its_first_day_and_not_its_last() -> None:
 def test_the_papers_instruments() -> None:
     assert len(INSTRUMENTS) == 14 == len({one.symbol for one in INSTRUMENTS})
     assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
+    us, crypto, ashare = recipe()
+    assert "data fetch yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
+    assert crypto.endswith("-o minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
+
+
+def test_own_splits_for_other_years() -> None:
+    own = splits_of(("2020-01-01", "2021-01-01", "2022-01-01"))
+    assert own["develop"].last == own["test"].first == "2021-01-01" and splits_of() == SPLITS
+    for bad in (("2021-01-01", "2020-01-01", "2022-01-01"), ("2020-01-01",), ("2020-01-01",) * 3):
+        with pytest.raises(UserError, match="are no splits"):
+            splits_of(bad)
 
 
 @pytest.fixture(scope="module")

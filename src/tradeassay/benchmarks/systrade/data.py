@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Final, Literal
@@ -46,10 +48,29 @@ SPLITS: Final[dict[SplitName, Split]] = {
 """The paper's. Synthetic years have the same lengths and no dates of their own to be known by."""
 
 
+DAYS: Final = (SPLITS["develop"].first, SPLITS["test"].first, SPLITS["test"].last)
+"""The days on which the paper's splits begin and end."""
+
+
+def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
+    """Return both splits from three days: development begins, the test begins, the test has ended.
+
+    Raises :class:`UserError` for days that cannot be read or are not in order.
+    """
+    if len(days) != 3 or sorted({str(parse_day(day)) for day in days}) != [str(parse_day(day)) for day in days]:
+        raise UserError(f"{','.join(days)} are no splits", mend="give three days in order, YYYY-MM-DD each")
+    first, middle, last = days
+    return {
+        "develop": Split(name="develop", first=first, last=middle),
+        "test": Split(name="test", first=middle, last=last),
+    }
+
+
 class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the paper's instruments, and how its data is had: the connector, and the symbol there."""
+    """One of the paper's instruments, the connector that brings it, and what it is called there."""
 
     symbol: str
+    here: str
     market: Literal["us", "crypto", "ashare"]
     timeframe: Literal["1d", "1m"]
     connector: str
@@ -57,19 +78,43 @@ class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
 
 INSTRUMENTS: Final = (
     *(
-        PaperInstrument(symbol=symbol, market="us", timeframe="1d", connector="yfinance")
+        PaperInstrument(symbol=symbol, here=symbol, market="us", timeframe="1d", connector="yfinance")
         for symbol in ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA")
     ),
     *(
-        PaperInstrument(symbol=symbol, market="crypto", timeframe="1m", connector="ccxt")
-        for symbol in ("BTC/USDT", "ETH/USDT", "BNB/USDT")
+        PaperInstrument(symbol=symbol, here=f"{symbol}/USDT", market="crypto", timeframe="1m", connector="ccxt")
+        for symbol in ("BTC", "ETH", "BNB")
     ),
     *(
-        PaperInstrument(symbol=symbol, market="ashare", timeframe="1d", connector="akshare")
-        for symbol in ("000300", "600519", "300750", "600036", "000333", "002594")
+        PaperInstrument(symbol=symbol, here=here, market="ashare", timeframe="1d", connector="baostock")
+        for symbol, here in (
+            ("000300", "510300.SH"),
+            ("600519", "600519.SH"),
+            ("300750", "300750.SZ"),
+            ("600036", "600036.SH"),
+            ("000333", "000333.SZ"),
+            ("002594", "002594.SZ"),
+        )
     ),
 )
-"""Five large caps, three coins, the CSI 300 and five of its members, as the paper lists them."""
+"""Five large caps, three coins, the CSI 300 and five of its members. An index has no bars that can be traded, so
+the largest fund that follows it stands in."""
+
+
+def recipe() -> tuple[str, ...]:
+    """Return the commands that bring the paper's fourteen instruments into the store, one for each market."""
+    names = {"us": "systrade-us", "crypto": "systrade-crypto", "ashare": "systrade-ashare"}
+    made = []
+    for market, name in names.items():
+        these = [one for one in INSTRUMENTS if one.market == market]
+        last = parse_day(DAYS[2]) - timedelta(days=1)
+        minutes = " -o minutes=true" if these[0].timeframe == "1m" else ""
+        symbols = ",".join(one.here for one in these)
+        made.append(
+            f"tradeassay data fetch {these[0].connector} --name {name} --symbols {symbols} "
+            f"--first {DAYS[0]} --last {last}{minutes}"
+        )
+    return tuple(made)
 
 
 def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1, *, minutes: int = 0) -> TaskBars:

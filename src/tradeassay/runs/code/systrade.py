@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
-from tradeassay.benchmarks.systrade.data import SPLITS, SplitName, stored_minutes, stored_year, synthetic_year
+from tradeassay.benchmarks.systrade.data import (
+    SPLITS,
+    SplitName,
+    splits_of,
+    stored_minutes,
+    stored_year,
+    synthetic_year,
+)
 from tradeassay.benchmarks.systrade.dialogue import (
     BuildSettings,
     Scored,
@@ -159,9 +166,10 @@ class SystradeProtocol:
         spec, run = self.strategies[strategy], self.spec
         timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
         if run.dataset is not None:
+            within = splits_of(run.splits)[split]
             if "1d" not in timeframes or (run.minutes and "1m" in timeframes):
-                return stored_minutes(run.dataset, run.symbols[:legs], SPLITS[split], most=run.minutes)
-            return stored_year(run.dataset, run.symbols[:legs], SPLITS[split])
+                return stored_minutes(run.dataset, run.symbols[:legs], within, most=run.minutes)
+            return stored_year(run.dataset, run.symbols[:legs], within)
         minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
         return synthetic_year(spec, split, run.data_seed, minutes=minutes)
 

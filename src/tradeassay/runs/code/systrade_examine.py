@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.data import SPLITS, stored_minutes, stored_year, synthetic_year
+from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
 from tradeassay.codegen.bars import TaskBars
 from tradeassay.codegen.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
@@ -126,7 +126,9 @@ def check_submission(
     return SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=submission)
 
 
-def bars_for(strategy: str, dataset: str | None, symbols: tuple[str, ...], seed: int = 1) -> TaskBars:
+def bars_for(
+    strategy: str, dataset: str | None, symbols: tuple[str, ...], seed: int = 1, splits: tuple[str, ...] = DAYS
+) -> TaskBars:
     """Return the test year of a strategy: synthetic, or stored bars of a data set's symbols.
 
     Raises :class:`UserError` for an unknown strategy, and for a data set without symbols or the other way round.
@@ -136,6 +138,7 @@ def bars_for(strategy: str, dataset: str | None, symbols: tuple[str, ...], seed:
         raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
     if dataset is None:
         return synthetic_year(spec, seed=seed)
+    test = splits_of(splits)["test"]
     if "1d" in spec.semantics.inputs.timeframes:
-        return stored_year(dataset, symbols, SPLITS["test"])
-    return stored_minutes(dataset, symbols, SPLITS["test"])
+        return stored_year(dataset, symbols, test)
+    return stored_minutes(dataset, symbols, test)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.benchmarks.systrade import STRATEGIES
+from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.codegen.scores.scorecard import ScoreConfig
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
@@ -19,8 +20,9 @@ class SystradeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; marks of one's own are kept and
     not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
-    ``data_seed``; ``minutes`` gives strategies that have a minute version so many synthetic minutes. Raises
-    :class:`UserError` for what makes no sense.
+    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
+    ``minutes`` gives strategies that have a minute version so many minutes. Raises :class:`UserError` for what
+    makes no sense.
     """
 
     models: tuple[str, ...]
@@ -32,6 +34,7 @@ class SystradeSpec(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[int, ...] = (0,)
     dataset: str | None = None
     symbols: tuple[str, ...] = ()
+    splits: tuple[str, ...] = DAYS
     data_seed: int = 1
     minutes: int = 0
     score: ScoreConfig = ScoreConfig()
@@ -53,6 +56,7 @@ class SystradeSpec(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(f"there is no strategy '{strategy}'", mend=hint)
         if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
             raise UserError("iterations are 1 to 10, seeds at least one", mend="the paper has four iterations")
+        splits_of(self.splits)
         if (self.dataset is None) != (not self.symbols):
             raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
 
