@@ -112,7 +112,10 @@ def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
         date=[dates[d] for d, _ in grid],
         symbol=[symbols[s] for _, s in grid],
         MOM_12_1=[float(momentum[d, s]) for d, s in grid],
-        **{"return": [float(moves[d, s]) for d, s in grid]},
+        # A name that is not held has no return on one day: it was suspended.
+        **{
+            "return": [None if (d, s) == (3, int(np.argmin(momentum[3]))) else float(moves[d, s]) for d, s in grid]
+        },
     )
     best = np.argsort(-momentum, axis=1)[:, :5]
     weights = write(

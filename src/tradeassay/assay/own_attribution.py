@@ -101,7 +101,7 @@ def _inputs_of(
 
 def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) -> MarketInputs:
     """Return a market made of the names' own returns; the sessions are the dates of that table."""
-    table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES))
+    table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
     if not days:
         raise UserError(f"{path} has no date from {dates[0]} to {dates[-1]}", mend="give both for the same dates")

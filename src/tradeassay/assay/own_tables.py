@@ -63,6 +63,7 @@ def read_returns(path: Path) -> dict[str, float]:
     per cent.
     """
     frame = _read(path, (DATE, RETURN))
+    _complete(path, frame, (DATE, RETURN))
     dates = frame[DATE].to_list()
     values = frame[RETURN].to_numpy().astype(np.float64)
     _once(path, dates)
@@ -77,12 +78,16 @@ def is_long(path: Path) -> bool:
     return SYMBOL in _frame(path).columns
 
 
-def read_long(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> LongTable:
-    """Read a table of ``date``, ``symbol`` and numbers, those of ``wanted`` in every row.
+def read_long(
+    path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
+) -> LongTable:
+    """Read a table of ``date``, ``symbol`` and numbers; with ``gaps`` a name may have none on a date.
 
-    Raises :class:`UserError` for a row given twice and for a number that is missing or infinite.
+    Raises :class:`UserError` for a row given twice and, without ``gaps``, for a number of ``wanted`` that is
+    missing or infinite.
     """
     frame = _read(path, (DATE, SYMBOL, *wanted), optional)
+    _complete(path, frame, (DATE, SYMBOL) if gaps else (DATE, SYMBOL, *wanted))
     dates, symbols = frame[DATE].to_list(), [str(name) for name in frame[SYMBOL].to_list()]
     _once(path, list(zip(dates, symbols, strict=True)))
     days, names = sorted(set(dates)), sorted(set(symbols))
@@ -117,7 +122,7 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
     if frame.schema[DATE].is_integer() or frame.schema[DATE].is_float():
         raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
     try:
-        read = frame.with_columns(
+        return frame.with_columns(
             pl.col(DATE).cast(pl.Date).dt.to_string("%Y-%m-%d")
             if frame.schema[DATE] != pl.String
             else pl.col(DATE).str.slice(0, 10).str.to_date("%Y-%m-%d").dt.to_string("%Y-%m-%d"),
@@ -126,8 +131,6 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
     except pl.exceptions.PolarsError as error:
         line = str(error).splitlines()[0]
         raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
-    _complete(path, read, wanted)
-    return read
 
 
 def _complete(path: Path, frame: pl.DataFrame, wanted: tuple[str, ...]) -> None:
