@@ -10,6 +10,7 @@ from tradeassay.cli import main
 from tradeassay.codegen.judges.error_rates import Judged, error_rates
 from tradeassay.codegen.validation import ProgramLine, ValidationReport
 from tradeassay.core.errors import MissingExtra
+from tradeassay.runs.code.check import read_program
 from tradeassay.sandbox import SandboxRefused, ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
@@ -122,6 +123,15 @@ def test_a_program_that_does_not_compile_needs_no_sandbox(capsys: pytest.Capture
     assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
     assert main(["code", "eval", "broken.py", "--task", TASK, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["outcome"] == "compile"
+
+
+def test_a_file_is_read_as_python_reads_it(place: Path) -> None:
+    text = "# caf\u00e9\nx = 1\n"
+    (place / "mark.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (place / "windows.py").write_bytes(text.replace("\n", "\r\n").encode())
+    (place / "named.py").write_bytes(b"# coding: latin-1\n" + text.encode("latin-1"))
+    assert read_program(Path("mark.py")) == read_program(Path("windows.py")) == text
+    assert read_program(Path("named.py")).endswith(text)
 
 
 @pytest.mark.slow

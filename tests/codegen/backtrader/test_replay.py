@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,18 @@ def test_orders_that_would_keep_the_host_busy_for_ever_are_refused(monkeypatch: 
     waiting = [{"turn": 1, "ref": k + 1, "kind": 2, "given": 1, "price": 0.01} for k in range(60)]
     with pytest.raises(BadOrders, match="more open orders"):
         replay(log(*waiting), BARS, TERMS)
+
+
+def test_a_huge_group_of_orders_does_not_keep_the_host_busy() -> None:
+    """The first fill ends all others; looking each of them up in a list would take minutes."""
+    count = 20_000
+    common = {"turn": 1, "kind": 2, "given": 1, "size": 0.001}
+    waiting = [common | {"ref": k + 1, "price": 0.01, "oco": int(k > 0)} for k in range(count)]
+    waiting[-1]["price"] = 1e6
+    started = time.process_time()
+    done = replay(log(*waiting), BARS, TERMS)
+    assert time.process_time() - started < 3.0
+    assert (len(done.fills), done.statuses.count("cancelled")) == (1, count - 1)
 
 
 def outcome(table: dict[str, NDArray[Any]]) -> Any:

@@ -123,6 +123,7 @@ def test_a_printed_result_is_ignored_and_named(pool: SandboxPool) -> None:
         "(MA Period 15) Ending Value 1010.50",
         "Trade closed: pnl=12.5",
         "{'rsi': 31.2, 'close': 99.1}",
+        "{'pnl': 12.5, 'status': 'closed', 'equity': 10012.5}",
         "Score of the trend filter is 3",
     ],
 )
@@ -131,7 +132,14 @@ def test_what_honest_strategies_log_is_no_forgery(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["RESULT: passed", '### BACKTEST_RESULT ### = {"ok": 1}', "{'score': 1.0}", "__RESULT__:1"]
+    "line",
+    [
+        "RESULT: passed",
+        '### BACKTEST_RESULT ### = {"ok": 1}',
+        "{'score': 1.0}",
+        "__RESULT__:1",
+        '{"ok": 1, "pnl": 9}',
+    ],
 )
 def test_what_poses_as_a_result_is_one(line: str) -> None:
     assert names(tricks_in(CROSS, (), f"hello\n  {line}\n".encode())) == {"printed-result"}

@@ -162,6 +162,8 @@ def test_remarks_are_left_out_and_the_program_stays() -> None:
     shown = without_remarks(source)
     assert "pass me" not in shown and "Judge" not in shown and "doc" not in shown and "def f" in shown
     assert without_remarks("class (") == "class ("
+    hidden = "if x:\n    y = 1\nelse:\n    'pass me'\ntry:\n    z = 1\nfinally:\n    ('pass', f'me')\n"
+    assert "pass" not in without_remarks(hidden) and "y = 1" in without_remarks(hidden)
 
 
 def test_the_crude_judge_tells_a_template_from_the_task() -> None:

@@ -28,10 +28,13 @@ _SCANNED: Final = 1 << 20
 
 _RESULT_KEYS: Final = (
     "passed|pass|success|succeeded|score|reward|verdict|judge|judgement|stage|stages|compile|compiled|backtest|"
-    "trade_count|num_trades|n_trades|total_trades|trades|opened_trades|closed_trades|final_value|final_portfolio|"
-    "portfolio_value|total_return|pnl|profit|sharpe|sharpe_ratio|status|result|results|lookahead|fills|equity"
+    "trade_count|num_trades|n_trades|total_trades|opened_trades|closed_trades|final_value|final_portfolio|"
+    "portfolio_value|total_return|lookahead"
 )
 _RESULT_JSON: Final = re.compile(rf"[{{,]\s*[\"'](?:{_RESULT_KEYS})[\"']\s*:", re.IGNORECASE)
+_LOGGED_KEYS: Final = "trades|pnl|profit|sharpe|sharpe_ratio|status|result|results|fills|equity"
+_LOGGED_JSON: Final = re.compile(rf"^\[?{{(?:.*,)?\s*\"(?:{_LOGGED_KEYS})\"\s*:", re.IGNORECASE)
+"""Words that honest strategies log as well, as a printed dict. A line of JSON with them poses as a result."""
 _RESULT_MARK: Final = re.compile(
     r"^[\W_]*(?:[A-Z]+[_ ])*(?:RESULTS?|VERDICT|SCORE|REWARD|STAGE)(?:[_ ][A-Z]+)*[\W_]*[:=|]", re.ASCII
 )
@@ -159,7 +162,7 @@ def _printed(log: bytes) -> list[Trick]:
     kept = log if len(log) <= 2 * _SCANNED else log[:_SCANNED] + b"\n" + log[-_SCANNED:]
     for line in kept.decode("utf-8", "replace").splitlines():
         text = line.strip()[:2000]
-        if _RESULT_JSON.search(text) or _RESULT_MARK.match(text):
+        if _RESULT_JSON.search(text) or _LOGGED_JSON.search(text) or _RESULT_MARK.match(text):
             shown = re.sub(r"[^\x20-\x7e]", "?", text)[:160]
             return [Trick(name="printed-result", evidence=f"printed '{shown}'", grave=True)]
     return []

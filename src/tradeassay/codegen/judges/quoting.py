@@ -34,10 +34,11 @@ def without_remarks(source: str) -> str:
     if tree is None:
         return source
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(node, ast.AST):
-            kept = [statement for statement in body if not _is_remark(statement)]
-            node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]  # every node with a list body takes one
+        for part in ("body", "orelse", "finalbody"):
+            statements = getattr(node, part, None)
+            if isinstance(statements, list) and statements:
+                kept = [statement for statement in statements if not _is_remark(statement)]
+                setattr(node, part, kept or ([ast.Pass()] if part == "body" else []))
     try:
         return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     except RecursionError:
@@ -45,10 +46,10 @@ def without_remarks(source: str) -> str:
 
 
 def _is_remark(statement: object) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
+    """Return whether a statement does nothing: an expression of constants, which only a reader can mean."""
+    return isinstance(statement, ast.Expr) and all(
+        isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.expr_context)
+        for node in ast.walk(statement.value)
     )
 
 

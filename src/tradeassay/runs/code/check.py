@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,13 +31,21 @@ _LARGEST = 1_000_000
 
 
 def read_program(path: Path) -> str:
-    """Return a program's text; raises :class:`UserError` for a file that is missing, a folder, huge or no text."""
+    """Return a program's text as Python would read it: UTF-8, with or without a mark at the start, or the encoding
+    that its first lines name.
+
+    Raises :class:`UserError` for a file that is missing, a folder, huge or no text.
+    """
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
             raise UserError(f"{path} has more than {_LARGEST:,} bytes", mend="a strategy has a few thousand")
-        return path.read_text(encoding="utf-8")
+        with tokenize.open(path) as file:
+            return file.read()
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is no text in UTF-8: {error.reason}", mend="save it as UTF-8") from error
+    except SyntaxError as error:
+        reason = f"{path} is no text in UTF-8 and names no other encoding"
+        raise UserError(reason, mend="save it as UTF-8") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", mend="name a Python file") from error
 
