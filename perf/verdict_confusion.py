@@ -131,12 +131,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--noise", type=int, default=20, help="honest noise agents per world for the level")
+    parser.add_argument("--first", type=int, default=FIRST, help="seed of the first world")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--svg", type=Path, help="write the power curve as a picture")
     asked = parser.parse_args()
     started = time.process_time()
     config = VerdictConfig(draws=500)
-    worlds = [planted_world(FIRST + seed) for seed in range(asked.worlds)]
+    worlds = [planted_world(asked.first + seed) for seed in range(asked.worlds)]
     made = confusion(worlds, config=config)
     noise = [
         one for world in worlds for one in edge_tests(world, "noise", PlantConfig(), config, agents=asked.noise)

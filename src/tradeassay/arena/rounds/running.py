@@ -52,6 +52,7 @@ class Runner:
     lease_s: float = 600.0
     real_time: Callable[[], float] = time.time
     poll_s: float = 0.2
+    retry_s: int = 60
 
     async def run(self, until: Instant | None = None) -> int:
         """Play all rounds due by ``until`` (None: to the season's end); returns how many were finished."""
@@ -82,10 +83,17 @@ class Runner:
 
     async def _play(self, due: Due, stage: Stage) -> bool:
         round = self.store.round(self.season.id, due.asset, due.session)
-        if round is None:
+        while round is None:
+            late = self._too_late(due.at)
             round = await self._open(due, stage)
-            if round is None:
+            if round is not None:
+                break
+            if not self.clock.live:
                 return False
+            if late:
+                self.store.note(self.season.id, "no data", iso(self.clock.now()), due.asset, due.session)
+                return False
+            await self.clock.wait_until(self.clock.now() + self.retry_s * SECOND)  # the vendor is late itself
         if round.phase == "opened":
             await self._decide(round)
             execute(self.store, self.season, round, iso(self.clock.now()))

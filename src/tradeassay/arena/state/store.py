@@ -206,6 +206,11 @@ class Store:
             _event(db, slot.season, choice.status, decided.decided_at, told)
         return True
 
+    def note(self, season: str, kind: str, now: str, asset: str, session: str) -> None:
+        """Tell whoever watches that something did not come to pass."""
+        with self._write("note") as db:
+            tell(db, season, kind, now, {"asset": asset, "session": session})
+
     def miss(self, round: int, now: str) -> int:
         """Record the slots of a round that are still open as missed; returns how many."""
         with self._write("miss") as db:

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
-from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.player import outside_players
-from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.feed import Feed, SnapshotFeed
+from tradeassay.arena.rounds.live_feed import LiveFeed, is_live
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.seating import seats
@@ -28,18 +29,21 @@ async def play(
     *,
     allow: Sequence[Network] = (),
 ) -> int:
-    """Replay a season from where its database ends; returns how many rounds were finished.
+    """Play a season from where its database ends; returns how many rounds were finished.
+
+    A season of live assets is played by the machine's clock, any other is replayed at ``speed``.
 
     ``allow`` are private networks in which agents may live all the same.
 
     Everything agents read goes through the information stream. May be cancelled at any moment and called again.
     Raises :class:`UserError` for entries that cannot be seated and data that is not there.
     """
-    feed = SnapshotFeed.open(season)
+    live = is_live(season)
+    feed: Feed = LiveFeed() if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
         outside = await stack.enter_async_context(outside_players(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(seats(season, outside=outside))
-        clock = ReplayClock(speed=speed)
+        clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
         runner = Runner(
             season=season,
             store=store,
