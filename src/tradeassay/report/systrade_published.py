@@ -53,7 +53,7 @@ def paper_tables(scores: SystradeScores) -> tuple[PaperTable, ...]:
 
 def _gates(scores: SystradeScores) -> PaperTable:
     ours = tuple(
-        PaperRow(name=row.model, ours=True, cells=tuple(_share(row.gates[name]) for name in _GATES))  # type: ignore[index]
+        PaperRow(name=row.model, ours=True, cells=tuple(_share(row.gates[name]) for name in _GATES))
         for row in scores.models
     )
     printed = tuple(

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeassay.codegen.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.codegen.bars_clock import MINUTES as BAR_MINUTES
@@ -143,8 +144,10 @@ def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
     """Return minutes of one synthetic asset that trades round the clock."""
     panel = generate_minutes(MinuteConfig(seed=seed, minutes=minutes))
     times = (np.datetime64("2025-01-01T00:00") + np.arange(minutes)).astype("M8[ns]")
-    bars = {name: np.ascontiguousarray(table[:, 0]) for name, table in panel.bars.items() if name != "amount"}
-    feed = {"time": times, **bars}
+    feed: dict[str, NDArray[Any]] = {"time": times}
+    feed |= {
+        str(name): np.ascontiguousarray(table[:, 0]) for name, table in panel.bars.items() if name != "amount"
+    }
     return TaskBars({"A": feed}, "1m", "always", f"synthetic minutes:{seed}")
 
 
