@@ -103,6 +103,7 @@ def record(
         convention=convention,
         universe=inputs.query.universe,
         method=method,
+        year=periods_per_year,
         factors=daily.factors,
         first=inputs.sessions[0] if inputs.sessions else None,
         last=inputs.sessions[-1] if inputs.sessions else None,

@@ -77,8 +77,8 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     sum to ``trading``. None with a ``reason`` where linking is undefined or the account has no result.
     ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures.
     ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
-    itself returned: under ``paper`` the total leaves out trading and differs from it. ``notes`` is what a reader
-    must know.
+    itself returned: under ``paper`` the total leaves out trading and differs from it. ``year`` is how many
+    sessions make one. ``notes`` is what a reader must know.
     """
 
     source: str
@@ -86,6 +86,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     convention: Convention
     universe: str
     method: Literal["holdings", "returns"] = "holdings"
+    year: int = 252
     factors: tuple[str, ...]
     first: str | None
     last: str | None

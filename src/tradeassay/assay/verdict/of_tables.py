@@ -61,7 +61,7 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
         bootstrap=bootstrap,
     )
     title = own.title or Path(path).stem
-    judged = assay_attribution(taken, config, agent=title, luck=_luck(own, config))
+    judged = assay_attribution(taken, config, agent=title, year=taken.year, luck=_luck(own, config))
     return Assay(title=title, source="own", config=config, agents=(judged,))
 
 
