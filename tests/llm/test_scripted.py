@@ -20,6 +20,7 @@ from tradeassay.llm.scripted.slow import Slow
 NAMES = (
     "broken-json",
     "code-judge",
+    "contrarian",
     "future-asker",
     "injector",
     "never-submits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradeassay.arena.season import Asset, Entry, Season
 
-MODELS = ("scripted/sensible", "scripted/broken-json")
+MODELS = ("scripted/sensible", "scripted/contrarian")
 ARCHITECTURES = ("investor", "trade", "hedge-fund", "deep-fund")
 
 

@@ -20,6 +20,7 @@ from tradeassay.llm.scripted.builder import GoldBuilder, MendingBuilder, Peeping
 from tradeassay.llm.scripted.code_judge import CodeJudge
 from tradeassay.llm.scripted.coder import GoldCoder, MendingCoder, SmaCoder, teach_coder
 from tradeassay.llm.scripted.coder_faults import Away, CheatingCoder, SilentCoder
+from tradeassay.llm.scripted.contrarian import Contrarian
 from tradeassay.llm.scripted.future_asker import FutureAsker
 from tradeassay.llm.scripted.injector import Injector
 from tradeassay.llm.scripted.never_submits import NeverSubmits
@@ -35,6 +36,7 @@ __all__ = [
     "BrokenJson",
     "CheatingCoder",
     "CodeJudge",
+    "Contrarian",
     "FutureAsker",
     "GoldBuilder",
     "GoldCoder",
