@@ -203,6 +203,6 @@ def stored_minutes(
     feeds = {}
     for label, (times, fields) in zip(LABELS, found.values(), strict=False):
         places = np.searchsorted(times, common)
-        bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]
+        bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]  # names of fields
         feeds[label] = {"time": opens, **bars}
     return TaskBars(feeds, timeframe, "always", f"{dataset} minutes {split.name if split is not None else 'all'}")
