@@ -107,11 +107,12 @@ def _store() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
+    packages = metadata.packages_distributions()  # reads every installed package: once
     for extra, (module, purpose) in _OPTIONAL.items():
         if find_spec(module) is None:
             yield Finding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:
-            package = metadata.packages_distributions().get(module, [module])[0]
+            package = packages.get(module, [module])[0]
             yield Finding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
 
 

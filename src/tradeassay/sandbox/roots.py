@@ -95,10 +95,11 @@ def _module_files() -> list[str]:
         path = getattr(module, "__file__", None)
         if isinstance(path, str):
             files.append(path)
-        # A namespace package has no file of its own.
-        files += [
-            os.path.join(folder, "") for folder in list(getattr(module, "__path__", [])) if isinstance(folder, str)
-        ]
+        # A namespace package has no file of its own. Some packages put objects into sys.modules whose attributes
+        # are anything at all.
+        folders = getattr(module, "__path__", ())
+        if isinstance(folders, Iterable):
+            files += [os.path.join(folder, "") for folder in folders if isinstance(folder, str)]
     return files
 
 

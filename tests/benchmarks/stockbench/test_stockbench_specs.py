@@ -101,7 +101,12 @@ def test_other_data_has_its_worst_and_best_stretch(us: Snapshot) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in scripted_models.names() if name != "away" and "coder" not in name]
+    "name",
+    [
+        name
+        for name in scripted_models.names()
+        if name != "away" and "coder" not in name and not name.startswith("tiny-")
+    ],
 )
 @pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.convention)
 def test_scripted_models_play_and_their_faults_show(world: Snapshot, name: str, benchmark_: Any) -> None:
