@@ -110,7 +110,7 @@ def opened(driver: Any, served: Served, path: str, width: int = 1280, *, dark: b
 def until(driver: Any, script: str, *arguments: object) -> Any:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(driver, 30, poll_frequency=0.05).until(lambda d: d.execute_script(script, *arguments))
+    return WebDriverWait(driver, 120, poll_frequency=0.05).until(lambda d: d.execute_script(script, *arguments))
 
 
 def complaints(driver: Any) -> list[str]:
