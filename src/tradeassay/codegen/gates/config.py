@@ -21,7 +21,9 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
     the capital.
     ``agreement`` is how far a traded share of equity may be from the frozen semantics' on a micro-scenario.
-    ``every_bar`` replays the micro-scenarios bar by bar.
+    ``every_bar`` replays the micro-scenarios bar by bar. On more than ``long_rows`` bars the leak gate may spend
+    ``long_runs`` times the length beside the scored run, on short prefixes first: a year of minutes costs the
+    code seconds for every whole run.
     """
 
     capital: float = CAPITAL
@@ -32,6 +34,17 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float = 1e-6
     agreement: float = 1e-6
     every_bar: bool = True
+    long_rows: int = 100_000
+    long_runs: float = 2.0
+
+    def leak_on(self, bars: int) -> LeakConfig:
+        """Return how hard to look for a leak on so many bars."""
+        if bars <= self.long_rows:
+            return self.leak
+        spend = max(400_000, int(self.long_runs * bars))
+        return msgspec.structs.replace(
+            self.leak, perturbations=min(self.leak.perturbations, 1), budget_bars=self.leak.budget_bars or spend
+        )
 
     def __post_init__(self) -> None:
         if len(set(self.seeds)) < 2:

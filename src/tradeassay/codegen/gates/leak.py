@@ -43,7 +43,8 @@ def leak_gate(
     if replayed:
         return _with_advice(failed("leak", replayed, measures={"scenarios": len(short)}), advice)
     seed = int(sha256_bytes(runner.source.encode("utf-8", "surrogatepass"))[:8], 16)
-    report = check_leaks(runner, columns, config.leak, seed=seed, scored=scored.trades.trace(), deterministic=True)
+    looked = config.leak_on(_bars(columns))
+    report = check_leaks(runner, columns, looked, seed=seed, scored=scored.trades.trace(), deterministic=True)
     bars = sum(_bars(pair[0]) for pair in short.values()) if config.every_bar else 0
     return _with_advice(_judged(report.record, bars), advice)
 
