@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -69,15 +69,25 @@ def run_backtrader(
 
 def many(executor: Executor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
     """Run many strategies, as parallel as the executor can; results come in the order of the jobs."""
+    return in_order(executor, jobs, sandbox_job, read_result)
+
+
+def in_order(
+    executor: Executor,
+    jobs: Iterable[BacktestJob],
+    send: Callable[[BacktestJob], Job],
+    read: Callable[[BacktestJob, JobResult], Backtest],
+) -> Iterator[Backtest]:
+    """Send jobs of either framework as they are asked for, and read each result beside the job it came from."""
     kept: list[BacktestJob] = []
 
     def sent() -> Iterator[Job]:
         for job in jobs:
             kept.append(job)
-            yield sandbox_job(job)
+            yield send(job)
 
     for number, result in enumerate(executor.map(sent())):
-        yield read_result(kept[number], result)
+        yield read(kept[number], result)
         kept[number] = replace(kept[number], source="")  # its rows are shared, its text need not pile up
 
 

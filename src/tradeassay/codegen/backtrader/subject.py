@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,10 @@ class BacktraderSubject:
             )
             for columns in batch
         )
-        return [_outcome(done) for done in many(self.executor, jobs)]
+        return [_outcome(done) for done in self._backtests(jobs)]
+
+    def _backtests(self, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+        return many(self.executor, jobs)
 
 
 def _outcome(done: Backtest) -> Trace | RunFailure:

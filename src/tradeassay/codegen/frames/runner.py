@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from tradeassay.codegen.backtrader import Backtest, BrokerTerms, Trick, replay
 from tradeassay.codegen.backtrader.orders import BadOrders
+from tradeassay.codegen.backtrader.runner import BacktestJob, Trust, in_order
 from tradeassay.codegen.backtrader.tricks import scrub, tricks_in
 from tradeassay.codegen.bars import FIELDS, TaskBars
 from tradeassay.codegen.frames.desk import orders_for
@@ -21,19 +21,8 @@ LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
 _NOT_HERE: Final = frozenset({"preloaded-array"})
 """A frame holds whole columns by design: taking hold of one is no trick. The look-ahead check is the judge."""
 
-Trust = Literal["untrusted", "reference"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameJob:
-    """One run to be done: a program's source, the bars and the terms."""
-
-    source: str
-    bars: TaskBars
-    terms: BrokerTerms
-    limits: Limits | None = None
-    seed: int = 0
-    trust: Trust = "untrusted"
+FrameJob = BacktestJob
+"""One run to be done: a program's source, the bars and the terms. The same facts as for Backtrader."""
 
 
 def run_frame(
@@ -55,16 +44,7 @@ def run_frame(
 
 def many_frames(executor: Executor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
     """Run many programs, as parallel as the executor can; results come in the order of the jobs."""
-    kept: list[FrameJob] = []
-
-    def sent() -> Iterator[Job]:
-        for job in jobs:
-            kept.append(job)
-            yield sandbox_job(job)
-
-    for number, result in enumerate(executor.map(sent())):
-        yield read_result(kept[number], result)
-        kept[number] = replace(kept[number], source="")
+    return in_order(executor, jobs, sandbox_job, read_result)
 
 
 def sandbox_job(job: FrameJob) -> Job:

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
-from tradeassay.codegen.backtrader import Backtest, BrokerTerms
-from tradeassay.codegen.bars import TaskBars
+from tradeassay.codegen.backtrader import Backtest, BacktraderSubject
 from tradeassay.codegen.frames.runner import FrameJob, many_frames
-from tradeassay.sandbox import Executor, Limits, kind_of
-
-if TYPE_CHECKING:
-    from tradeassay.codegen.leak import RunFailure, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameSubject:
-    """Runs one source on any rows of the form of ``bars.columns()``, a fresh child each time."""
+class FrameSubject(BacktraderSubject):
+    """The same subject, run as a program of signals instead of a strategy."""
 
-    executor: Executor
-    source: str
-    bars: TaskBars
-    terms: BrokerTerms
-    limits: Limits | None = None
-    seed: int = 0
-
-    def run(self, columns: Mapping[str, NDArray[Any]]) -> Trace | RunFailure:
-        """Run it once."""
-        return self.run_many([columns])[0]
-
-    def run_many(self, batch: Sequence[Mapping[str, NDArray[Any]]]) -> list[Trace | RunFailure]:
-        """Run it on each of several tables, in parallel where the executor can."""
-        jobs = (
-            FrameJob(
-                source=self.source,
-                bars=self.bars.with_columns(columns),
-                terms=self.terms,
-                limits=self.limits,
-                seed=self.seed,
-            )
-            for columns in batch
-        )
-        return [_outcome(done) for done in many_frames(self.executor, jobs)]
-
-
-def _outcome(done: Backtest) -> Trace | RunFailure:
-    from tradeassay.codegen.leak import RunFailure
-
-    if done.failure is not None:
-        return RunFailure(kind=kind_of(done.failure), text=done.failure.text)
-    return done.trace()
+    def _backtests(self, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
+        return many_frames(self.executor, jobs)
