@@ -21,9 +21,9 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from tradeassay.codegen.backtrader import BrokerTerms, run_backtrader, sandbox_config
-from tradeassay.codegen.bars import make_bars
-from tradeassay.codegen.task import Sizing
+from tradeassay.code.backtrader import BrokerTerms, run_backtrader, sandbox_config
+from tradeassay.code.bars import make_bars
+from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 
 BAR_S = 0.4

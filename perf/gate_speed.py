@@ -13,8 +13,8 @@ import statistics
 import time
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
-from tradeassay.codegen.gates import run_gates
-from tradeassay.codegen.submission_run import submission_config
+from tradeassay.code.gates import run_gates
+from tradeassay.code.submission_run import submission_config
 from tradeassay.sandbox import SandboxPool
 
 

@@ -24,7 +24,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 NAMES, HISTORY, SESSIONS = 300, 258, 60
 BAR_MS = 2.0

@@ -20,7 +20,7 @@ import pandas as pd
 import scipy
 
 import tradeassay
-from tradeassay.codegen.leak.bench import BenchLine, bench_columns, load_bench, measure_bench
+from tradeassay.code.leak.bench import BenchLine, bench_columns, load_bench, measure_bench
 
 
 def table(lines: list[BenchLine]) -> str:

@@ -23,7 +23,7 @@ from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.events import StepRecord
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 NAMES, HISTORY, SESSIONS, PORTFOLIOS, REPLAYED = 300, 258, 548, 10_000, 50
 BAR = 60.0

@@ -29,7 +29,7 @@ from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.events import ENCODER, Filled, Marked, Rejected, StepRecord, Trimmed
 from tradeassay.data import Snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 PEER = "pyqlib==0.9.7"
 SPEED_BAR, PARITY_BAR = 50.0, 1e-12

@@ -20,7 +20,7 @@ from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.events import ENCODER, Filled
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 NAMES, HISTORY, SESSIONS = 300, 258, 548
 BAR = 4_200.0

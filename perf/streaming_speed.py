@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tradeassay
-from tradeassay.codegen.streaming import HARNESS, Desk, stream, stream_in_sandbox
+from tradeassay.code.streaming import HARNESS, Desk, stream, stream_in_sandbox
 from tradeassay.sandbox import Sandbox, SandboxConfig, SandboxRefused
 
 BAR = 500_000.0

@@ -23,9 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
-from tradeassay.codegen.gates import GateConfig, StrategySpec, pass_gates
-from tradeassay.codegen.submission import Submission
-from tradeassay.codegen.submission_run import SubmissionRunner, market_columns, submission_config
+from tradeassay.code.gates import GateConfig, StrategySpec, pass_gates
+from tradeassay.code.submission import Submission
+from tradeassay.code.submission_run import SubmissionRunner, market_columns, submission_config
 from tradeassay.sandbox import Executor, open_executor
 
 COUNT = 17

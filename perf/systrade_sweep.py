@@ -16,11 +16,11 @@ from importlib.resources import files
 import numba
 import numpy as np
 
-from tradeassay.codegen.bars import make_bars
-from tradeassay.codegen.engine.compiled_strategies import KERNELS, Tape, run_compiled
-from tradeassay.codegen.engine.pricing import COSTS_BP, price_decisions
-from tradeassay.codegen.engine.sweep import Batch, spread_parameters, sweep
-from tradeassay.codegen.semantics import Semantics, read_semantics
+from tradeassay.code.bars import make_bars
+from tradeassay.code.engine.compiled_strategies import KERNELS, Tape, run_compiled
+from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
+from tradeassay.code.engine.sweep import Batch, spread_parameters, sweep
+from tradeassay.code.semantics import Semantics, read_semantics
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SETTINGS = 17

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.codegen.task import DIFFICULTIES, FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
+from tradeassay.code.task import DIFFICULTIES, FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "quantcode-tasks.md"
 _MARKS = re.compile(r"(<!-- tables: begin -->\n).*(<!-- tables: end -->)", re.DOTALL)

@@ -31,7 +31,7 @@ from tradeassay.agents.factor_models.trained import (
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import AgentError, DataError, MissingExtra, UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.testing._worlds import small_world
 
 EIGHTEEN = (

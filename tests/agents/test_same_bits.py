@@ -10,7 +10,7 @@ import numpy as np
 from tradeassay.agents import agents, make_agent
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.events import ENCODER
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.testing._worlds import MARKETS, small_world
 
 digest = hashlib.sha256()

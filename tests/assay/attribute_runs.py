@@ -15,8 +15,8 @@ import runs_agents  # noqa: F401  # registers the agents
 import runs_world as world
 
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.play import MarketConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 OPEN = "tiny-marked-at-open-v1"

@@ -31,7 +31,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.data.synthetic.config import StyleModel
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 from tradeassay.testing._rewrite import rewrite_after
 
 QUICK = ("linear", "lightgbm", "gru")

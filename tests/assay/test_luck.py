@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import attribute_runs
 import runs_world as world
 
+from tradeassay.account import Margin, venues
 from tradeassay.assay.luck import (
     Ground,
     Schedule,
@@ -35,10 +36,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, MarginCalled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.execution import Margin, venues
-from tradeassay.market import Market, MarketConfig
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.returns import growth
+from tradeassay.play import Market, MarketConfig
 from tradeassay.runs import Run
 
 FEW = BootstrapConfig(draws=50)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import robust_agents  # noqa: F401  # registers the agents
 
+from tradeassay.account import venues
 from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
 from tradeassay.assay.robustness import disturb
 from tradeassay.assay.robustness.replay import costlier, replayed
@@ -21,9 +22,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, write_snapshot
 from tradeassay.data.synthetic import generate, preset
-from tradeassay.execution import venues
-from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.play import MarketConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 NAME = "tiny-robust-v1"

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from tradeassay.account import venues
 from tradeassay.agents import agents, make_agent
 from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.events import ENCODER, Marked
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.execution import venues
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 ALL = (*SYNTHETIC, "daily-us-real-v1")

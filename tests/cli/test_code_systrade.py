@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tradeassay.cli import main
-from tradeassay.codegen.gates import GateConfig
-from tradeassay.codegen.leak.config import LeakConfig
-from tradeassay.codegen.scores.scorecard import ScoreConfig
+from tradeassay.code.gates import GateConfig
+from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.sandbox import ask_kernel, open_executor, refusal
 
 QUICK = ScoreConfig(

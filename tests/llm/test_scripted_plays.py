@@ -14,7 +14,7 @@ from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.llm import scripted_models
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 DAYS = 8
 

@@ -7,11 +7,11 @@ from unittest import mock
 import msgspec
 
 from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
-from tradeassay.codegen.gates.result import GATES, Finding, GateReport, failed, not_run, passed
-from tradeassay.codegen.scores.discipline import Breach, Discipline
-from tradeassay.codegen.scores.paper import PaperScore
-from tradeassay.codegen.scores.robustness import CostPoint, Robustness
-from tradeassay.codegen.scores.scorecard import Scorecard, overall
+from tradeassay.code.gates.result import GATES, Finding, GateReport, failed, not_run, passed
+from tradeassay.code.scores.discipline import Breach, Discipline
+from tradeassay.code.scores.paper import PaperScore
+from tradeassay.code.scores.robustness import CostPoint, Robustness
+from tradeassay.code.scores.scorecard import Scorecard, overall
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs.code import CodeRun, SystradeSpec, run_code
 from tradeassay.runs.code.systrade_examine import Examined

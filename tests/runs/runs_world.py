@@ -10,8 +10,8 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
-from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.play import MarketConfig
 from tradeassay.runs import AgentSpec, RunSpec
 
 SESSIONS = 60

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 import runs_world as world
 
+from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError, TradeassayError
-from tradeassay.execution import venues
 from tradeassay.runs import AgentSpec, Run, resume, run
 from tradeassay.runs import runner as runner_module
 from tradeassay.runs.versions import Versions, present_versions, version_changes

@@ -8,7 +8,7 @@ from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel
 from tradeassay.data import Snapshot
 from tradeassay.llm import scripted_models
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.model_play import conversation_rng

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradeassay.account import Ledger
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
 from tradeassay.core.view import Bools, Floats
-from tradeassay.ledger import Ledger
 
 COSTS = ("fees", "slippage", "financing", "futures")
 """What is known of trading from the journal; ``fills`` is the rest: trades inside the day against its close,

@@ -18,8 +18,6 @@ from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 from tradeassay.factors.rolling import rolling_sum
-from tradeassay.market.config import At
-from tradeassay.market.universe import ALL, Universe, parse_universe
 from tradeassay.metrics.attribution import (
     AttributionConfig,
     CrossSection,
@@ -31,6 +29,8 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
+from tradeassay.play.config import At
+from tradeassay.play.universe import ALL, Universe, parse_universe
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""

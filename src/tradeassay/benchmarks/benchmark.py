@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from tradeassay.account import venues
 from tradeassay.benchmarks.daily import DayConfig
 from tradeassay.core.badges import Convention
 from tradeassay.core.registry import Registry
-from tradeassay.execution import venues
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):

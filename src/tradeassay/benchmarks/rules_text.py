@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tradeassay.account import Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark
-from tradeassay.execution import Venue, venues
-from tradeassay.market import MarketConfig, parse_universe
+from tradeassay.play import MarketConfig, parse_universe
 
 _KNOWS = {
     "pre_open": "before the session opens. You know every bar up to the previous close, and the splits and "

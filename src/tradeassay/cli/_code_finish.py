@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tradeassay.cli._output import print_json, print_table, say
 
 if TYPE_CHECKING:
-    from tradeassay.codegen.task import CodeTask, Wording
-    from tradeassay.codegen.validation import ProgramLine, ValidationReport
+    from tradeassay.code.task import CodeTask, Wording
+    from tradeassay.code.validation import ProgramLine, ValidationReport
     from tradeassay.runs.code import CodeRun, ItemEnded
 
 

@@ -12,7 +12,7 @@ from tradeassay.cli._systrade_options import SYSTRADE_OPTIONS, refuse_options, t
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.codegen.task import CodeTask
+    from tradeassay.code.task import CodeTask
     from tradeassay.runs.code import CodeRunSpec, SystradeSpec
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -117,10 +117,10 @@ def _extras() -> Iterator[Finding]:
 
 
 def _plugins() -> Iterator[Finding]:
+    from tradeassay.account import venues
     from tradeassay.agents import agents
     from tradeassay.benchmarks import benchmarks
     from tradeassay.data import sources
-    from tradeassay.execution import venues
 
     for registry in (agents, benchmarks, sources, venues):
         for name, error in registry.broken().items():

@@ -14,14 +14,14 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from tradeassay.account import venues
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.execution import venues
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 ID = "tradeassay/Daily-v1"
 RETURNS = 5

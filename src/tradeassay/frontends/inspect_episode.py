@@ -21,7 +21,7 @@ from tradeassay.llm.via_inspect.faults import read_fault
 from tradeassay.llm.via_inspect.incoming import to_reply
 from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
 from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.converse import converse
 from tradeassay.runs.journal import encode_line

@@ -24,7 +24,7 @@ from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.frontends.mcp_server import Said, serve_stdio
 from tradeassay.frontends.plots import Plot, plots_for
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.journal import encode_line
 from tradeassay.runs.model_play import conversation_rng

@@ -39,7 +39,6 @@ from tradeassay.metrics.ratios import (
     sortino,
     sortino_stockbench,
 )
-from tradeassay.metrics.records import Holdings, holdings_from_records, series_from_records
 from tradeassay.metrics.returns import annualised_return, cumulative_return, growth, simple_returns, volatility
 from tradeassay.metrics.score import score
 from tradeassay.metrics.seeds import SeedSummary, across_seeds, summarise
@@ -69,7 +68,6 @@ __all__ = [
     "Design",
     "EpisodeSeries",
     "Foresight",
-    "Holdings",
     "MeasureInfo",
     "Overfitting",
     "PairedTest",
@@ -102,7 +100,6 @@ __all__ = [
     "foresight",
     "growth",
     "hit_rate",
-    "holdings_from_records",
     "holm",
     "information_ratio",
     "long_run_variance",
@@ -124,7 +121,6 @@ __all__ = [
     "score",
     "seeds_needed",
     "series_from_nav",
-    "series_from_records",
     "sessions_needed",
     "sharpe",
     "sharpe_difference",

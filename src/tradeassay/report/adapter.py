@@ -16,12 +16,12 @@ import numpy as np
 from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.core.orders import Order
-from tradeassay.metrics import holdings_from_records
 from tradeassay.report.contrasts import setting_words, varying
 from tradeassay.report.data import AgentData, CellData, DecisionNote, HoldingsOverTime, ReportData, Trade
 from tradeassay.report.model_reading import model_details, model_summary, sessions_each
 from tradeassay.report.order_words import order_words
 from tradeassay.report.published_figures import figures
+from tradeassay.runs.scoring import holdings_from_records
 
 if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, EpisodeScores, Run

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.account import Ledger
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import LedgerError, RunError, TradeassayError
 from tradeassay.core.events import STEP_DECODER, StepRecord
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.data import Snapshot
-from tradeassay.ledger import Ledger
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.audit import audit
 from tradeassay.runs.dialogue_log import read_dialogue
 from tradeassay.runs.journal import encode_line

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
-from tradeassay.ledger import Ledger
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.scores import Scores
 

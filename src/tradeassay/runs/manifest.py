@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.badges import Badges, Convention
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
-from tradeassay.execution import venues
 from tradeassay.runs.conversation import ProtocolRecord, conversation_change, describe_protocol, with_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.models import ModelRecord, describe_models

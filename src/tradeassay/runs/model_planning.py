@@ -18,7 +18,7 @@ from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay.llm.tables.prices import Tokens
 from tradeassay.llm.tokens import estimate_reply
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.journal import encode_line

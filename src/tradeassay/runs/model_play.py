@@ -21,7 +21,7 @@ from tradeassay.core.events import StepRecord
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
 from tradeassay.llm import CassetteMismatch, Model, Place
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.atomic import remove_temporaries
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.converse import converse

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors import Done, Executor, Lost, Task
 from tradeassay.runs.journal import read_lines

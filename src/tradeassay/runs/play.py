@@ -23,7 +23,7 @@ from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.atomic import remove_temporaries
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors.base import Stopping, Tick

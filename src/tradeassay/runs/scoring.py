@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.account import venues
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
 from tradeassay.core.measure import Measure
 from tradeassay.data import Snapshot
-from tradeassay.execution import venues
 from tradeassay.metrics import (
     Comparison,
     EpisodeSeries,
@@ -21,9 +21,9 @@ from tradeassay.metrics import (
     holm,
     nothing_to_compare,
     score,
-    series_from_records,
     summarise,
 )
+from tradeassay.play import series_from_records
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.inference import NET_RETURN, inference_of, net_return
 from tradeassay.runs.journal import read_records

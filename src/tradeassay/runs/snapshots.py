@@ -10,7 +10,7 @@ from tradeassay.benchmarks import find_window
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 from tradeassay.runs.manifest import DatasetEntry, window_key
 from tradeassay.runs.tasks import WantedWindow
 

@@ -6,8 +6,8 @@ import msgspec
 
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.badges import Convention
-from tradeassay.market import MarketConfig
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.play import MarketConfig
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.manifest import DatasetEntry
 from tradeassay.runs.outcome import Outcome

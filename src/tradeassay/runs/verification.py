@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.account import venues
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
-from tradeassay.execution import venues
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import Executor, Lost, Task, make_executor
 from tradeassay.runs.layout import RunFolder

@@ -46,7 +46,7 @@ class TrustedCodeInProcess:
         if job.feed is not None:
             raise SandboxError(
                 "a fed job needs a child of its own",
-                mend="run it in the sandbox, or trusted strategies with tradeassay.codegen.streaming.stream",
+                mend="run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream",
             )
         started, before = time.monotonic(), time.process_time()
         printed = io.StringIO()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tradeassay.account import Venue
 from tradeassay.core.events import (
     Delisted,
     DividendPaid,
@@ -22,7 +23,6 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.orders import Order
 from tradeassay.core.view import SessionBars
-from tradeassay.execution import Venue
 from tradeassay.testing._failed import CheckFailed
 
 _CLOSE = 1e-9

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 from tradeassay.testing._rewrite import rewrite_after
 
 MARKETS = ("us", "ashare", "crypto")

@@ -21,7 +21,7 @@ from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 from tradeassay.testing._blank_view import BlankView
 from tradeassay.testing._failed import CheckFailed
 from tradeassay.testing._fingerprint import fingerprint

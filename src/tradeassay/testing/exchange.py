@@ -12,11 +12,10 @@ from math import nan
 import msgspec
 import numpy as np
 
+from tradeassay.account import Exchange, Ledger, Venue, venues
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.execution import Exchange, Venue, venues
-from tradeassay.ledger import Ledger
 from tradeassay.testing._auditor import Auditor
 from tradeassay.testing._failed import CheckFailed
 from tradeassay.testing._rough_market import RoughSession, rough_market

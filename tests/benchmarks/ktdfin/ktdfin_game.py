@@ -14,7 +14,7 @@ from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 HISTORY, DAYS = 256, 24
 REASON = "because its momentum leads"

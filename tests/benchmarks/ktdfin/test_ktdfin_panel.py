@@ -15,7 +15,7 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot
-from tradeassay.metrics import holdings_from_records, series_from_records
+from tradeassay.play import holdings_from_records, series_from_records
 
 TEN = ("total_return", "sharpe", "max_drawdown", "information_ratio", "turnover", "hhi", "cash_ratio",
        "abstention_rate", "parse_failure_rate", "ece")  # fmt: skip

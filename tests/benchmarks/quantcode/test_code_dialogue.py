@@ -8,10 +8,10 @@ import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
-from tradeassay.codegen.evaluation import EvaluateRequest, Evaluation, TrickFound
-from tradeassay.codegen.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict
-from tradeassay.codegen.stages.result import PASSED, StageResult, failed, not_reached, not_scored
-from tradeassay.codegen.task import CodeTask, Sizing
+from tradeassay.code.evaluation import EvaluateRequest, Evaluation, TrickFound
+from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict
+from tradeassay.code.stages.result import PASSED, StageResult, failed, not_reached, not_scored
+from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tradeassay.benchmarks.quantcode.published import OurRun, published, why_not_comparable
-from tradeassay.codegen.stages.result import failed
-from tradeassay.codegen.taxonomy import BY_CLASS, FAILURES, classify_run
+from tradeassay.code.stages.result import failed
+from tradeassay.code.taxonomy import BY_CLASS, FAILURES, classify_run
 
 
 def test_the_tables_are_whole() -> None:

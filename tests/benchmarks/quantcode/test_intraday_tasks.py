@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.codegen.backtrader import Trade, TrustedRun, run_trusted, terms_of
-from tradeassay.codegen.bars import TaskBars, make_bars
-from tradeassay.codegen.frames import run_frame
-from tradeassay.codegen.stages.compiling import compile_stage
-from tradeassay.codegen.task import CodeTask
+from tradeassay.code.backtrader import Trade, TrustedRun, run_trusted, terms_of
+from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay.code.frames import run_frame
+from tradeassay.code.stages.compiling import compile_stage
+from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
 
 pytest.importorskip("backtrader")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.codegen.task import CodeTask, Decoy, Expectations, Sizing
+from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "reference" / "quantcode-tasks.md").read_text()

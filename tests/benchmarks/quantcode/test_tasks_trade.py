@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.codegen.backtrader import TrustedRun, run_trusted, terms_of
-from tradeassay.codegen.bars import make_bars
-from tradeassay.codegen.task import CodeTask
+from tradeassay.code.backtrader import TrustedRun, run_trusted, terms_of
+from tradeassay.code.bars import make_bars
+from tradeassay.code.task import CodeTask
 
 pytest.importorskip("backtrader")
 

@@ -16,7 +16,7 @@ from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.orders import Decision
 from tradeassay.data import Listing, Panel, PanelFacts
 from tradeassay.llm.json_text import fenced_blocks
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 
 HOUR = 3_600_000_000_000
 DAY = 24 * HOUR

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from stockbench_game import play, protocol
 
+from tradeassay.account import venues
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import Benchmark, day, drive
 from tradeassay.benchmarks.stockbench import (
@@ -28,8 +29,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import DividendPaid, Filled, Marked, StepRecord
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.execution import venues
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.audit.auditor import audit
 
 BOTH = pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.id)

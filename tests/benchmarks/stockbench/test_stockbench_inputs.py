@@ -36,7 +36,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot
 from tradeassay.llm.scripted import scripted_models
-from tradeassay.market import Market, MarketConfig
+from tradeassay.play import Market, MarketConfig
 from tradeassay.testing._rewrite import rewrite_after
 
 NEWS = (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from stockbench_game import play, protocol
 
+from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks, find_window, protocols
 from tradeassay.benchmarks.stockbench import (
     DJIA_20,
@@ -27,9 +28,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import Marked
 from tradeassay.data import Snapshot, load_dataset, synthetic
 from tradeassay.data.store.manifest import MANIFEST_FILE
-from tradeassay.execution import venues
 from tradeassay.llm.scripted import scripted_models
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.testing import check_exchange
 
 

@@ -16,9 +16,9 @@ from tradeassay.benchmarks.systrade.dialogue import (
     build,
     read_hand_in,
 )
-from tradeassay.codegen.drift import DriftReport
-from tradeassay.codegen.gates.result import GATES, Finding, GateReport, failed, passed
-from tradeassay.codegen.scores.scorecard import Scorecard, overall
+from tradeassay.code.drift import DriftReport
+from tradeassay.code.gates.result import GATES, Finding, GateReport, failed, passed
+from tradeassay.code.scores.scorecard import Scorecard, overall
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.measure import Measure, not_scored
 

@@ -8,10 +8,10 @@ import pytest
 
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.codegen.engine.pricing import COSTS_BP, price_decisions
-from tradeassay.codegen.submission_account import decisions_of, keep_account
-from tradeassay.codegen.submission_log import TradeLog
-from tradeassay.codegen.submission_run import closes_of, market_columns
+from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
+from tradeassay.code.submission_account import decisions_of, keep_account
+from tradeassay.code.submission_log import TradeLog
+from tradeassay.code.submission_run import closes_of, market_columns
 
 CAPITAL = 100_000.0
 PAYS = "        self.cash -= quantity * price\n"

@@ -7,15 +7,15 @@ import pytest
 
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
 from tradeassay.benchmarks.systrade.scenario_file import actions_of
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.engine.compiled_strategies import Tape, run_compiled
-from tradeassay.codegen.engine.decisions import DecisionList
-from tradeassay.codegen.gates.audit import audit_gate
-from tradeassay.codegen.gates.config import GateConfig
-from tradeassay.codegen.gates.parse import parse_gate
-from tradeassay.codegen.gates.schema import schema_gate
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
+from tradeassay.code.engine.decisions import DecisionList
+from tradeassay.code.gates.audit import audit_gate
+from tradeassay.code.gates.config import GateConfig
+from tradeassay.code.gates.parse import parse_gate
+from tradeassay.code.gates.schema import schema_gate
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 

@@ -6,9 +6,9 @@ import pytest
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.dialogue import play
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
-from tradeassay.codegen.extraction import extract
-from tradeassay.codegen.running import open_code_executor
-from tradeassay.codegen.stages.compiling import compile_stage
+from tradeassay.code.extraction import extract
+from tradeassay.code.running import open_code_executor
+from tradeassay.code.stages.compiling import compile_stage
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.coder_programs import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME

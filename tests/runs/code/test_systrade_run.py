@@ -10,11 +10,11 @@ import pytest
 from code_runs_toy import same
 
 from tradeassay.benchmarks.systrade.dialogue import refused
-from tradeassay.codegen.drift import DriftReport
-from tradeassay.codegen.gates import GateConfig
-from tradeassay.codegen.leak.config import LeakConfig
-from tradeassay.codegen.scores.scorecard import ScoreConfig
-from tradeassay.codegen.submission_run import submission_config
+from tradeassay.code.drift import DriftReport
+from tradeassay.code.gates import GateConfig
+from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.scores.scorecard import ScoreConfig
+from tradeassay.code.submission_run import submission_config
 from tradeassay.core.errors import UserError
 from tradeassay.runs.code import CodeRun, SystradeProtocol, SystradeSpec, resume_code, run_code, verify_code
 from tradeassay.sandbox import Executor, ask_kernel, open_executor, refusal

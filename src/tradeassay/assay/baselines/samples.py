@@ -10,7 +10,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data import Snapshot
 from tradeassay.factors import standardise
-from tradeassay.market import Universe, most_traded
+from tradeassay.play import Universe, most_traded
 
 LEAST_NAMES = 5
 """A session on which fewer names have factors and an outcome gives no samples."""

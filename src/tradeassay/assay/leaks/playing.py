@@ -20,7 +20,7 @@ from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.llm import ModelParams, Place, open_model
-from tradeassay.market import Market
+from tradeassay.play import Market
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.model_play import conversation_rng

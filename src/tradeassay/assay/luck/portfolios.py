@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tradeassay.account import venues
 from tradeassay.assay.luck.rules import Rules, rules_of
 from tradeassay.assay.luck.schedule import Schedule, Shape
 from tradeassay.assay.luck.tape import NamedTape, Tape, read_tape
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
-from tradeassay.execution import venues
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
-    from tradeassay.market import MarketConfig
+    from tradeassay.play import MarketConfig
 
 LEAST = 100
 """Fewer portfolios than this make no distribution."""
@@ -109,7 +109,7 @@ def decisions_of(ground: Ground, schedule: Schedule, portfolio: int, *, seed: in
 
 def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, ...]) -> Floats:
     """Carry decisions out in the real market and return the value path, the initial value first."""
-    from tradeassay.market import Market
+    from tradeassay.play import Market
 
     market = Market(snapshot, config)
     market.reset()

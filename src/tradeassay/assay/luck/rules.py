@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from tradeassay.execution import Venue
+    from tradeassay.account import Venue
 
 
 class Rules(NamedTuple):

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeassay.account import Ledger
 from tradeassay.assay.luck.tape import FILL, FUND, MULTIPLIER, NamedTape
 from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.ledger import Ledger
 
 NO_NAME = -1
 """No column: the name is drawn."""

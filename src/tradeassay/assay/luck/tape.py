@@ -8,12 +8,12 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, SessionBars
-from tradeassay.market.universe import Choice, Universe, most_traded
+from tradeassay.play.universe import Choice, Universe, most_traded
 
 if TYPE_CHECKING:
+    from tradeassay.account import Venue
     from tradeassay.data import Snapshot
-    from tradeassay.execution import Venue
-    from tradeassay.market import MarketConfig
+    from tradeassay.play import MarketConfig
 
 AT_LIMIT = 1e-9
 """A change this close to a price limit has reached it, as the exchange has it."""

@@ -17,8 +17,8 @@ from tradeassay.core.dialogue import Message, ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.market import Market
 from tradeassay.masking import Level
+from tradeassay.play import Market
 from tradeassay.runs.conversation import open_protocol, protocol_of, with_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.model_play import conversation_rng

@@ -11,7 +11,7 @@ from tradeassay.assay.probe.config import ProbeConfig
 from tradeassay.benchmarks import Benchmark, NamedWindow, find_window, window_sets
 from tradeassay.core.errors import UserError
 from tradeassay.data import AsOfView, Snapshot
-from tradeassay.market.universe import Universe, most_traded
+from tradeassay.play.universe import Universe, most_traded
 
 _LONG = "long"
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tradeassay.account import Venue
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.execution import Venue
-from tradeassay.market import Market
+from tradeassay.play import Market
 
 
 def costlier(venue: Venue, multiple: float) -> Venue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 
 DAILY_US = Benchmark(
     id="daily-us-v1",

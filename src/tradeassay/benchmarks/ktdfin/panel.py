@@ -16,7 +16,6 @@ from tradeassay.metrics import (
     EpisodeSeries,
     MeasureInfo,
     calibration,
-    holdings_from_records,
     rate_measure,
     resamples,
     score,
@@ -24,6 +23,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.bootstrap import choose_block, content_seed
 from tradeassay.metrics.intervals import measure_from
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
+from tradeassay.play import holdings_from_records
 
 DEFAULT = BootstrapConfig()
 NOT_PARSED = frozenset(("schema", "no_submit"))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradeassay.account import venues
 from tradeassay.benchmarks.ktdfin.words import Stock
 from tradeassay.core.view import Floats, Ints, MarketView
-from tradeassay.execution import venues
 
 
 @dataclass(frozen=True, slots=True)

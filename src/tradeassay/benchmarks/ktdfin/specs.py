@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 
 _ASHARES = MarketConfig(
     venue="ashare-v1", universe="IDX", cash=1_000_000.0, decide="pre_open", fill="open", mark="close",

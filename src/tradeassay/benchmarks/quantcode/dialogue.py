@@ -1,7 +1,7 @@
 """One task with one model, from the first question to the last verdict. No I/O here.
 
 :func:`play` yields :class:`~tradeassay.core.dialogue.AskModel` (and is sent a ``ModelReply``) or
-:class:`~tradeassay.codegen.evaluation.EvaluateRequest` (and is sent an ``Evaluation``), and returns a frozen
+:class:`~tradeassay.code.evaluation.EvaluateRequest` (and is sent an ``Evaluation``), and returns a frozen
 :class:`TaskOutcome` that keeps every turn.
 """
 
@@ -15,13 +15,13 @@ import msgspec
 from tradeassay.benchmarks.quantcode.feedback import Feedback, feedback_on, feedback_on_no_code
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings, Setting
-from tradeassay.codegen.bars import LABELS
-from tradeassay.codegen.evaluation import EvaluateRequest, Evaluation
-from tradeassay.codegen.extraction import Extraction, extract
-from tradeassay.codegen.judges.language import add_usage
-from tradeassay.codegen.stages.compiling import Framework
-from tradeassay.codegen.task import CodeTask, Wording
-from tradeassay.codegen.taxonomy import FailureClass
+from tradeassay.code.bars import LABELS
+from tradeassay.code.evaluation import EvaluateRequest, Evaluation
+from tradeassay.code.extraction import Extraction, extract
+from tradeassay.code.judges.language import add_usage
+from tradeassay.code.stages.compiling import Framework
+from tradeassay.code.task import CodeTask, Wording
+from tradeassay.code.taxonomy import FailureClass
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes

@@ -8,8 +8,8 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
-from tradeassay.codegen.evaluation import STAGES, Evaluation
-from tradeassay.codegen.extraction import Extraction
+from tradeassay.code.evaluation import STAGES, Evaluation
+from tradeassay.code.extraction import Extraction
 
 _ADVICE: Final = {
     "compile": "It does not compile, or does not define exactly what was asked for.",

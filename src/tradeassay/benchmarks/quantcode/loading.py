@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.codegen.task import CodeTask, Decoy, Expectations, FrameVariant, Sizing
+from tradeassay.code.task import CodeTask, Decoy, Expectations, FrameVariant, Sizing
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 

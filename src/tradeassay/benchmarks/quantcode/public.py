@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks.quantcode.loading import check_ids
-from tradeassay.codegen.task import DIFFICULTIES, TIMEFRAMES, CodeTask, Difficulty, Expectations, Sizing, Timeframe
+from tradeassay.code.task import DIFFICULTIES, TIMEFRAMES, CodeTask, Difficulty, Expectations, Sizing, Timeframe
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.near import did_you_mean
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 import msgspec
 
 from tradeassay.benchmarks.quantcode.settings import Setting
-from tradeassay.codegen.taxonomy import FailureClass
+from tradeassay.code.taxonomy import FailureClass
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts
-from tradeassay.codegen.judges.prompts import JudgePrompts
-from tradeassay.codegen.stages.compiling import Framework
-from tradeassay.codegen.task import Wording
+from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.stages.compiling import Framework
+from tradeassay.code.task import Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 

@@ -12,7 +12,6 @@ import numpy as np
 from tradeassay.core.badges import Convention
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.market import Market, MarketConfig
 from tradeassay.metrics import (
     EpisodeSeries,
     SeedSummary,
@@ -24,6 +23,7 @@ from tradeassay.metrics import (
     sortino_stockbench,
     summarise,
 )
+from tradeassay.play import Market, MarketConfig
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot

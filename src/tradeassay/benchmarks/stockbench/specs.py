@@ -8,7 +8,7 @@ from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.stockbench.config import SIZES
 from tradeassay.benchmarks.stockbench.venues import PAPER, SOUND_VENUE
 from tradeassay.core.badges import Convention
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 
 CASH = 100_000.0
 NAMES = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.execution import Fees, Lots, Slippage, Venue, venues
+from tradeassay.account import Fees, Lots, Slippage, Venue, venues
 
 SOUND_VENUE = "us-fractional-v1"
 """Fractions of 0.0001 share, 1 bp commission and 2 bp slippage, at most a tenth of a session's volume."""

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.codegen.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
-from tradeassay.codegen.bars_clock import MINUTES as BAR_MINUTES
-from tradeassay.codegen.gates.spec import StrategySpec
+from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
+from tradeassay.code.bars_clock import MINUTES as BAR_MINUTES
+from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset

@@ -17,13 +17,13 @@ from tradeassay.benchmarks.systrade.evidence import evidence_text
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.reviewing import review_dialogue
 from tradeassay.benchmarks.systrade.trail import Trail
-from tradeassay.codegen.drift import DriftReport
-from tradeassay.codegen.extraction import extract
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.judges.language import add_usage
-from tradeassay.codegen.review.board import Review, peer_mark
-from tradeassay.codegen.scores.scorecard import Scorecard
-from tradeassay.codegen.submission import Submission, card_schema
+from tradeassay.code.drift import DriftReport
+from tradeassay.code.extraction import extract
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.judges.language import add_usage
+from tradeassay.code.review.board import Review, peer_mark
+from tradeassay.code.scores.scorecard import Scorecard
+from tradeassay.code.submission import Submission, card_schema
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.measure import Measure
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
-from tradeassay.codegen.drift import DriftReport
-from tradeassay.codegen.gates.result import GateReport
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.review.board import Review
-from tradeassay.codegen.scores.scorecard import DIMENSIONS, TARGET, Scorecard
+from tradeassay.code.drift import DriftReport
+from tradeassay.code.gates.result import GateReport
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.review.board import Review
+from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
 from tradeassay.core.measure import Measure
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from tradeassay.benchmarks.systrade.scenario_file import read_scenarios
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.semantics import Semantics, check_semantics, read_semantics
-from tradeassay.codegen.submission import Submission
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
+from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.near import did_you_mean

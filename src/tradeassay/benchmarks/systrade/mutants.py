@@ -8,8 +8,8 @@ from importlib.resources import files
 import msgspec
 
 from tradeassay.benchmarks.systrade.loading import load_reference
-from tradeassay.codegen.gates.result import GateName
-from tradeassay.codegen.submission import Submission
+from tradeassay.code.gates.result import GateName
+from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 
 

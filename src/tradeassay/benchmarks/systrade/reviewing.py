@@ -8,9 +8,9 @@ from typing import Annotated
 import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.review.board import Review
-from tradeassay.codegen.submission import Submission
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.review.board import Review
+from tradeassay.code.submission import Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm.prompting import answer_object

@@ -7,11 +7,11 @@ from typing import Annotated, Final
 import msgspec
 import numpy as np
 
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.engine.decisions import DecisionList, decision_list
-from tradeassay.codegen.gates.spec import Scenario
-from tradeassay.codegen.semantics import Semantics
-from tradeassay.codegen.task import Timeframe
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.engine.decisions import DecisionList, decision_list
+from tradeassay.code.gates.spec import Scenario
+from tradeassay.code.semantics import Semantics
+from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 
 _START: Final = np.datetime64("2024-01-01", "D")

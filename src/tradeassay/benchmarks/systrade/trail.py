@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.engine.decisions import DecisionList
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.scores.fidelity import NEAR
-from tradeassay.codegen.submission_log import AuditLog
-from tradeassay.codegen.submission_run import SubmissionRun
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.engine.decisions import DecisionList
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.scores.fidelity import NEAR
+from tradeassay.code.submission_log import AuditLog
+from tradeassay.code.submission_run import SubmissionRun
 from tradeassay.core.view import Floats
 from tradeassay.sandbox.plain_text import plain_line
 

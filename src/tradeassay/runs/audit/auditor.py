@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tradeassay.account import Venue, venues
 from tradeassay.core.events import (
     Delisted,
     Deposited,
@@ -20,8 +21,7 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.orders import Order
 from tradeassay.data import Snapshot
-from tradeassay.execution import Venue, venues
-from tradeassay.market import MarketConfig, most_traded, parse_universe
+from tradeassay.play import MarketConfig, most_traded, parse_universe
 from tradeassay.runs.audit.actions import check_movement, check_opening
 from tradeassay.runs.audit.day import Account, Day
 from tradeassay.runs.audit.fills import FillAuditor

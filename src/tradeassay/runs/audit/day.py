@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from tradeassay.account import Venue
 from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.view import SessionBars
-from tradeassay.execution import Venue
-from tradeassay.market import MarketConfig
+from tradeassay.play import MarketConfig
 
 
 @dataclass

@@ -13,13 +13,13 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.settings import ModelJudge
-from tradeassay.codegen.evaluation import Evaluation
-from tradeassay.codegen.evaluator import EvaluateConfig, evaluate
-from tradeassay.codegen.leak import LeakConfig
-from tradeassay.codegen.running import open_code_executor
-from tradeassay.codegen.stages.compiling import Framework, compile_stage
-from tradeassay.codegen.task import CodeTask, Wording
-from tradeassay.codegen.validation import ProgramLine, ValidateConfig, ValidationReport, validate
+from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.leak import LeakConfig
+from tradeassay.code.running import open_code_executor
+from tradeassay.code.stages.compiling import Framework, compile_stage
+from tradeassay.code.task import CodeTask, Wording
+from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.near import did_you_mean

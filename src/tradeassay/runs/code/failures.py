@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.codegen.taxonomy import FAILURES
+from tradeassay.code.taxonomy import FAILURES
 
 FAILURE_TITLES: dict[str, str] = {info.id: info.title for info in FAILURES}
 """By class: the paper's in the order of its table, then ours."""

@@ -15,12 +15,12 @@ from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
-from tradeassay.codegen.evaluation import EvaluateRequest, Evaluation, EvaluationUsage
-from tradeassay.codegen.evaluator import examine, judge_case, wants_language_judge, with_language
-from tradeassay.codegen.judges.language import judge_dialogue
-from tradeassay.codegen.judges.verdict import LanguageVerdict
-from tradeassay.codegen.running import open_code_executor, reference_of
-from tradeassay.codegen.task import CodeTask
+from tradeassay.code.evaluation import EvaluateRequest, Evaluation, EvaluationUsage
+from tradeassay.code.evaluator import examine, judge_case, wants_language_judge, with_language
+from tradeassay.code.judges.language import judge_dialogue
+from tradeassay.code.judges.verdict import LanguageVerdict
+from tradeassay.code.running import open_code_executor, reference_of
+from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import MissingExtra
 from tradeassay.core.hashing import sha256_of

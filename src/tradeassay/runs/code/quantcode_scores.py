@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
-from tradeassay.codegen.collapse import CollapseReport, collapse
-from tradeassay.codegen.task import CodeTask
+from tradeassay.code.collapse import CollapseReport, collapse
+from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure

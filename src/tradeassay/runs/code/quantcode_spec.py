@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from tradeassay.benchmarks.quantcode.settings import Setting
-from tradeassay.codegen.evaluator import EvaluateConfig
-from tradeassay.codegen.stages.compiling import Framework
-from tradeassay.codegen.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Wording
+from tradeassay.code.evaluator import EvaluateConfig
+from tradeassay.code.stages.compiling import Framework
+from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Wording
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, parse_name

@@ -25,12 +25,12 @@ from tradeassay.benchmarks.systrade.dialogue import (
     build,
 )
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.drift import check_drift
-from tradeassay.codegen.drift.check import Runs
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.submission import Submission
-from tradeassay.codegen.submission_run import submission_config
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.drift import check_drift
+from tradeassay.code.drift.check import Runs
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.submission import Submission
+from tradeassay.code.submission_run import submission_config
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of

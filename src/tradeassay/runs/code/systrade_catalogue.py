@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
-from tradeassay.codegen.scores.paper import complexity
-from tradeassay.codegen.semantics.model import semantics_schema
-from tradeassay.codegen.submission import CARD, CODE, card_schema, write_submission
+from tradeassay.code.scores.paper import complexity
+from tradeassay.code.semantics.model import semantics_schema
+from tradeassay.code.submission import CARD, CODE, card_schema, write_submission
 from tradeassay.core.errors import UserError
 
 

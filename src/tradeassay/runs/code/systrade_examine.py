@@ -12,12 +12,12 @@ import msgspec
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
-from tradeassay.codegen.gates.parse import parse_gate
-from tradeassay.codegen.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
-from tradeassay.codegen.submission import Submission, read_submission
-from tradeassay.codegen.submission_run import (
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
+from tradeassay.code.gates.parse import parse_gate
+from tradeassay.code.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
+from tradeassay.code.submission import Submission, read_submission
+from tradeassay.code.submission_run import (
     SubmissionRun,
     SubmissionRunner,
     market_columns,

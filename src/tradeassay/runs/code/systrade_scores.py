@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
-from tradeassay.codegen.bars import TaskBars
-from tradeassay.codegen.gates.result import GATES
-from tradeassay.codegen.gates.spec import StrategySpec
-from tradeassay.codegen.review.board import Review, ReviewBoard, review_board
-from tradeassay.codegen.scores.paper import complexity
-from tradeassay.codegen.scores.robustness import Cohort, cohort, daily_curve
-from tradeassay.codegen.scores.scorecard import DIMENSIONS, Scorecard
-from tradeassay.codegen.semantics.functions import calendar_of
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.gates.result import GATES
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.review.board import Review, ReviewBoard, review_board
+from tradeassay.code.scores.paper import complexity
+from tradeassay.code.scores.robustness import Cohort, cohort, daily_curve
+from tradeassay.code.scores.scorecard import DIMENSIONS, Scorecard
+from tradeassay.code.semantics.functions import calendar_of
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
 from tradeassay.metrics.rates import rate_measure

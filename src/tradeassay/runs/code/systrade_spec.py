@@ -6,7 +6,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
-from tradeassay.codegen.scores.scorecard import ScoreConfig
+from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, parse_name

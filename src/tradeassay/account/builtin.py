@@ -1,0 +1,89 @@
+"""The venues that ship. Whatever moves a fill bumps the version in the id."""
+
+from __future__ import annotations
+
+from tradeassay.account.fees import Fees
+from tradeassay.account.futures import Futures
+from tradeassay.account.lots import Lots
+from tradeassay.account.margin import Margin
+from tradeassay.account.participation import Participation
+from tradeassay.account.price_limits import PriceLimits
+from tradeassay.account.settlement import Settlement
+from tradeassay.account.shorting import Shorting
+from tradeassay.account.slippage import Slippage
+from tradeassay.account.venue import Venue, venues
+
+_TENTH_OF_VOLUME = Participation(max_share=0.10)
+
+US = Venue(
+    id="us-v1",
+    title="US stocks, cash account, whole shares",
+    currency="USD",
+    fees=Fees(buy_bps=1.0, sell_bps=1.0),
+    slippage=Slippage(bps=2.0),
+    participation=_TENTH_OF_VOLUME,
+)
+US_FRACTIONAL = Venue(
+    id="us-fractional-v1",
+    title="US stocks, cash account, fractions of 0.0001 share",
+    currency="USD",
+    fees=Fees(buy_bps=1.0, sell_bps=1.0),
+    slippage=Slippage(bps=2.0),
+    lots=Lots(lot=0.0001, step=0.0001, on_odd="trim"),
+    participation=_TENTH_OF_VOLUME,
+)
+US_MARGIN = Venue(
+    id="us-margin-v1",
+    title="US stocks, margin account with short sales",
+    currency="USD",
+    fees=Fees(buy_bps=1.0, sell_bps=1.0),
+    slippage=Slippage(bps=2.0),
+    participation=_TENTH_OF_VOLUME,
+    margin=Margin(),
+    shorting=Shorting(allowed=True, borrow_per_year=0.01, max_volume_share=0.10),
+)
+ASHARE = Venue(
+    id="ashare-v1",
+    title="China A-shares, cash account, T+1, price limits",
+    currency="CNY",
+    fees=Fees(buy_bps=5.0, sell_bps=5.0, sell_tax_bps=10.0, minimum=5.0, minimum_covers_tax=True),
+    lots=Lots(lot=100.0, step=1.0),
+    settlement=Settlement(t_plus=1),
+    price_limits=PriceLimits(),
+    participation=_TENTH_OF_VOLUME,
+)
+CRYPTO = Venue(
+    id="crypto-v1",
+    title="Crypto spot, cash account",
+    currency="USD",
+    periods_per_year=365,
+    fees=Fees(buy_bps=5.0, sell_bps=5.0),
+    lots=Lots(lot=1e-8, step=1e-8, on_odd="trim", min_value=1.0),
+    participation=_TENTH_OF_VOLUME,
+)
+FUTURES = Venue(
+    id="futures-v1",
+    title="Futures, daily settlement, rolled into the next contract",
+    currency="USD",
+    fees=Fees(buy_bps=0.5, sell_bps=0.5),
+    slippage=Slippage(bps=1.0),
+    participation=_TENTH_OF_VOLUME,
+    margin=Margin(initial=0.12, maintenance_long=0.10, maintenance_short=0.10, interest_per_year=0.06),
+    shorting=Shorting(allowed=True),
+    futures=Futures(roll="next", roll_days=5),
+)
+ASHARE_QLIB = Venue(
+    id="ashare-qlib-v1",
+    title="A-share rules as Qlib's executor has them: limits by the closing change, no volume limit",
+    currency="CNY",
+    fees=Fees(buy_bps=5.0, sell_bps=15.0, minimum=5.0),
+    lots=Lots(lot=100.0, step=1.0),
+    settlement=Settlement(t_plus=1),
+    price_limits=PriceLimits(chinext=0.10, star=0.10, bse=0.10, none=0.10, limit_test="close_change"),
+    priority="as_given",
+)
+
+BUILTIN = (US, US_FRACTIONAL, US_MARGIN, ASHARE, ASHARE_QLIB, CRYPTO, FUTURES)
+
+for _venue in BUILTIN:
+    venues.add(_venue.id, _venue)

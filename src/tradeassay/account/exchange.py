@@ -1,0 +1,387 @@
+"""The exchange: orders in, events out. Every event is applied to the account as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tradeassay.account import sizing
+from tradeassay.account.admission import malformed, untradable
+from tradeassay.account.closing import close_positions
+from tradeassay.account.corporate_actions import apply_actions
+from tradeassay.account.emitting import emit, settle
+from tradeassay.account.gates import gates_of
+from tradeassay.account.order_kinds import AT_CLOSE, AT_OPEN, DURING, satisfied, touched, trigger_price
+from tradeassay.account.refusal import WAITS, Refusal
+from tradeassay.account.resting import Book, Waiting
+from tradeassay.account.session import Moment, Session
+from tradeassay.account.ticket import Ticket
+from tradeassay.account.venue import Venue
+from tradeassay.core.account import Account
+from tradeassay.core.errors import ExchangeError
+from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
+from tradeassay.core.instruments import CorporateAction
+from tradeassay.core.orders import Order
+from tradeassay.core.view import SessionBars
+
+
+class Exchange:
+    """Carries out orders at one venue, session by session.
+
+    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. Where orders are
+    decided on after the market opened, :meth:`work_waiting` comes before the decision. Between sessions it
+    remembers nothing but the book of waiting orders.
+    """
+
+    def __init__(self, venue: Venue) -> None:
+        self.venue = venue
+        self.book = Book()
+        self._buy_gates = gates_of(venue, buying=True)
+        self._sell_gates = gates_of(venue, buying=False)
+        self._lot = venue.lots.lot
+        self._slip = venue.slippage.price
+        self._margin = venue.margin is not None
+        self._symbols: tuple[str, ...] = ()
+        self._columns: dict[str, int] = {}
+        self._session: Session | None = None
+        self._start_book()
+
+    def open_session(
+        self,
+        bars: SessionBars,
+        actions: Sequence[CorporateAction],
+        account: Account,
+        *,
+        delisted: Collection[str] = (),
+    ) -> list[Event]:
+        """Apply what happens before the market opens: dividends, splits, delistings.
+
+        ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
+        """
+        self._session = None
+        self._start_book()
+        session = self._session_of(bars, account)
+        session.delisted = delisted
+        events: list[Event] = []
+        if actions or delisted:
+            apply_actions(actions, delisted, self.venue.lots, session, events)
+        if self.book.orders:
+            # A split changes what the waiting order's price and quantity mean; a new order must say so.
+            gone = {action.symbol for action in actions if action.kind == "split"}.union(delisted)
+            self._drop_waiting(gone, account, events)
+        return events
+
+    def work_waiting(self, bars: SessionBars, account: Account, *, until: Moment) -> list[Event]:
+        """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar.
+
+        To be called before anybody is shown those prices, so that no order can be taken back by one who knows
+        that it was reached. What still rests can be superseded in :meth:`execute` as ever.
+        """
+        events: list[Event] = []
+        if not self.book.orders:
+            return events
+        session = self._session_of(bars, account)
+        session.turn_to(until)
+        tickets: list[Ticket] = []
+        self._line_up_waiting(session, events, tickets, auction=until == "open")
+        self._bar_worked = until == "close"
+        self._trade(tickets, session, events)
+        return events
+
+    def execute(
+        self,
+        orders: Sequence[tuple[str, Order]],
+        bars: SessionBars,
+        account: Account,
+        *,
+        fill: Moment = "open",
+        universe: Collection[str] | None = None,
+    ) -> list[Event]:
+        """Work off the waiting orders and a batch of new (id, order) pairs; call it even for an empty batch.
+
+        ``universe`` names what may be bought (None = everything); anything held may be sold. Raises
+        :class:`ExchangeError` for an id that is already waiting.
+        """
+        session = self._session_of(bars, account)
+        session.turn_to(fill)
+        session.universe = universe
+        events: list[Event] = []
+        self._trade(self._line_up(orders, session, events), session, events)
+        return events
+
+    def close_session(self, bars: SessionBars, account: Account, *, mark: Moment = "close") -> list[Event]:
+        """End the session: settlement, rolls, borrow fees, interest, margin calls, and the mark last."""
+        session = self._session_of(bars, account)
+        session.turn_to(mark)
+        events: list[Event] = []
+        close_positions(self.venue, session, events)
+        return events
+
+    def cancel(self, order_id: str, account: Account) -> list[Event]:
+        """Take a waiting order off the book; raises :class:`ExchangeError` when there is none."""
+        for waiting in self.book:
+            if waiting.id == order_id:
+                events: list[Event] = []
+                emit(Expired(order_id, waiting.order.symbol), account, events)
+                self.book.drop(order_id)
+                return events
+        raise ExchangeError(f"no order '{order_id}' is waiting", mend="it may have been filled or have run out")
+
+    def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
+        """Rebuild the book of waiting orders from all orders ever placed and all journalled events."""
+        self.book.rebuild(placed, events)
+        self._session = None
+
+    def _session_of(self, bars: SessionBars, account: Account) -> Session:
+        """Return the running session, or begin one when these are the bars of another."""
+        last = self._session
+        if last is not None and last.bars is bars and last.account is account:
+            return last
+        session = self._session = Session(self.venue.fees, bars, account, self._column_map(bars))
+        if last is not None and last.bars.session == bars.session and last.account is account:
+            # Another object for the same session: what was used up stays used up.
+            session.delisted, session.used = last.delisted, last.used
+        else:
+            self._start_book()
+        return session
+
+    def _start_book(self) -> None:
+        """Begin a session's work on the book: nothing superseded, no bar worked, no order tried in the auction."""
+        self._met_batch = False
+        self._bar_worked = False
+        self._tried: set[str] = set()
+
+    def _column_map(self, bars: SessionBars) -> dict[str, int]:
+        # Views hand out the same tuple while no name is added, so that identity settles most sessions.
+        if bars.symbols is not self._symbols:
+            if bars.symbols != self._symbols:
+                self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
+            self._symbols = bars.symbols
+        return self._columns
+
+    def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
+        """Turn waiting and new orders into tickets with a reference price."""
+        tickets: list[Ticket] = []
+        waiting = self.book.orders
+        if waiting and not self._met_batch:
+            self._supersede(orders, session, events)
+            if not self._bar_worked:
+                self._line_up_waiting(session, events, tickets)
+        self._met_batch = True
+        for order_id, order in orders:
+            if order_id in waiting:
+                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", mend="use a new id")
+            self._admit(order_id, order, session, events, tickets)
+        return tickets
+
+    def _line_up_waiting(
+        self, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool = False
+    ) -> None:
+        """Line up what waits; an order that the opening auction has tried does not get a second try that day."""
+        for left in self.book:
+            if left.id not in self._tried:
+                self._admit_waiting(left, session, events, tickets, auction=auction)
+        if auction:
+            self._tried.update(ticket.id for ticket in tickets)
+
+    def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
+        """Carry tickets out in the order they trade; NAV is taken once, before the first of them."""
+        if tickets:
+            tickets.sort(key=_stage_then_sells if self.venue.priority == "sells_first" else _stage)
+            session.take_nav()
+            for ticket in tickets:
+                self._carry_out(ticket, session, events)
+
+    def _drop_waiting(self, symbols: Collection[str], account: Account, events: list[Event]) -> None:
+        for waiting in self.book:
+            if waiting.order.symbol in symbols:
+                emit(Expired(waiting.id, waiting.order.symbol), account, events)
+                self.book.drop(waiting.id)
+
+    def _supersede(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> None:
+        if self.venue.resting.supersede:
+            self._drop_waiting({order.symbol for _, order in orders}, session.account, events)
+
+    def _admit(
+        self, order_id: str, order: Order, session: Session, events: list[Event], tickets: list[Ticket]
+    ) -> None:
+        """Check a new order and find out when and at what price it would trade."""
+        symbol = order.symbol
+        column = session.columns.get(symbol)
+        if column is None:
+            detail = f"no instrument '{symbol}' is listed here"
+            emit(Rejected(order_id, symbol, "unknown_symbol", detail), session.account, events)
+            return
+        instrument = session.bars.instruments[column]
+        lot = self._lot
+        ticket = Ticket(order_id, order, column, instrument, instrument.lot if lot is None else lot)
+        refusal = malformed(order)
+        if refusal is None:
+            refusal = untradable(symbol, column, session, margin=self._margin)
+            if refusal is not None:
+                ticket.ask(sizing.explicit_quantity(order, session.account) or 0.0)
+        if refusal is None:
+            ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
+            if ticket.buying and session.universe is not None and symbol not in session.universe:
+                refusal = _outside(ticket, session)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+            return
+        at_open = session.moment == "open"
+        ticket.stage = AT_OPEN if at_open else AT_CLOSE
+        ticket.reference = session.reference[column]
+        if (
+            order.kind == "market"
+            or satisfied(order, ticket.buying, ticket.reference)
+            or (at_open and self._touched_later(ticket, session))
+        ):
+            tickets.append(ticket)
+        else:
+            self._not_reached(ticket, session, events)
+
+    def _admit_waiting(
+        self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
+    ) -> None:
+        """Look whether an order of an earlier session trades in this one.
+
+        It sees the whole bar, or in the opening ``auction`` the open alone.
+        """
+        order = waiting.order
+        column = session.columns[order.symbol]
+        refusal = untradable(order.symbol, column, session, margin=self._margin)
+        instrument = session.bars.instruments[column]
+        ticket = Ticket(waiting.id, order, column, instrument, self.venue.lots.lot_of(instrument))
+        ticket.resting = True
+        ticket.ask(waiting.quantity)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+            return
+        ticket.reference = session.open[column]
+        at_market = waiting.triggered or order.kind == "market"
+        # Without an open a market order has no price to trade at, and waits for one; a limit or stop order may
+        # still be reached during the session.
+        if ticket.reference > 0.0 and (at_market or satisfied(order, ticket.buying, ticket.reference)):
+            tickets.append(ticket)
+        elif not (at_market or auction) and self._touched_later(ticket, session):
+            tickets.append(ticket)
+
+    @staticmethod
+    def _touched_later(ticket: Ticket, session: Session) -> bool:
+        bars = session.bars
+        price = touched(ticket.order, ticket.buying, bars.high.item(ticket.column), bars.low.item(ticket.column))
+        if price is None:
+            return False
+        ticket.reference = price
+        ticket.stage = DURING
+        return True
+
+    def _not_reached(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        """End a day order whose price was not reached; size and keep a good-till-cancelled one."""
+        if ticket.order.tif == "day":
+            emit(Expired(ticket.id, ticket.symbol), session.account, events)
+            return
+        own = trigger_price(ticket.order)
+        assert own is not None
+        ticket.reference = float(own)
+        ticket.held = session.account.quantity(ticket.symbol)
+        refusal = sizing.size(ticket, session) or self.venue.lots.gate(ticket, session)
+        if refusal is not None:
+            self._refuse(ticket, refusal, session, events)
+        else:
+            self._rest(ticket, ticket.quantity, session, events)
+
+    def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        """Ask every policy, then trade."""
+        ticket.held = session.account.quantity(ticket.symbol)
+        if not ticket.resting:
+            refusal = sizing.size(ticket, session)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        ticket.price = self._slip(ticket.reference, ticket.buying, ticket.order.limit_price)
+        for gate in self._buy_gates if ticket.buying else self._sell_gates:
+            refusal = gate(ticket, session)
+            if refusal is not None:
+                self._refuse(ticket, refusal, session, events)
+                return
+        self._fill(ticket, session, events)
+
+    def _fill(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        account, symbol, quantity = session.account, ticket.symbol, ticket.quantity
+        future = ticket.instrument.kind == "future"
+        if future:
+            settle(symbol, ticket.price, ticket.multiplier, account, events)
+        filled = Filled(
+            ticket.id,
+            symbol,
+            quantity if ticket.buying else -quantity,
+            ticket.price,
+            ticket.reference,
+            ticket.fee,
+            ticket.tax,
+            ticket.cash,
+            False,
+            ticket.multiplier,
+            future,
+        )
+        events.append(filled)
+        account.apply(filled)
+        used = session.used
+        used[symbol] = used.get(symbol, 0.0) + quantity
+        if ticket.resting:
+            self.book.drop(ticket.id)
+        if ticket.trims is not None:
+            self._report_trims(ticket, session, events)
+
+    def _report_trims(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
+        assert ticket.trims is not None
+        rest = 0.0
+        for reason, asked, filled in ticket.trims:
+            if reason in WAITS and ticket.order.tif == "gtc":
+                rest += asked - filled
+            else:
+                trimmed = Trimmed(ticket.id, ticket.symbol, ticket.signed(asked), ticket.signed(filled), reason)
+                emit(trimmed, session.account, events)
+        if rest > 0.0:
+            self._rest(ticket, rest, session, events, traded=True)
+
+    def _refuse(self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]) -> None:
+        """Reject an order, or let it wait when it may and another day can help."""
+        if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
+            if not ticket.resting:
+                self._rest(ticket, ticket.asked, session, events)
+            return
+        self.book.drop(ticket.id)
+        quantity = ticket.signed(ticket.asked) if ticket.asked > 0.0 else None
+        emit(Rejected(ticket.id, ticket.symbol, *refusal, quantity), session.account, events)
+
+    def _rest(
+        self, ticket: Ticket, quantity: float, session: Session, events: list[Event], *, traded: bool = False
+    ) -> None:
+        """Put an order on the book. A stop that traded has become a market order; any other keeps its stop."""
+        signed = ticket.signed(quantity)
+        self.book.rest(Waiting(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
+        emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
+
+
+def _buys(ticket: Ticket, session: Session) -> bool:
+    """Say whether an order without a side buys: by where its target lies from the holding."""
+    order = ticket.order
+    price = trigger_price(order) if order.kind != "market" else None
+    price = session.reference[ticket.column] if price is None else price
+    held = session.account.quantity(ticket.symbol)
+    return sizing.wanted(order, price * ticket.multiplier, held, session) > 0.0
+
+
+def _outside(ticket: Ticket, session: Session) -> Refusal | None:
+    """Refuse to buy what is not in the universe; covering a short position is always allowed."""
+    if session.account.quantity(ticket.symbol) < 0.0:
+        return None
+    return Refusal("not_in_universe", f"{ticket.symbol} may not be bought now")
+
+
+def _stage(ticket: Ticket) -> int:
+    return ticket.stage
+
+
+def _stage_then_sells(ticket: Ticket) -> int:
+    return 2 * ticket.stage + ticket.buying

@@ -1,0 +1,96 @@
+"""Does equity cover the position, and what does borrowed cash cost?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.account.lots import floor_to
+from tradeassay.account.refusal import Refusal
+from tradeassay.account.session import Session
+from tradeassay.account.ticket import Ticket
+
+EQUAL = 1e-9
+"""Equity this far below the requirement, relatively, is still equal to it."""
+
+
+class Margin(msgspec.Struct, frozen=True, kw_only=True):
+    """A margin account.
+
+    An order that makes a position larger is filled only if afterwards equity >= ``initial`` x gross
+    exposure, at reference prices and after costs; one that makes it smaller always may. At the close
+    equity must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts, or the venue
+    closes positions. Negative cash costs ``interest_per_year``; positive cash earns nothing.
+    """
+
+    initial: float = 0.5
+    maintenance_long: float = 0.25
+    maintenance_short: float = 0.30
+    interest_per_year: float = 0.06
+    on_short: Literal["reject", "trim"] = "trim"
+
+    def required(self, value: float) -> float:
+        """Return the maintenance requirement of one position of signed ``value``."""
+        return value * self.maintenance_long if value > 0.0 else -value * self.maintenance_short
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Work out costs and the change of cash; refuse or trim what the margin does not carry."""
+        self._charge(ticket, session)
+        held = ticket.held
+        after = held + ticket.signed(ticket.quantity)
+        if abs(after) <= abs(held) and after * held >= 0.0:
+            return None
+        equity, gross = session.exposure()
+        if self._carries(ticket, held, equity, gross):
+            return None
+        if self.on_short == "trim" and self._trim(ticket, session, held, equity, gross):
+            return None
+        needed = self.initial * (gross + (abs(after) - abs(held)) * ticket.reference * ticket.multiplier)
+        return Refusal("margin", f"needs {needed:.2f} of initial margin, equity is {equity:.2f}")
+
+    def _charge(self, ticket: Ticket, session: Session) -> None:
+        value = ticket.quantity * ticket.price * ticket.multiplier
+        ticket.fee, ticket.tax = session.fees.charge(value, ticket.quantity, ticket.buying)
+        costs = ticket.fee + ticket.tax
+        if ticket.instrument.kind == "future":
+            ticket.cash = 0.0 - costs
+        else:
+            ticket.cash = (-value if ticket.buying else value) - costs
+
+    def _carries(self, ticket: Ticket, held: float, equity: float, gross: float) -> bool:
+        unit = ticket.reference * ticket.multiplier
+        after = abs(held + ticket.signed(ticket.quantity)) * unit
+        slip = ticket.quantity * abs(ticket.price - ticket.reference) * ticket.multiplier
+        left = equity - ticket.fee - ticket.tax - slip
+        required = self.initial * (gross - abs(held) * unit + after)
+        return left >= required - EQUAL * abs(equity)
+
+    def _trim(self, ticket: Ticket, session: Session, held: float, equity: float, gross: float) -> bool:
+        """Cut the order to what the margin carries; say whether anything is left of it."""
+        lot, asked = ticket.lot, ticket.quantity
+        closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
+        most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)
+        count = round(floor_to(most, lot) / lot)
+        # Rounding may have put the count one lot too high, hardly ever more.
+        while count > 0:
+            ticket.quantity = floor_to(count * lot, lot)
+            self._charge(ticket, session)
+            if ticket.quantity <= closes or self._carries(ticket, held, equity, gross):
+                fits, ticket.quantity = ticket.quantity, asked
+                ticket.trim(fits, "margin")
+                return True
+            count -= 1
+        ticket.quantity = asked
+        return False
+
+    def _opens(self, ticket: Ticket, session: Session, closes: float, equity: float, gross: float) -> float:
+        """Return how many units the margin carries beyond the closing part: equity - costs = initial x gross."""
+        fees, unit = session.fees, ticket.reference * ticket.multiplier
+        slip = abs(ticket.price / ticket.reference - 1.0)
+        rate = fees.rate(ticket.buying) * ticket.price / ticket.reference + fees.per_unit / unit
+        free = equity - self.initial * (gross - closes * unit) - closes * unit * slip
+        opens = (free - closes * unit * rate) / (unit * (self.initial + slip + rate))
+        if (closes + opens) * unit * rate < fees.minimum:
+            opens = (free - fees.minimum) / (unit * (self.initial + slip))
+        return max(opens, 0.0)

@@ -1,0 +1,95 @@
+"""One session as the policies see it: prices by column, the account, and what was used up so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from tradeassay.account.fees import Fees
+from tradeassay.core.account import Account
+from tradeassay.core.view import SessionBars
+
+Moment = Literal["open", "close"]
+"""When orders are filled, or positions marked: at the session's open or at its close."""
+
+
+class Session:
+    """What is fixed while one batch of orders is worked off.
+
+    ``open`` ... ``volume`` are read by column. ``reference`` is the price at which the batch trades or is
+    marked, chosen by :meth:`turn_to`. ``used`` counts the volume taken per symbol, for the participation
+    limit; ``universe`` names what may be bought, ``delisted`` what has left the exchange.
+    """
+
+    __slots__ = (
+        "_nav", "account", "bars", "close", "columns", "delisted", "fees", "moment", "open", "prev_close",
+        "reference", "trading", "universe", "used", "volume",
+    )  # fmt: skip
+
+    def __init__(self, fees: Fees, bars: SessionBars, account: Account, columns: dict[str, int]) -> None:
+        self.fees = fees
+        self.bars = bars
+        self.account = account
+        self.columns = columns
+        self.universe: Collection[str] | None = None
+        self.delisted: Collection[str] = ()
+        self.used: dict[str, float] = {}
+        # A memoryview gives Python floats, three times as fast as indexing the array does; numpy scalars
+        # would slow every later operation.
+        self.open = bars.open.data
+        self.close = bars.close.data
+        self.prev_close = bars.prev_close.data
+        self.volume = bars.volume.data
+        self.trading = bars.trading.data
+        self.turn_to("open")
+
+    def turn_to(self, moment: Moment) -> None:
+        """Start a batch that trades, or marks, at the open or at the close."""
+        self.moment: Moment = moment
+        self.reference = self.close if moment == "close" else self.open
+        self._nav: float | None = None
+
+    def has_price(self, column: int) -> bool:
+        """Say whether a column trades in this session and has a reference price."""
+        return bool(self.trading[column]) and self.reference[column] > 0.0
+
+    def price_of(self, symbol: str) -> float:
+        """Return a held symbol's reference price, or its last mark when it has none this session."""
+        column = self.columns[symbol]
+        price: float = self.reference[column]
+        return price if self.trading[column] and price > 0.0 else self.account.mark(symbol)
+
+    def exposure(self) -> tuple[float, float]:
+        """Return (equity, gross exposure) of the account now, at reference prices."""
+        account, instruments, columns = self.account, self.bars.instruments, self.columns
+        reference, trading = self.reference, self.trading
+        equity = account.cash
+        gross = 0.0
+        for symbol in account.held():
+            column = columns[symbol]
+            instrument = instruments[column]
+            quantity = account.quantity(symbol)
+            price: float = reference[column]
+            if not (trading[column] and price > 0.0):
+                price = account.mark(symbol)
+            value = quantity * price * instrument.multiplier
+            gross += abs(value)
+            if instrument.kind == "future":
+                # Only the unsettled part of a futures position is the account's own money.
+                value -= quantity * account.mark(symbol) * instrument.multiplier
+            equity += value
+        return equity, gross
+
+    def take_nav(self) -> None:
+        """Fix :attr:`nav`; to be called before the batch's first fill."""
+        self._nav = self.nav
+
+    @property
+    def nav(self) -> float:
+        """The account's value at reference prices before the batch's first fill.
+
+        All weights of one batch are shares of this one sum.
+        """
+        if self._nav is None:
+            self._nav = self.exposure()[0]
+        return self._nav

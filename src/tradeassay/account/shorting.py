@@ -1,0 +1,62 @@
+"""May one sell what one does not have?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.account.lots import floor_to
+from tradeassay.account.refusal import Refusal
+from tradeassay.account.session import Session
+from tradeassay.account.ticket import Ticket
+
+
+class Shorting(msgspec.Struct, frozen=True, kw_only=True):
+    """Short sales.
+
+    ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
+    symbols that cannot be borrowed; ``max_volume_share`` bounds a short position by a share of the
+    session's volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding is
+    refused or cut to it (``on_short_shares``). Futures need no borrow and are always sold freely.
+    """
+
+    allowed: bool = False
+    borrow_per_year: float = 0.0
+    unavailable: tuple[str, ...] = ()
+    max_volume_share: float | None = None
+    on_short_shares: Literal["reject", "trim"] = "reject"
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Refuse or trim a sale beyond the holding."""
+        held = ticket.held
+        if ticket.quantity <= held or ticket.instrument.kind == "future":
+            return None
+        if not self.allowed:
+            return self._beyond_holding(ticket, held)
+        return self._borrow(ticket, session, held)
+
+    def _beyond_holding(self, ticket: Ticket, held: float) -> Refusal | None:
+        if held <= 0.0:
+            return Refusal("no_shorting", f"no {ticket.symbol} is held and the venue has no short sales")
+        if self.on_short_shares == "trim":
+            ticket.trim(held, "insufficient_shares")
+            return None
+        return Refusal("insufficient_shares", f"{ticket.quantity:g} to sell, {held:g} held")
+
+    def _borrow(self, ticket: Ticket, session: Session, held: float) -> Refusal | None:
+        if ticket.symbol in self.unavailable:
+            return Refusal("no_borrow", f"{ticket.symbol} cannot be borrowed")
+        if self.max_volume_share is None:
+            return None
+        volume: float = session.volume[ticket.column]
+        bound = volume * self.max_volume_share
+        short = ticket.quantity - held
+        if short <= bound or volume != volume:
+            return None
+        lot = ticket.lot
+        fits = floor_to(max(bound + held, 0.0), lot)
+        if fits <= 0.0:
+            return Refusal("no_borrow", f"{bound:g} shares can be borrowed, {max(-held, 0.0):g} are short already")
+        ticket.trim(fits, "no_borrow")
+        return None

@@ -1,0 +1,106 @@
+"""A venue: one frozen set of policies, each of which answers one question."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from tradeassay.account.cash import Cash
+from tradeassay.account.concentration import Concentration
+from tradeassay.account.fees import BPS, Fees
+from tradeassay.account.futures import Futures
+from tradeassay.account.lots import Lots
+from tradeassay.account.margin import Margin
+from tradeassay.account.participation import Participation
+from tradeassay.account.price_limits import PriceLimits
+from tradeassay.account.resting import Resting
+from tradeassay.account.settlement import Settlement
+from tradeassay.account.shorting import Shorting
+from tradeassay.account.slippage import Slippage
+from tradeassay.core.agent import Rules
+from tradeassay.core.errors import UserError
+from tradeassay.core.registry import Registry
+from tradeassay.core.terms import AccountTerms
+
+
+class Venue(msgspec.Struct, frozen=True, kw_only=True):
+    """Where orders become fills. Every number of its rules is a field of one of its policies.
+
+    ``margin`` None means a cash account. ``priority`` orders a batch: ``sells_first`` lets a decision
+    spend the proceeds of its own sales whatever the order it lists them in, ``as_given`` does not.
+    ``periods_per_year`` is the number of sessions by which yearly rates are divided.
+    """
+
+    id: str
+    title: str
+    currency: str
+    periods_per_year: int = 252
+    fees: Fees = Fees()
+    slippage: Slippage = Slippage()
+    lots: Lots = Lots()
+    settlement: Settlement = Settlement()
+    price_limits: PriceLimits | None = None
+    participation: Participation = Participation()
+    concentration: Concentration = Concentration()
+    cash: Cash = Cash()
+    margin: Margin | None = None
+    shorting: Shorting = Shorting()
+    futures: Futures = Futures()
+    resting: Resting = Resting()
+    priority: Literal["as_given", "sells_first"] = "sells_first"
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UserError` for rules that contradict each other."""
+        if self.shorting.allowed and self.margin is None:
+            raise UserError(f"venue '{self.id}' allows short sales without margin", mend="give it a Margin policy")
+        if self.settlement.t_plus and self.margin is not None:
+            raise UserError(f"venue '{self.id}' has both T+1 and margin", mend="drop one of them")
+
+    @property
+    def terms(self) -> AccountTerms:
+        """The terms under which a ledger keeps an account at this venue."""
+        margin = self.margin
+        if margin is None:
+            return AccountTerms(t_plus_1=self.settlement.t_plus == 1)
+        return AccountTerms(
+            margin=True, maintenance_long=margin.maintenance_long, maintenance_short=margin.maintenance_short
+        )
+
+    def limited(self, *, max_weight: float | None = None, max_positions: int | None = None) -> Venue:
+        """Return this venue with concentration limits added. None adds none; its own stay, the stricter wins."""
+        own = self.concentration
+        concentration = msgspec.structs.replace(
+            own,
+            max_weight=_stricter(own.max_weight, max_weight),
+            max_positions=_stricter(own.max_positions, max_positions),
+        )
+        return msgspec.structs.replace(self, concentration=concentration)
+
+    def rules(self, *, benchmark_index: str | None = None) -> Rules:
+        """Return what an agent is told about this venue."""
+        slip = self.slippage.bps * BPS
+        return Rules(
+            venue=self.id,
+            currency=self.currency,
+            long_only=self.margin is None,
+            lot=1.0 if self.lots.lot is None else self.lots.lot,
+            t_plus_1=self.settlement.t_plus == 1,
+            max_weight=self.concentration.max_weight,
+            max_positions=self.concentration.max_positions,
+            buy_cost=self.fees.rate(True) + slip,
+            sell_cost=self.fees.rate(False) + slip,
+            benchmark_index=benchmark_index,
+            periods_per_year=self.periods_per_year,
+        )
+
+
+_N = TypeVar("_N", int, float)
+
+
+def _stricter(own: _N | None, added: _N | None) -> _N | None:
+    return added if own is None else own if added is None else min(own, added)
+
+
+venues: Registry[Venue] = Registry("venue")
+"""All venues by id. A package adds its own through the entry-point group ``tradeassay.venues``."""

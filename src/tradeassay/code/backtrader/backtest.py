@@ -1,0 +1,107 @@
+"""What came of running a strategy: its decisions, and what the host made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.code.backtrader.account import Fill, Trade
+from tradeassay.code.backtrader.order_state import Status
+from tradeassay.code.backtrader.orders import EMPTY, OrderLog
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import Attempt, Failure, Usage
+
+if TYPE_CHECKING:
+    from tradeassay.code.leak import Trace
+
+_DECIDED: Final = (
+    "action", "asset", "side", "size", "kind", "price", "pricelimit", "trailamount", "trailpercent", "valid",
+    "given", "transmit", "tradeid",
+)  # fmt: skip
+_ENDS: Final = 2
+"""In a trace, the action of ending the run."""
+
+TrickName = Literal[
+    "patched-framework",
+    "printed-result",
+    "secrets-in-error",
+    "future-index",
+    "preloaded-array",
+    "cheat-timer",
+    "account-mismatch",
+]
+
+
+class Trick(msgspec.Struct, frozen=True, kw_only=True):
+    """Something the code did that honest code does not do.
+
+    ``grave`` ones alone are enough for a score of zero. The others are pointers: an account that differs costs
+    nothing (the host's counts), and whether future bars were *used* is for the look-ahead check to prove.
+    """
+
+    name: TrickName
+    evidence: str
+    grave: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Backtest:
+    """One run. With a ``failure`` there are no orders and no account.
+
+    ``orders`` is what the strategy asked for; ``fills``, ``trades``, ``statuses`` (one per order) and ``equity``
+    (the account's value after each bar) are the host's. ``ended`` is after how many bars the strategy ended the
+    run by itself, None when it saw the last one. ``log`` is what the code printed, for a reader.
+    """
+
+    failure: Failure | None = None
+    orders: OrderLog = EMPTY
+    fills: tuple[Fill, ...] = ()
+    trades: tuple[Trade, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    equity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    final_value: float | None = None
+    ended: int | None = None
+    tricks: tuple[Trick, ...] = ()
+    usage: Usage
+    attempts: tuple[Attempt, ...] = ()
+    log: bytes = b""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end."""
+        return self.failure is None
+
+    @property
+    def grave(self) -> tuple[Trick, ...]:
+        """The tricks that are enough for a score of zero."""
+        return tuple(trick for trick in self.tricks if trick.grave)
+
+    def trace(self) -> Trace:
+        """Return the orders as decisions by bar; raises UserError for a run that failed."""
+        from tradeassay.code.leak import Trace
+
+        if self.failure is not None:
+            raise UserError(f"a run that failed has no decisions: {self.failure.text}")
+        log = self.orders
+        # Refs depend on how many orders the whole run has had, so the distance to another order is told instead.
+        place = {int(ref): k for k, ref in enumerate(log.ref.tolist()) if log.action[k] == 0}
+        back = {
+            name: np.array(
+                [k - place[ref] if ref else 0 for k, ref in enumerate(getattr(log, name).tolist())], dtype=np.int64
+            )
+            for name in ("parent", "oco")
+        }
+        of = np.array([k - place[ref] for k, ref in enumerate(log.ref.tolist())], dtype=np.int64)
+        # Everything the replay goes by is a decision: what is left out here could carry the future unseen.
+        moment = 2 * (log.turn - log.decided) + (log.row - log.turn)
+        fields = {name: getattr(log, name) for name in _DECIDED} | back | {"of": of, "moment": moment}
+        rows = log.decided
+        if self.ended is not None:
+            rows = np.append(rows, max(self.ended - 1, 0))
+            fields = {name: np.append(values, values.dtype.type(0)) for name, values in fields.items()}
+            fields["action"][-1] = _ENDS
+        return Trace(rows=rows, fields=fields, cpu_s=self.usage.cpu_s)

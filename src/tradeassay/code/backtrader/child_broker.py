@@ -1,0 +1,83 @@
+"""The framework's broker, with a record of what it was asked to do. Imported in the sandbox's child only.
+
+The record is what the child sends home. It is the strategy's decisions, not their outcome: the host works out
+fills, trades and money by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import backtrader as bt
+
+from tradeassay.code.backtrader.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS
+
+_OCO_PLACE: Final = 8
+"""Where ``oco`` stands among the positional arguments of the broker's ``buy`` and ``sell``."""
+
+
+class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrader has no types
+    """Notes every order and every cancellation with the bar and the broker's turn it came in."""
+
+    def __init__(self) -> None:
+        self.record: dict[str, list[Any]] = {name: [] for name in (*INTEGERS, *FLOATS)}
+        self.turns = 0
+        self.feeds: list[Any] = []
+        self._oco_ref = 0
+        super().__init__()
+
+    def next(self) -> None:
+        """Count the turn and take it."""
+        self.turns += 1
+        super().next()
+
+    def buy(self, *args: Any, **kwargs: Any) -> Any:
+        """Note the group it belongs to, then buy."""
+        self._oco_ref = _oco(args, kwargs)
+        return super().buy(*args, **kwargs)
+
+    def sell(self, *args: Any, **kwargs: Any) -> Any:
+        """Note the group it belongs to, then sell."""
+        self._oco_ref = _oco(args, kwargs)
+        return super().sell(*args, **kwargs)
+
+    def submit(self, order: Any, check: bool = True) -> Any:
+        """Note the order, then take it."""
+        values = {
+            "action": ACTION_SUBMIT,
+            "ref": order.ref,
+            "asset": self._place(order.data),
+            "side": 1 if order.isbuy() else -1,
+            "kind": order.exectype,
+            "given": sum(bit for name, bit in GIVEN.items() if getattr(order, name) is not None),
+            "parent": getattr(order.parent, "ref", 0),
+            "oco": self._oco_ref,
+            "transmit": int(bool(order.transmit)),
+            "tradeid": order.tradeid,
+            "row": len(order.data) - 1,
+            "size": abs(order.size),
+        }
+        for name in GIVEN:
+            value = getattr(order, name)
+            values[name] = 0.0 if value is None else float(value)
+        self._note(values)
+        return super().submit(order, check=check)
+
+    def cancel(self, order: Any, bracket: bool = False) -> Any:
+        """Note a cancellation that the strategy asked for (none that follows from another order), then do it."""
+        if not bracket and order is not None:
+            self._note({"action": ACTION_CANCEL, "ref": order.ref, "row": len(order.data) - 1})
+        return super().cancel(order, bracket=bracket)
+
+    def _note(self, values: dict[str, Any]) -> None:
+        values["turn"] = self.turns
+        for name, column in self.record.items():
+            column.append(values.get(name, 0))
+
+    def _place(self, data: Any) -> int:
+        return next((k for k, feed in enumerate(self.feeds) if feed is data), -1)
+
+
+def _oco(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    other = kwargs.get("oco", args[_OCO_PLACE] if len(args) > _OCO_PLACE else None)
+    return getattr(other, "ref", 0)

@@ -1,0 +1,172 @@
+"""Run a strategy in a sandbox and work out on the host what it would have made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.code.backtrader.backtest import Backtest, Trick
+from tradeassay.code.backtrader.host_broker import replay as replay_orders
+from tradeassay.code.backtrader.orders import BadOrders, read_orders
+from tradeassay.code.backtrader.terms import BrokerTerms
+from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
+from tradeassay.code.backtrader.wire import ACCOUNT, FED_MODULE, HARNESS, HARNESS_MODULE, NOTES
+from tradeassay.code.bars import TaskBars
+from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits, SandboxConfig
+from tradeassay.sandbox.plain_text import plain_line
+
+LIMITS: Final = Limits(result_mb=48, rows=300_000, columns=32)
+"""What one run may use unless it is said otherwise."""
+
+_MOST_NOTES: Final = 64
+_ACCOUNT_FIGURES: Final = 4
+
+Trust = Literal["untrusted", "reference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestJob:
+    """One run to be done: a strategy's source, the bars and the terms."""
+
+    source: str
+    bars: TaskBars
+    terms: BrokerTerms
+    limits: Limits | None = None
+    seed: int = 0
+    trust: Trust = "untrusted"
+
+
+def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
+    """Return a sandbox's configuration with the Backtrader harnesses loaded in its zygote."""
+    import msgspec
+
+    base = config or SandboxConfig()
+    missing = tuple(name for name in (HARNESS_MODULE, FED_MODULE) if name not in base.harnesses)
+    return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
+
+
+def run_backtrader(
+    executor: Executor,
+    source: str,
+    bars: TaskBars,
+    terms: BrokerTerms,
+    *,
+    limits: Limits | None = None,
+    seed: int = 0,
+    trust: Trust = "untrusted",
+) -> Backtest:
+    """Run one strategy. A bad strategy is a result with a ``failure``; only a broken executor raises.
+
+    The executor's zygote should have been given :func:`sandbox_config`: a child may not read this package.
+    """
+    job = BacktestJob(source=source, bars=bars, terms=terms, limits=limits, seed=seed, trust=trust)
+    return read_result(job, executor.run(sandbox_job(job)))
+
+
+def many(executor: Executor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+    """Run many strategies, as parallel as the executor can; results come in the order of the jobs."""
+    return in_order(executor, jobs, sandbox_job, read_result)
+
+
+def in_order(
+    executor: Executor,
+    jobs: Iterable[BacktestJob],
+    send: Callable[[BacktestJob], Job],
+    read: Callable[[BacktestJob, JobResult], Backtest],
+) -> Iterator[Backtest]:
+    """Send jobs of either framework as they are asked for, and read each result beside the job it came from."""
+    kept: list[BacktestJob] = []
+
+    def sent() -> Iterator[Job]:
+        for job in jobs:
+            kept.append(job)
+            yield send(job)
+
+    for number, result in enumerate(executor.map(sent())):
+        yield read(kept[number], result)
+        kept[number] = replace(kept[number], source="")  # its rows are shared, its text need not pile up
+
+
+def sandbox_job(job: BacktestJob) -> Job:
+    """Return the sandbox's job for a run."""
+    terms = job.terms
+    return Job(
+        source=job.source,
+        columns=job.bars.columns(),
+        params={
+            "cash": float(terms.cash),
+            "commission": float(terms.commission),
+            "sizing": terms.sizing.kind,
+            "size": float(terms.sizing.value),
+            "timeframe": job.bars.timeframe,
+        },
+        limits=job.limits or LIMITS,
+        seed=job.seed,
+        harness=HARNESS,
+        trust=job.trust,
+    )
+
+
+def read_result(job: BacktestJob, result: JobResult) -> Backtest:
+    """Return what came of a run: the child's decisions checked, carried out and compared with its own account."""
+    if result.columns is None:
+        failure, tricks = scrub(result.failure)
+        found = [*tricks_in(job.source, (), result.log), *tricks]
+        return _failed(result, failure, found)
+    try:
+        return _replayed(job, result, result.columns)
+    except BadOrders as error:
+        return _failed(result, BadResult(reason=str(error)), tricks_in(job.source, (), result.log))
+
+
+def _replayed(job: BacktestJob, result: JobResult, columns: Mapping[str, NDArray[Any]]) -> Backtest:
+    orders = read_orders(columns, job.bars.rows, len(job.bars.assets))
+    account, notes = _account(columns), _notes(columns)
+    turns = int(account[3])
+    if not (len(orders) == 0 or orders.turn[-1] <= turns) or not 0 <= turns <= job.bars.rows:
+        raise BadOrders("orders after the end of the run")
+    done = replay_orders(orders, job.bars, job.terms, turns)
+    tricks = [
+        *tricks_in(job.source, notes, result.log),
+        *tricks_of_orders(orders),
+        *account_mismatch(float(account[0]), float(account[1]), done),
+    ]
+    return Backtest(
+        orders=orders,
+        fills=done.fills,
+        trades=done.trades,
+        statuses=done.statuses,
+        equity=done.equity,
+        final_value=done.value,
+        ended=turns if turns < job.bars.rows else None,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        attempts=result.attempts,
+        log=result.log,
+    )
+
+
+def _account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    account = columns.get(ACCOUNT)
+    if account is None or account.dtype != np.float64 or account.shape != (_ACCOUNT_FIGURES,):
+        raise BadOrders("the account's figures are missing")
+    if not np.isfinite(account[3]) or account[3] != np.floor(account[3]):
+        raise BadOrders("the number of turns is no number")
+    return account
+
+
+def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
+    notes = columns.get(NOTES)
+    if notes is None or notes.dtype != object:
+        return []
+    return [plain_line(str(note), 200) for note in notes[:_MOST_NOTES].tolist() if note]
+
+
+def _failed(result: JobResult, failure: Any, tricks: list[Trick]) -> Backtest:
+    return Backtest(
+        failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
+    )

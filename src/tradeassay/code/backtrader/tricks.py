@@ -1,0 +1,168 @@
+"""Ways in which code tries to look better than it is, and how the host notices.
+
+None of them can change a number: what is printed is not read, the account is the host's, the environment is empty.
+They are named because a program that tries is not a strategy.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from tradeassay.code.backtrader.backtest import Trick
+from tradeassay.code.backtrader.host_broker import Replay
+from tradeassay.code.backtrader.orders import OrderLog
+from tradeassay.code.backtrader.wire import FUTURE, PATCHED
+from tradeassay.sandbox import ChildClaim, Failure
+from tradeassay.sandbox.config import ENVIRONMENT
+
+_CENT: Final = 0.01
+_LONGEST: Final = 300
+_SCANNED: Final = 1 << 20
+"""How much of what was printed is looked at, from both ends."""
+
+_RESULT_KEYS: Final = (
+    "passed|pass|success|succeeded|score|reward|verdict|judge|judgement|stage|stages|compile|compiled|backtest|"
+    "trade_count|num_trades|n_trades|total_trades|opened_trades|closed_trades|final_value|final_portfolio|"
+    "portfolio_value|total_return|lookahead"
+)
+_RESULT_JSON: Final = re.compile(rf"[{{,]\s*[\"'](?:{_RESULT_KEYS})[\"']\s*:", re.IGNORECASE)
+_LOGGED_KEYS: Final = "trades|pnl|profit|sharpe|sharpe_ratio|status|result|results|fills|equity"
+_LOGGED_JSON: Final = re.compile(rf"^\[?{{(?:.*,)?\s*\"(?:{_LOGGED_KEYS})\"\s*:", re.IGNORECASE)
+"""Words that honest strategies log as well, as a printed dict. A line of JSON with them poses as a result."""
+_RESULT_MARK: Final = re.compile(
+    r"^[\W_]*(?:[A-Z]+[_ ])*(?:RESULTS?|VERDICT|SCORE|REWARD|STAGE)(?:[_ ][A-Z]+)*[\W_]*[:=|]", re.ASCII
+)
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|DSN|PRIVATE", re.IGNORECASE)
+_SECRET_TEXT: Final = re.compile(
+    r"\b(?:sk|pk|ghp|gho|xox[abp]|hf)[-_][A-Za-z0-9_-]{16,}\b|\bAKIA[0-9A-Z]{16}\b|"
+    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*\b['\"]?\s*[:=]\s*['\"]?[^\s'\",}]{6,}"
+)
+_ENVIRONMENT_DUMP: Final = re.compile(r"environ\(|" + "|".join(f"{name}['\"]?\\s*[:=]" for name in ENVIRONMENT))
+_SHORTEST_SECRET: Final = 8
+_WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange", "dataname"})
+
+
+def tricks_in(source: str, notes: Iterable[str], log: bytes) -> list[Trick]:
+    """Return what the source, the child's notes and the printed text show."""
+    return [*_noted(notes), *_arrays(source), *_printed(log)]
+
+
+def tricks_of_orders(log: OrderLog) -> list[Trick]:
+    """Return what the times of the orders show."""
+    cheats = int((log.row == log.turn).sum()) if len(log) else 0
+    if not cheats:
+        return []
+    text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
+    return [Trick(name="cheat-timer", evidence=text, grave=False)]
+
+
+def account_mismatch(value: float, cash: float, done: Replay) -> list[Trick]:
+    """Compare the child's account with the host's."""
+    if abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT:
+        return []
+    text = (
+        f"its own account says value {value:,.2f} and cash {cash:,.2f}; "
+        f"by the orders it is {done.value:,.2f} and {done.cash:,.2f}"
+    )
+    return [Trick(name="account-mismatch", evidence=text, grave=False)]
+
+
+def scrub(
+    failure: Failure | None, environment: Mapping[str, str] | None = None
+) -> tuple[Failure | None, list[Trick]]:
+    """Take out of a child's words what looks like a secret, and name it.
+
+    ``environment`` is the host's by default: values of variables that sound secret are looked for. The child
+    does not have them, so finding one means that a wall has a hole.
+    """
+    if not isinstance(failure, ChildClaim):
+        return failure, []
+    known = [
+        value
+        for name, value in (os.environ if environment is None else environment).items()
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name)
+    ]
+    found: list[str] = []
+    fields = {name: _clean(getattr(failure, name), known, found) for name in ("error", "message", "trace")}
+    if not found:
+        return failure, []
+    text = f"its error text carries {', '.join(dict.fromkeys(found))}; removed"
+    return msgspec.structs.replace(failure, **fields), [Trick(name="secrets-in-error", evidence=text, grave=True)]
+
+
+def _clean(text: str, known: list[str], found: list[str]) -> str:
+    for value in known:
+        if value in text:
+            found.append("a value of the host's environment")
+            text = text.replace(value, "[removed]")
+    if _ENVIRONMENT_DUMP.search(text):
+        found.append("an environment")
+        return "[removed: an environment]"
+    text, times = _SECRET_TEXT.subn("[removed]", text)
+    if times:
+        found.append("what looks like a key or password")
+    return text
+
+
+def _noted(notes: Iterable[str]) -> list[Trick]:
+    patched, future = [], []
+    for note in notes:
+        if note.startswith(PATCHED):
+            patched.append(note.removeprefix(PATCHED))
+        elif note.startswith(FUTURE):
+            future.append(note.removeprefix(FUTURE))
+    found = []
+    if patched:
+        text = f"changed {', '.join(patched)}"[:_LONGEST]
+        found.append(Trick(name="patched-framework", evidence=text, grave=True))
+    if future:
+        text = f"read later bars by {', '.join(future)}"[:_LONGEST]
+        found.append(Trick(name="future-index", evidence=text, grave=False))
+    return found
+
+
+def _arrays(source: str) -> list[Trick]:
+    """Return whether the source takes hold of whole lines, which hold the bars to come as well."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name in ("once", "oncestart", "preonce")
+        for node in ast.walk(function)
+    }
+    lines = sorted(
+        {
+            node.lineno
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and node.attr in _WHOLE_ARRAYS
+            and id(node) not in inside
+            and not (isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy", "pd"))
+        }
+    )
+    if not lines:
+        return []
+    text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
+    return [Trick(name="preloaded-array", evidence=text, grave=False)]
+
+
+def _printed(log: bytes) -> list[Trick]:
+    """Return whether a printed line poses as the result of an evaluation. Prices and profits that a strategy logs
+    for its reader do not.
+    """
+    kept = log if len(log) <= 2 * _SCANNED else log[:_SCANNED] + b"\n" + log[-_SCANNED:]
+    for line in kept.decode("utf-8", "replace").splitlines():
+        text = line.strip()[:2000]
+        if _RESULT_JSON.search(text) or _LOGGED_JSON.search(text) or _RESULT_MARK.match(text):
+            shown = re.sub(r"[^\x20-\x7e]", "?", text)[:160]
+            return [Trick(name="printed-result", evidence=f"printed '{shown}'", grave=True)]
+    return []

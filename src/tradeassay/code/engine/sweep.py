@@ -1,0 +1,120 @@
+"""Many backtests at once: variants of strategies on many tapes, every one at all cost levels.
+
+A strategy decides once per variant and tape; cost levels only re-price what it decided. Compiled code lets go of
+Python's lock, so threads share the tapes; on Ray the same batches run on other machines and give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
+from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
+from tradeassay.code.semantics.model import Semantics
+from tradeassay.core.errors import UserError, require
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One strategy on one tape, with all its variants (parameters by name)."""
+
+    semantics: Semantics
+    tape: Tape
+    tape_name: str
+    variants: tuple[Mapping[str, float], ...]
+
+
+class Backtested(msgspec.Struct, frozen=True, kw_only=True):
+    """One backtest: what 1 became, what was paid, what was traded, by how many decisions."""
+
+    strategy: str
+    tape: str
+    variant: int
+    cost_bp: float
+    final: float
+    fees: float
+    traded: float
+    decisions: int
+
+
+def run_batch(batch: Batch, costs_bp: Sequence[float] = COSTS_BP) -> tuple[Backtested, ...]:
+    """Return the backtests of a batch, by variant and cost."""
+    found = []
+    for number, variant in enumerate(batch.variants):
+        decisions = run_compiled(batch.semantics, batch.tape, variant)
+        priced = price_decisions(decisions, batch.tape.close, costs_bp)
+        for level, cost in enumerate(costs_bp):
+            found.append(
+                Backtested(
+                    strategy=batch.semantics.id,
+                    tape=batch.tape_name,
+                    variant=number,
+                    cost_bp=cost,
+                    final=float(priced.final[level]),
+                    fees=float(priced.fees[level]),
+                    traded=float(priced.traded[level]),
+                    decisions=len(decisions),
+                )
+            )
+    return tuple(found)
+
+
+def sweep(
+    batches: Iterable[Batch],
+    costs_bp: Sequence[float] = COSTS_BP,
+    *,
+    workers: int = 2,
+    executor: Literal["threads", "ray"] = "threads",
+) -> tuple[Backtested, ...]:
+    """Return all backtests in the order of the batches, whatever the number of workers.
+
+    Raises :class:`UserError` for an executor that is not known.
+    """
+    listed = tuple(batches)
+    if executor == "threads":
+        with ThreadPoolExecutor(workers) as pool:
+            parts = list(pool.map(lambda batch: run_batch(batch, costs_bp), listed))
+    elif executor == "ray":
+        parts = _on_ray(listed, tuple(costs_bp), workers)
+    else:
+        raise UserError(f"no executor '{executor}'", mend="threads or ray")
+    return tuple(row for part in parts for row in part)
+
+
+def spread_parameters(semantics: Semantics, count: int, seed: int = 0) -> tuple[dict[str, float], ...]:
+    """Return ``count`` different settings around the frozen ones, the frozen ones first.
+
+    They stand for submissions that read the same document a little differently; whole numbers stay whole.
+    """
+    generator = np.random.default_rng(seed)
+    found: list[dict[str, float]] = [{}]
+    while len(found) < count:
+        changed = {}
+        for name, parameter in semantics.parameters.items():
+            value = parameter.value * float(generator.uniform(0.7, 1.3))
+            changed[name] = float(max(2, round(value))) if parameter.kind == "int" else value
+        found.append(changed)
+    return tuple(found)
+
+
+def _on_ray(batches: tuple[Batch, ...], costs: tuple[float, ...], workers: int) -> list[tuple[Backtested, ...]]:
+    require("ray", "ray")
+    import ray
+
+    started = not ray.is_initialized()
+    if started:
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    try:
+        remote: Callable[..., object] = ray.remote(run_batch).remote
+        waiting = [remote(batch, costs) for batch in batches]
+        done: list[tuple[Backtested, ...]] = ray.get(waiting)
+        return done
+    finally:
+        if started:
+            ray.shutdown()

@@ -1,0 +1,29 @@
+"""Two judges of one question: does the program do what the task says?
+
+The behavioural judge compares what a program does with what the task's reference does, on several markets. The
+language judge reads the program. Both verdicts are shown; neither stands in for the other.
+"""
+
+from __future__ import annotations
+
+from tradeassay.code.judges.agreement import Agreement, agreement
+from tradeassay.code.judges.error_rates import JudgeErrors, error_rates
+from tradeassay.code.judges.expectations import check_expectations
+from tradeassay.code.judges.language import LanguageJudgeConfig, judge_dialogue
+from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict, MarketAgreement
+
+__all__ = [
+    "Agreement",
+    "BehaviourVerdict",
+    "Criterion",
+    "JudgeErrors",
+    "JudgePrompts",
+    "LanguageJudgeConfig",
+    "LanguageVerdict",
+    "MarketAgreement",
+    "agreement",
+    "check_expectations",
+    "error_rates",
+    "judge_dialogue",
+]

@@ -1,0 +1,219 @@
+"""The language judge: a model reads task and program and answers per criterion, in strict JSON. No I/O here.
+
+:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies. Whoever
+drives it brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the stage
+not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.judges.quoting import quote, quote_mark, without_remarks
+from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.llm.json_text import fenced_blocks, parse_object
+
+JUDGE_KIND: Final = "quantcode.judge"
+"""The ``kind`` of the payload by which a scripted model knows the question."""
+_LONGEST_REASON: Final = 2_000
+
+
+class JudgeClient(Protocol):
+    """A language model that judges: what it is asked with, and the way to ask it."""
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        ...
+
+    @property
+    def prompts(self) -> JudgePrompts:
+        """What it is asked with."""
+        ...
+
+    def ask(self, request: AskModel) -> ModelReply:
+        """Answer one request; a failure is a reply with an error, never an exception."""
+        ...
+
+
+class LanguageJudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """``retries``: how often an answer of the wrong form is sent back. ``remarks``: show comments and docstrings.
+
+    Without them the judge sees what runs and nothing else; no criterion needs them.
+    """
+
+    retries: int = 2
+    remarks: bool = False
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    verdict: Literal["pass", "fail"]
+    reason: str
+
+
+class _Answers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    indicators: _Answer
+    logic: _Answer
+    relevance: _Answer
+
+
+_ONE: Final = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["pass", "fail"]}, "reason": {"type": "string"}},
+    "required": ["verdict", "reason"],
+    "additionalProperties": False,
+}
+ANSWER_SCHEMA: Final = msgspec.json.encode(
+    {
+        "type": "object",
+        "properties": dict.fromkeys(CRITERIA, _ONE),
+        "required": list(CRITERIA),
+        "additionalProperties": False,
+    }
+).decode()
+"""The JSON schema of an answer, as text."""
+
+
+class JudgeCase(msgspec.Struct, frozen=True, kw_only=True):
+    """What is judged: a task's words and a program. ``indicators`` and ``direction`` are advice from the task."""
+
+    task_id: str
+    description: str
+    source: str
+    framework: str = "backtrader"
+    indicators: tuple[str, ...] = ()
+    direction: str = ""
+
+
+def judge_dialogue(
+    case: JudgeCase, prompts: JudgePrompts, *, judge: str = "", config: LanguageJudgeConfig | None = None
+) -> Generator[AskModel, ModelReply, LanguageVerdict]:
+    """Ask a model about one program; returns the verdict, ``not_scored`` when there is none to be had."""
+    config = config or LanguageJudgeConfig()
+    messages = [
+        Message(role="system", text=prompts.system),
+        Message(role="user", text=_question(case, prompts, config)),
+    ]
+    answers: list[str] = []
+    usage = Usage(usd=0.0)
+    problem = ""
+    for attempt in range(1, config.retries + 2):
+        reply = yield AskModel(
+            purpose="judge", messages=tuple(messages), answer_schema=ANSWER_SCHEMA, attempt=attempt
+        )
+        usage = add_usage(usage, reply.usage)
+        answers.append(reply.text)
+        if reply.error is not None:
+            reason = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
+            return _unscored(reason, judge, prompts, answers, usage)
+        read = read_answer(reply.text)
+        if not isinstance(read, str):
+            return _verdict(read, judge, prompts, answers, usage)
+        problem = read
+        left = config.retries + 1 - attempt
+        messages += [
+            Message(role="assistant", text=reply.text),
+            Message(
+                role="user", text=prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}")
+            ),
+        ]
+    reason = f"the judge kept to no form in {config.retries + 1} attempts, last: {problem}"
+    return _unscored(reason, judge, prompts, answers, usage)
+
+
+def read_answer(text: str) -> tuple[Criterion, ...] | str:
+    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose."""
+    body = parse_object(text)
+    if body is None:
+        blocks = [found for block in fenced_blocks(text) if (found := parse_object(block.text)) is not None]
+        if len(blocks) != 1:
+            return "the answer is not one JSON object"
+        body = blocks[0]
+    try:
+        answers = msgspec.convert(body, _Answers)
+    except msgspec.ValidationError as error:
+        return str(error)
+    criteria = []
+    for name in CRITERIA:
+        answer: _Answer = getattr(answers, name)
+        if not answer.reason.strip():
+            return f"'{name}' has no reason"
+        criteria.append(
+            Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
+        )
+    return tuple(criteria)
+
+
+def drive_judge(
+    dialogue: Generator[AskModel, ModelReply, LanguageVerdict], client: JudgeClient
+) -> LanguageVerdict:
+    """Carry a judge's dialogue to its end with a client."""
+    try:
+        request = next(dialogue)
+        while True:
+            request = dialogue.send(client.ask(request))
+    except StopIteration as done:
+        verdict: LanguageVerdict = done.value
+        return verdict
+
+
+def add_usage(left: Usage, right: Usage) -> Usage:
+    """Return the sum of two usages; dollars are unknown as soon as one of them is."""
+    return Usage(
+        input_tokens=left.input_tokens + right.input_tokens,
+        output_tokens=left.output_tokens + right.output_tokens,
+        reasoning_tokens=left.reasoning_tokens + right.reasoning_tokens,
+        cached_tokens=left.cached_tokens + right.cached_tokens,
+        usd=None if left.usd is None or right.usd is None else left.usd + right.usd,
+    )
+
+
+def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:
+    shown = case.source if config.remarks else without_remarks(case.source)
+    payload = {
+        "kind": JUDGE_KIND,
+        "task": case.task_id,
+        "framework": case.framework,
+        "expected_indicators": case.indicators,
+        "direction": case.direction,
+        "task_mark": quote_mark("task", case.description),
+        "program_mark": quote_mark("program", shown),
+    }
+    return prompts.ask(
+        payload=f"```json\n{msgspec.json.encode(payload).decode()}\n```",
+        task=quote("task", case.description),
+        program=quote("program", shown),
+    )
+
+
+def _verdict(
+    criteria: tuple[Criterion, ...], judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage
+) -> LanguageVerdict:
+    against = [criterion for criterion in criteria if criterion.verdict == "fail"]
+    return LanguageVerdict(
+        status="failed" if against else "passed",
+        reason="; ".join(f"{criterion.name}: {criterion.reason}" for criterion in against),
+        criteria=criteria,
+        judge=judge,
+        prompts=prompts.sha256,
+        attempts=len(answers),
+        answers=tuple(answers),
+        usage=usage,
+    )
+
+
+def _unscored(reason: str, judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage) -> LanguageVerdict:
+    return LanguageVerdict(
+        status="not_scored",
+        reason=reason,
+        judge=judge,
+        prompts=prompts.sha256,
+        attempts=len(answers),
+        answers=tuple(answers),
+        usage=usage,
+    )

@@ -1,0 +1,32 @@
+"""Does a decision depend on bars that came after it? Truncate, replace the future, splice; compare the decisions.
+
+``report = check_leaks(subject, columns, LeakConfig(), seed=7)``; a :class:`Subject` turns columns into a
+:class:`Trace`. See ``docs/concepts/look-ahead.md``.
+"""
+
+from __future__ import annotations
+
+from tradeassay.code.leak.check import check_leaks
+from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.leak.report import PASSING, Evidence, LeakRecord, LeakReport, Placebo
+from tradeassay.code.leak.speed import SpeedProbe, probe_speed
+from tradeassay.code.leak.subject import FunctionSubject, JobSubject, RunFailure, Subject
+from tradeassay.code.leak.trace import Columns, Trace
+
+__all__ = [
+    "PASSING",
+    "Columns",
+    "Evidence",
+    "FunctionSubject",
+    "JobSubject",
+    "LeakConfig",
+    "LeakRecord",
+    "LeakReport",
+    "Placebo",
+    "RunFailure",
+    "SpeedProbe",
+    "Subject",
+    "Trace",
+    "check_leaks",
+    "probe_speed",
+]

@@ -1,0 +1,120 @@
+"""A number to train on: how far a program came, between 0 and 1.
+
+Without a judge the reward is about running and trading alone, and a model that is trained on it learns one program
+that does both and hands it in for every task (the paper saw it, and :func:`~tradeassay.code.collapse.collapse`
+detects it). With a judge half of the reward is for doing what the task says.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.code.evaluation import STAGES, Evaluation, Outcome
+from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.judges.behaviour import SHARED, References
+from tradeassay.code.judges.language import JudgeClient
+from tradeassay.code.running import open_code_executor
+from tradeassay.code.stages.compiling import Framework
+from tradeassay.code.task import CodeTask
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import Executor
+
+
+class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What each stage is worth; without a judge the first three are scaled up to 1.
+
+    ``graded``: a program that a behavioural judge turns down gets the judge's part times its agreement, times
+    ``near``, so that nearer is better and solved is clearly best. Raises :class:`UserError` for weights that are
+    negative or do not add up to 1.
+    """
+
+    compile: float = 0.1
+    backtest: float = 0.2
+    trade: float = 0.2
+    judge: float = 0.5
+    graded: bool = True
+    near: float = 0.5
+    evaluate: EvaluateConfig = EvaluateConfig()
+
+    def __post_init__(self) -> None:
+        parts = (self.compile, self.backtest, self.trade, self.judge)
+        if min(parts) < 0 or abs(sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
+            raise UserError(f"the parts {parts} are no shares of 1", mend="give four that add up to 1")
+        if not 0 <= self.near < 1:
+            raise UserError(
+                f"near {self.near:g} is outside [0, 1)", mend="0.5 gives half of the judge's part at most"
+            )
+
+
+class Reward(msgspec.Struct, frozen=True, kw_only=True):
+    """``value`` in [0, 1], or None with the ``reason`` when a judge was asked for and could not tell: leave such a
+    sample out. ``parts`` says what each stage gave. Tricks and proven look-ahead are 0, and ``outcome`` names
+    them.
+    """
+
+    value: float | None
+    outcome: Outcome
+    judged: bool
+    parts: dict[str, float]
+    reason: str
+    evaluation: Evaluation
+
+
+def reward(
+    task: CodeTask,
+    source: str,
+    judge: Literal["behaviour"] | JudgeClient | None = None,
+    *,
+    executor: Executor | None = None,
+    config: RewardConfig | None = None,
+    framework: Framework = "backtrader",
+    references: References = SHARED,
+) -> Reward:
+    """Return the reward of a program: without a judge, by the behavioural judge, or by a language judge.
+
+    ``executor`` should be one that stays open over many calls (:func:`open_code_executor`); without one a
+    sandbox is opened and closed for this call. Raises what opening a sandbox raises.
+    """
+    if executor is None:
+        with open_code_executor() as opened:
+            return reward(
+                task, source, judge, executor=opened, config=config, framework=framework, references=references
+            )
+    config = config or RewardConfig()
+    client = None if judge is None or isinstance(judge, str) else judge
+    rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
+    found = evaluate(
+        task, source, executor=executor, config=rule, judge=client, framework=framework, references=references
+    )
+    return reward_of(found, judged=judge is not None, config=config)
+
+
+def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = None) -> Reward:
+    """Return the reward of an evaluation that was made already."""
+    config = config or RewardConfig()
+    outcome = found.outcome
+    whole = 1.0 if judged else 1.0 - config.judge
+    parts = {
+        name: getattr(config, name) / whole
+        for name in ("compile", "backtest", "trade")
+        if found.stage(name).passed
+    }
+    value: float | None
+    reason = found.reason
+    if outcome in ("trick", "lookahead"):
+        return _reward(found, 0.0, judged, dict.fromkeys(parts, 0.0), reason)
+    if judged and found.judge.status == "passed":
+        parts["judge"] = config.judge
+    elif judged and found.judge.failed and config.graded and found.judge_behaviour is not None:
+        parts["judge"] = config.judge * config.near * (found.judge_behaviour.agreement or 0.0)
+    unsure = [stage for name in STAGES if (stage := found.stage(name)).status == "not_scored"]
+    if judged and unsure:
+        return _reward(found, None, judged, parts, unsure[0].reason)
+    value = min(1.0, sum(parts.values()))
+    return _reward(found, value, judged, parts, "" if value == 1.0 else reason)
+
+
+def _reward(found: Evaluation, value: float | None, judged: bool, parts: dict[str, float], reason: str) -> Reward:
+    return Reward(value=value, outcome=found.outcome, judged=judged, parts=parts, reason=reason, evaluation=found)

@@ -1,0 +1,88 @@
+"""D2: does it stay within its constraints, in ordinary times and under stress? Counted in the host's account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.semantics.functions import calendar_of
+from tradeassay.code.semantics.model import Constraints
+from tradeassay.code.submission_run import SubmissionRun, closes_of, market_columns
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Ints
+
+ROOM = 1e-6
+"""What rounding may add to an exposure."""
+
+
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
+    """A constraint that was broken, on how many bars, and on which first."""
+
+    constraint: str
+    bars: int
+    first: int
+
+
+class Discipline(msgspec.Struct, frozen=True, kw_only=True):
+    """What was broken in one regime, of how many bars with a decision. ``failed``: it did not run there at all."""
+
+    regime: str
+    decisions: int
+    breaches: tuple[Breach, ...] = ()
+    failed: str = ""
+
+    @property
+    def rate(self) -> float:
+        """The share of decision bars on which something was broken; 1 when it did not run."""
+        if self.failed:
+            return 1.0
+        return min(1.0, sum(b.bars for b in self.breaches) / self.decisions) if self.decisions else 0.0
+
+
+def examine(
+    regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: Constraints
+) -> Discipline:
+    """Return the breaches of a run, counted on the bars where it traded.
+
+    Only what a decision did is counted: an exposure that drifts over a limit because prices moved is no breach.
+    """
+    if run.account is None or run.decisions is None or run.trades is None:
+        text = "no run" if run.failure is None else run.failure.text
+        return Discipline(regime=regime, decisions=0, failed=text[:300])
+    closes = closes_of(market_columns(bars, legs), legs)
+    rows = np.unique(run.decisions.row)
+    held, equity = run.account.held[:, rows], run.account.equity[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(equity > 0, held * closes[:, rows] / equity, np.inf * np.sign(held))
+    gross = np.abs(np.nan_to_num(share, nan=0.0, posinf=1e9, neginf=-1e9)).sum(axis=0)
+    counts = np.unique(run.trades.row, return_counts=True)
+    crowded = counts[0][counts[1] > constraints.max_trades_per_bar]
+    found = [_breach("max_exposure", rows[gross > constraints.max_exposure + ROOM])]
+    found.append(_breach("max_trades_per_bar", crowded))
+    if not constraints.short_allowed:
+        found.append(_breach("short_allowed", rows[(share < -ROOM).any(axis=0)]))
+    if constraints.flat_overnight:
+        last = calendar_of(bars.times).last.astype(bool)
+        open_at_end = last & (np.abs(run.account.held) > 0).any(axis=0)
+        found.append(_breach("flat_overnight", np.flatnonzero(open_at_end)))
+    broken = tuple(breach for breach in found if breach is not None)
+    return Discipline(regime=regime, decisions=int(rows.size), breaches=broken)
+
+
+def discipline(found: Mapping[str, Discipline]) -> Measure:
+    """Return D2, 0 to 10: half from ordinary times, half from the stresses it went through."""
+    if "normal" not in found:
+        return not_scored("it was not run in ordinary times")
+    stresses = [1.0 - one.rate for name, one in found.items() if name != "normal"]
+    calm = 1.0 - found["normal"].rate
+    under = float(np.mean(stresses)) if stresses else calm
+    broken = sum(b.bars for one in found.values() for b in one.breaches)
+    note = f"{broken} bars with a breach over {len(found)} regimes"
+    return Measure(value=10.0 * (calm + under) / 2.0, n=len(found), note=note)
+
+
+def _breach(name: str, rows: Ints) -> Breach | None:
+    return Breach(constraint=name, bars=int(rows.size), first=int(rows[0])) if rows.size else None

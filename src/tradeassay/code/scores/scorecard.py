@@ -1,0 +1,184 @@
+"""One submission's scorecard: gates, four dimensions in both conventions, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
+from tradeassay.code.engine.decisions import DecisionList
+from tradeassay.code.gates import GateConfig, Gated, GateReport, StrategySpec, pass_gates
+from tradeassay.code.review.board import Review, peer_mark
+from tradeassay.code.scores.discipline import Discipline, discipline, examine
+from tradeassay.code.scores.fidelity import fidelity
+from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
+from tradeassay.code.scores.reliability import reliability
+from tradeassay.code.scores.robustness import Robustness, robustness
+from tradeassay.code.scores.stress import STRESSES, stressed
+from tradeassay.code.semantics.functions import calendar_of
+from tradeassay.code.submission import Submission
+from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.sandbox import Executor
+
+DIMENSIONS = ("D1", "D2", "D3", "D4")
+TARGET = 8.5
+"""What D1 to D3 have to reach for the loop to stop: the paper's 0.85 on a scale of 10."""
+
+
+class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How submissions are scored. ``trials`` counts submissions and iterations scored on the split so far."""
+
+    gates: GateConfig = GateConfig()
+    trials: int = 1
+    stresses: tuple[str, ...] = tuple(STRESSES)
+    stress_rows: int = 500
+    year: int = 252
+    seed: int = 0
+
+
+class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about a submission.
+
+    ``sound`` are our measured dimensions, ``paper`` those of the printed formulas (D1 and D2 only where peers have
+    marked it). ``overall`` is the mean of the four, not scored when one of them is not.
+    """
+
+    strategy: str
+    submission: str
+    submission_sha256: str
+    gates: GateReport
+    sound: dict[str, Measure]
+    paper: dict[str, Measure]
+    paper_parts: dict[str, PaperScore]
+    overall: Measure
+    regimes: tuple[Discipline, ...]
+    year: Robustness | None
+    year_reason: str | None
+    complexity: float
+    data: str
+
+    @property
+    def reached(self) -> bool:
+        """Whether D1 to D3 have reached the target."""
+        return all((self.sound[name].value or 0.0) >= TARGET for name in DIMENSIONS[:3])
+
+    def named(self, submission: str) -> Scorecard:
+        """Return the same card for equal files that somebody else handed in."""
+        gates = msgspec.structs.replace(self.gates, submission=submission)
+        return msgspec.structs.replace(self, submission=submission, gates=gates)
+
+
+def score_submission(
+    submission: Submission,
+    spec: StrategySpec,
+    executor: Executor,
+    test: TaskBars,
+    config: ScoreConfig | None = None,
+    reviews: Sequence[Review] = (),
+) -> Scorecard:
+    """Run the gates on the test data, then score. ``test`` holds the whole test year."""
+    config = config or ScoreConfig()
+    gated = pass_gates(submission, spec, executor, config.gates, test)
+    return score_gated(submission, spec, executor, gated, config, reviews)
+
+
+def score_gated(
+    submission: Submission,
+    spec: StrategySpec,
+    executor: Executor,
+    gated: Gated,
+    config: ScoreConfig,
+    reviews: Sequence[Review] = (),
+) -> Scorecard:
+    """Score a submission that has been through the gates. What could not be run is not scored, with the reason."""
+    expected = frozen_decisions(spec, gated.bars)
+    regimes = _regimes(submission, spec, executor, gated, config)
+    year, why = _year(spec, gated, config)
+    sound = {
+        "D1": fidelity(spec, gated.scenarios, gated.scored, expected),
+        "D2": discipline(regimes) if gated.scored is not None else not_scored("it could not be run"),
+        "D3": reliability(gated.report),
+        "D4": year.score if year is not None else not_scored(why or "it could not be run"),
+    }
+    printed = {"D3": d3(submission.source), "D4": d4(submission.source)}
+    paper = {
+        "D1": peer_mark(reviews, submission.name, spec.id),
+        "D2": peer_mark(reviews, submission.name, spec.id, risk=True),
+        **{name: Measure(value=found.score) for name, found in printed.items()},
+    }
+    return Scorecard(
+        strategy=spec.id,
+        submission=submission.name,
+        submission_sha256=submission.sha256,
+        gates=gated.report,
+        sound=sound,
+        paper=paper,
+        paper_parts=printed,
+        overall=overall(sound),
+        regimes=tuple(regimes.values()),
+        year=year,
+        year_reason=why,
+        complexity=complexity(spec.semantics),
+        data=gated.bars.name,
+    )
+
+
+def overall(scores: Mapping[str, Measure]) -> Measure:
+    """Return the mean of the four dimensions; not scored when one of them is not."""
+    values = [scores[name].value for name in DIMENSIONS]
+    known = [value for value in values if value is not None]
+    if len(known) < len(DIMENSIONS):
+        missing = ", ".join(name for name, value in zip(DIMENSIONS, values, strict=True) if value is None)
+        return not_scored(f"{missing} not scored")
+    return Measure(value=float(np.mean(known)), n=len(known))
+
+
+def frozen_decisions(spec: StrategySpec, bars: TaskBars) -> DecisionList:
+    """Return what the frozen semantics decide on long bars, by the compiled strategy that is held to them."""
+    legs = spec.semantics.inputs.legs
+    feeds = dict(zip(legs, bars.feeds.values(), strict=False))
+    last = calendar_of(bars.times).last.astype(np.bool_)
+    return run_compiled(spec.semantics, Tape(feeds, legs, bars.times, last))
+
+
+def _regimes(
+    submission: Submission, spec: StrategySpec, executor: Executor, gated: Gated, config: ScoreConfig
+) -> dict[str, Discipline]:
+    legs, constraints = spec.semantics.inputs.legs, spec.semantics.constraints
+    if gated.scored is None:
+        return {}
+    found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints)}
+    if not gated.scored.ok:
+        return found
+    runner = SubmissionRunner(
+        executor=executor,
+        source=submission.source,
+        semantics=spec.semantics,
+        limits=config.gates.limits,
+        capital=config.gates.capital,
+    )
+    calm = gated.bars.first(config.stress_rows)
+    tables = {name: stressed(calm, name, config.seed) for name in config.stresses}
+    wanted = [(market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()]
+    runs: list[SubmissionRun] = list(runner.logs(wanted))
+    for (name, bars), run in zip(tables.items(), runs, strict=True):
+        found[name] = examine(name, run, bars, legs, constraints)
+    return found
+
+
+def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robustness | None, str | None]:
+    run = gated.scored
+    if run is None or run.decisions is None or run.account is None:
+        return None, "it could not be run on the test year"
+    if not gated.report.gate("leak").passed:
+        return None, "a result that may know the future says nothing about robustness"
+    if run.account.ruined:
+        return None, "the account was ruined"
+    legs = spec.semantics.inputs.legs
+    closes = closes_of(market_columns(gated.bars, legs), legs)
+    session = None if gated.bars.timeframe == "1d" else calendar_of(gated.bars.times).session.astype(np.float64)
+    return robustness(run.decisions, closes, session, trials=config.trials, year=config.year), None

@@ -1,0 +1,115 @@
+"""The first stage: the source compiles and defines exactly one strategy. Nothing of it is run here."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import Final, Literal
+
+from tradeassay.code.stages.result import PASSED, StageResult, failed
+
+Framework = Literal["backtrader", "frame"]
+
+LONGEST_SOURCE: Final = 200_000
+"""Characters of source that are parsed on the host. A strategy has a few thousand."""
+_BASES: Final = frozenset({"Strategy", "SignalStrategy"})
+_PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
+
+
+def compile_stage(source: str, framework: Framework = "backtrader") -> StageResult:
+    """Return whether a source compiles and holds the one thing its framework asks for.
+
+    ``backtrader``: exactly one class that derives from ``bt.Strategy``, a class that others of the file derive
+    from not counted. ``frame``: a function ``signals`` at the top level.
+    """
+    if len(source) > LONGEST_SOURCE:
+        return failed(f"the source has more than {LONGEST_SOURCE} characters", "too_long")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+            compile(tree, "strategy.py", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = error.lineno
+        where = f" in line {line}" if line else ""
+        return failed(f"{type(error).__name__}{where}: {error.msg}", type(error).__name__, line=line)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return failed(f"{type(error).__name__}: {str(error)[:200]}", type(error).__name__)
+    if framework == "frame":
+        return _one_function(tree)
+    return _one_strategy(tree)
+
+
+def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
+    """Return the classes that derive from Backtrader's ``Strategy`` and that no other class derives from.
+
+    Bases are followed by name through the file: ``bt.Strategy`` under any alias of the import, ``Strategy``
+    imported by name, and classes of the file itself. A class made at run time is not seen.
+    """
+    known = _strategy_names(tree)
+    parents: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            parents[node.name] = [_dotted(base) for base in node.bases]
+    found: set[str] = set()
+    grew = True
+    while grew:
+        new = {
+            name
+            for name, bases in parents.items()
+            if name not in found and any(b in known or b in found for b in bases)
+        }
+        grew = bool(new)
+        found |= new
+    used = {base for name in found for base in parents[name]}
+    return tuple(name for name in parents if name in found and name not in used)
+
+
+def _one_strategy(tree: ast.Module) -> StageResult:
+    names = strategy_classes(tree)
+    if len(names) == 1:
+        return PASSED
+    if not names:
+        return failed("no class derives from bt.Strategy", "no_strategy")
+    return failed(
+        f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for",
+        "many_strategies",
+    )
+
+
+def _one_function(tree: ast.Module) -> StageResult:
+    named = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "signals"]
+    if len(named) == 1:
+        return PASSED
+    if not named:
+        return failed("there is no function 'signals' at the top level", "no_strategy")
+    return failed(f"'signals' is defined {len(named)} times", "many_strategies")
+
+
+def _strategy_names(tree: ast.Module) -> set[str]:
+    """Return the dotted names under which this file knows Backtrader's strategy classes."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name in _PACKAGES:
+                    names |= {f"{alias.asname or alias.name}.{base}" for base in _BASES}
+                    if alias.name == "backtrader":
+                        names |= {f"{alias.asname or alias.name}.strategy.{base}" for base in _BASES}
+        elif isinstance(node, ast.ImportFrom) and node.module in _PACKAGES:
+            for alias in node.names:
+                if alias.name in _BASES:
+                    names.add(alias.asname or alias.name)
+                elif alias.name == "*":
+                    names |= _BASES
+                elif alias.name == "strategy":
+                    names |= {f"{alias.asname or alias.name}.{base}" for base in _BASES}
+    return names
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""

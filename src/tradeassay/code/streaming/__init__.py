@@ -1,0 +1,21 @@
+"""Strategies that are fed bar by bar, and so cannot look ahead.
+
+``class Strategy`` with ``on_bar(self, bar, desk)``. :func:`stream` runs trusted code in this process,
+:func:`stream_in_sandbox` feeds untrusted code from outside and certifies the result.
+"""
+
+from __future__ import annotations
+
+from tradeassay.code.streaming.desk import Decision, Desk, trace_of
+from tradeassay.code.streaming.run import HARNESS, Streamed, StreamingStrategy, stream, stream_in_sandbox
+
+__all__ = [
+    "HARNESS",
+    "Decision",
+    "Desk",
+    "Streamed",
+    "StreamingStrategy",
+    "stream",
+    "stream_in_sandbox",
+    "trace_of",
+]

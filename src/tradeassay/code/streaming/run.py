@@ -1,0 +1,155 @@
+"""Run a strategy bar by bar: trusted code in this process, untrusted code in a sandbox fed from outside."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from tradeassay.code.leak.subject import RunFailure
+from tradeassay.code.leak.trace import Columns, Trace
+from tradeassay.code.streaming.bar import Layout
+from tradeassay.code.streaming.desk import Decision, Desk, trace_of
+from tradeassay.code.streaming.wire import WireError, frame_format, pack_rows, read_decisions
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, kind_of
+
+HARNESS: Final = "tradeassay.code.streaming.harness"
+"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that is to run streaming strategies."""
+
+_CHUNK: Final = 1 << 16
+
+
+class StreamingStrategy(Protocol):
+    """What a strategy looks like: one method, called on the close of every bar."""
+
+    def on_bar(self, bar: Any, desk: Desk) -> None:
+        """Look at ``bar`` (or at the bars by feed) and tell the ``desk`` what is wanted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streamed:
+    """What came of a streamed run: decisions for the host to execute, and the same as a trace.
+
+    ``certified`` is True only when every bar was handed over after the decisions of the one before had come out
+    of a sandbox: then no decision can depend on a later bar. ``failure`` says why a run did not reach the last
+    bar; the decisions until then stand. ``result`` is the sandbox's own account.
+    """
+
+    decisions: tuple[Decision, ...]
+    bars: int
+    certified: bool
+    cpu_s: float
+    failure: RunFailure | None = None
+    result: JobResult | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The decisions as a trace."""
+        return trace_of(list(self.decisions), cpu_s=self.cpu_s)
+
+
+def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
+    """Feed a trusted strategy in this process; what it raises goes to the caller.
+
+    Causal for code that plays by the rules. Code in the same process could reach around the feed, so this is not
+    certified: use :func:`stream_in_sandbox` for code that is not yours. Raises UserError for columns that differ
+    in length or are none.
+    """
+    layout, bars = _layout(columns)
+    desk = Desk(layout.feeds[0])
+    before = time.process_time()
+    if layout.single:
+        _drive_one(strategy.on_bar, desk, layout.only, _chunks(columns, bars))
+    else:
+        _drive_many(strategy.on_bar, desk, layout, _chunks(columns, bars))
+    used = time.process_time() - before
+    return Streamed(decisions=tuple(desk.decisions), bars=bars, certified=False, cpu_s=used)
+
+
+def stream_in_sandbox(
+    executor: Executor, source: str, columns: Columns, *, limits: Limits | None = None, seed: int = 0
+) -> Streamed:
+    """Feed untrusted source bar by bar from outside its sandbox; the result is certified.
+
+    The child gets a bar when its decisions on the last one are here, so it never holds a later one. ``executor``
+    must be a sandbox with :data:`HARNESS` among its harnesses. Raises UserError for columns that cannot be fed,
+    and SandboxError when the executor cannot feed a child.
+    """
+    layout, bars = _layout(columns)
+    try:
+        form = frame_format(columns)
+    except TypeError as error:
+        raise UserError(str(error), mend="leave the column out") from error
+    job = Job(
+        source=source,
+        harness=f"{HARNESS}:serve",
+        params={"columns": "\n".join(layout.names), "format": form},
+        feed=Feed(frames=pack_rows(columns), size=struct.calcsize(form)),
+        limits=limits or Limits(wall_s=60.0 + bars / 2_000, cpu_s=30 + bars // 5_000),
+        seed=seed,
+    )
+    result = executor.run(job)
+    decisions: list[Decision] = []
+    failure = (
+        None if result.failure is None else RunFailure(kind=kind_of(result.failure), text=result.failure.text)
+    )
+    try:
+        for row, payload in enumerate(result.answers):
+            if payload:
+                decisions += read_decisions(payload, row, layout.feeds)
+    except WireError as error:
+        failure = failure or RunFailure(kind="bad_decisions", text=str(error))
+    answered = len(result.answers)
+    if failure is None and answered < bars:
+        failure = RunFailure(kind="bad_decisions", text=f"only {answered} of {bars} bars were answered")
+    return Streamed(
+        decisions=tuple(decisions),
+        bars=answered,
+        certified=True,
+        cpu_s=result.usage.cpu_s,
+        failure=failure,
+        result=result,
+    )
+
+
+def _drive_one(on_bar: Callable[[Any, Desk], None], desk: Desk, made: type[Any], rows: Iterator[Any]) -> None:
+    new = tuple.__new__
+    number = 0
+    for chunk in rows:
+        for values in chunk:
+            desk.row = number
+            on_bar(new(made, values), desk)
+            number += 1
+
+
+def _drive_many(on_bar: Callable[[Any, Desk], None], desk: Desk, layout: Layout, rows: Iterator[Any]) -> None:
+    number = 0
+    for chunk in rows:
+        for values in chunk:
+            desk.row = number
+            on_bar(layout.bar(values), desk)
+            number += 1
+
+
+def _layout(columns: Columns) -> tuple[Layout, int]:
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) != 1:
+        raise UserError(
+            f"bars need columns of one length, these have {sorted(lengths) or 'none'}",
+            mend="bring all feeds on one clock first",
+        )
+    return Layout(tuple(columns)), lengths.pop()
+
+
+def _chunks(columns: Columns, bars: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Turn arrays into Python values piece by piece: all at once would take thirty times the memory."""
+    arrays = [np.asarray(values) for values in columns.values()]
+    plain = [array.astype("M8[ns]").astype(np.int64) if array.dtype.kind == "M" else array for array in arrays]
+    for start in range(0, bars, _CHUNK):
+        yield zip(*(array[start : start + _CHUNK].tolist() for array in plain), strict=True)

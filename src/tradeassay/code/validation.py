@@ -1,0 +1,226 @@
+"""Run every gold solution and every decoy without a model: gold must pass, a decoy must fail where it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, twin_agreement
+from tradeassay.code.judges.error_rates import Judged, JudgeErrors, error_rates
+from tradeassay.code.judges.language import JudgeClient
+from tradeassay.code.leak import LeakConfig
+from tradeassay.code.running import reference_of
+from tradeassay.code.stages.compiling import Framework
+from tradeassay.code.task import CodeTask, Decoy
+from tradeassay.sandbox import Executor
+
+GLANCE = LeakConfig(
+    warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4, short_rows=500
+)
+"""The look-ahead check that gold solutions get in an ordinary validation."""
+
+_SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"
+
+_TWINS = (
+    "each reference for frames is judged by the Backtrader reference of its task: an independent right solution"
+)
+
+
+class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How hard to look. ``thorough`` gives every program that gets so far the full look-ahead check and all
+    markets.
+
+    Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they
+    have to fail elsewhere), and the behavioural judge leaves out runs that cannot change its verdict.
+    """
+
+    thorough: bool = False
+    threads: int = 3
+    behaviour: BehaviourConfig = BehaviourConfig()
+
+
+class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One program: what was expected of it, what came. ``program`` is ``gold`` or a decoy's name."""
+
+    task: str
+    program: str
+    framework: Framework
+    expected: str
+    outcome: str
+    ok: bool
+    kind: str = "gold"
+    reason: str = ""
+    agreement: float | None = None
+    behaviour: str = ""
+    language: str = ""
+    trades: int | None = None
+    tricks: tuple[str, ...] = ()
+    runs: int = 0
+    cpu_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The program's full name."""
+        suffix = "" if self.framework == "backtrader" else f" ({self.framework})"
+        return f"{self.task}/{self.program}{suffix}"
+
+
+class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's two references against each other; ``accepted`` is what the behavioural judge would say."""
+
+    task: str
+    agreement: float
+    accepted: bool
+
+
+class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All lines in the order of the tasks, and how often each judge was wrong.
+
+    ``twins`` are tasks with a reference in each framework: independent right solutions, on which the behavioural
+    judge's false rejects mean something.
+    """
+
+    tasks: int
+    lines: tuple[ProgramLine, ...]
+    judges: tuple[JudgeErrors, ...]
+    twins: tuple[TwinLine, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything came as expected."""
+        return all(line.ok for line in self.lines)
+
+    @property
+    def wrong(self) -> tuple[ProgramLine, ...]:
+        """The lines that did not come as expected."""
+        return tuple(line for line in self.lines if not line.ok)
+
+    @property
+    def disagreements(self) -> tuple[ProgramLine, ...]:
+        """The lines on which the two judges said the opposite."""
+        return tuple(line for line in self.lines if {line.behaviour, line.language} == {"passed", "failed"})
+
+
+class _Program(msgspec.Struct, frozen=True, kw_only=True):
+    task: CodeTask
+    framework: Framework
+    source: str
+    decoy: Decoy | None
+
+
+def validate(
+    tasks: Iterable[CodeTask],
+    executor: Executor,
+    *,
+    config: ValidateConfig | None = None,
+    judge: JudgeClient | None = None,
+    frame_judge: JudgeClient | None = None,
+    references: References = SHARED,
+    tell: Callable[[ProgramLine], None] | None = None,
+) -> ValidationReport:
+    """Evaluate gold and decoys of every task, in parallel over the executor; lines come in the order of the tasks.
+
+    ``judge`` (and ``frame_judge`` for programs on frames) is measured too when given; gold is decided by the
+    behavioural judge. ``tell`` is called with each line as it is done, from several threads.
+    """
+    config = config or ValidateConfig()
+    chosen = tuple(tasks)
+    programs = [program for task in chosen for program in _programs(task)]
+
+    def one(program: _Program) -> ProgramLine:
+        client = judge if program.framework == "backtrader" else frame_judge
+        found = evaluate(
+            program.task,
+            program.source,
+            executor=executor,
+            config=_config_for(program, config),
+            judge=client,
+            framework=program.framework,
+            references=references,
+        )
+        line = _line(program, found)
+        if tell is not None:
+            tell(line)
+        return line
+
+    def twin(task: CodeTask) -> TwinLine | None:
+        behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
+        value = twin_agreement(executor, task, config=behaviour, references=references)
+        need = behaviour.threshold if task.agreement is None else task.agreement
+        return None if value is None else TwinLine(task=task.id, agreement=value, accepted=value >= need)
+
+    with ThreadPoolExecutor(max(1, config.threads), thread_name_prefix="validate") as threads:
+        lines = tuple(threads.map(one, programs))
+        twins = tuple(found for found in threads.map(twin, chosen) if found is not None)
+    return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, twins, judge), twins=twins)
+
+
+def _programs(task: CodeTask) -> list[_Program]:
+    found: list[_Program] = []
+    decoys: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
+    if task.frame is not None:
+        decoys["frame"] = task.frame.decoys
+    for framework, these in decoys.items():
+        gold = reference_of(task, framework)
+        if gold:
+            found.append(_Program(task=task, framework=framework, source=gold, decoy=None))
+        found += [_Program(task=task, framework=framework, source=decoy.source, decoy=decoy) for decoy in these]
+    return found
+
+
+def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
+    behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
+    if config.thorough:
+        return EvaluateConfig(decides="behaviour", behaviour=behaviour, leak=LeakConfig())
+    leak: LeakConfig | None = GLANCE
+    if program.decoy is not None:
+        leak = LeakConfig() if program.decoy.fails_at == "lookahead" else None
+    return EvaluateConfig(decides="behaviour", behaviour=behaviour, leak=leak)
+
+
+def _line(program: _Program, found: Evaluation) -> ProgramLine:
+    decoy = program.decoy
+    expected = "solved" if decoy is None else decoy.fails_at
+    outcome = found.outcome
+    return ProgramLine(
+        task=program.task.id,
+        program="gold" if decoy is None else decoy.name,
+        framework=program.framework,
+        kind="gold" if decoy is None else decoy.kind,
+        expected=expected,
+        outcome=outcome,
+        ok=outcome == expected,
+        reason=found.reason,
+        agreement=found.judge_behaviour.agreement if found.judge_behaviour is not None else None,
+        behaviour=found.judge_behaviour.status if found.judge_behaviour is not None else "",
+        language=found.judge_language.status if found.judge_language is not None else "",
+        trades=found.trades,
+        tricks=tuple(trick.name for trick in found.tricks),
+        runs=found.usage.runs,
+        cpu_s=found.usage.cpu_s,
+    )
+
+
+def _judges(
+    lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: JudgeClient | None
+) -> tuple[JudgeErrors, ...]:
+    """Measure both judges on gold and on the decoys that only a judge can find."""
+    found = [error_rates("behaviour", _cases(lines, "behaviour"), note=_SELF)]
+    if twins:
+        right = [Judged(program=t.task, right=True, verdict="passed" if t.accepted else "failed") for t in twins]
+        found.append(error_rates("behaviour, on references of two frameworks", right, note=_TWINS))
+    if judge is not None:
+        found.append(error_rates(judge.name, _cases(lines, "language")))
+    return tuple(found)
+
+
+def _cases(lines: Sequence[ProgramLine], judge: str) -> list[Judged]:
+    return [
+        Judged(program=line.name, right=line.expected == "solved", verdict=getattr(line, judge))
+        for line in lines
+        if line.expected in ("solved", "judge") and getattr(line, judge)
+    ]

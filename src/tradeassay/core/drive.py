@@ -1,0 +1,82 @@
+"""Running a dialogue: the one place where a generator meets whoever answers it.
+
+A dialogue is a *sans-I/O generator*: it yields what it wants to know, is sent the reply, and returns its result.
+:func:`drive` serves everybody who answers at once, :func:`adrive` everybody who has to be waited for. A foreign
+exception on the way becomes a :class:`Fault` through :func:`fault_of`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Generator
+from typing import Generic, TypeVar
+
+import msgspec
+
+Ask = TypeVar("Ask")
+Reply = TypeVar("Reply")
+Result = TypeVar("Result")
+
+LONGEST_DETAIL = 500
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+
+
+class Ended(msgspec.Struct, Generic[Result], frozen=True):
+    """A dialogue has come to its end; ``result`` is what it returned."""
+
+    result: Result
+
+
+def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply | None = None) -> Ask | Ended[Result]:
+    """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
+
+    For a host that must give control back between a question and its answer; everybody else calls :func:`drive`.
+    """
+    try:
+        return next(dialogue) if reply is None else dialogue.send(reply)
+    except StopIteration as done:
+        return Ended(done.value)
+
+
+def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply]) -> Result:
+    """Answer a dialogue's questions until it ends, and return its result.
+
+    What ``answer`` raises ends the dialogue and is raised on; the dialogue is closed in any case.
+    """
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, answer(now))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+async def adrive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Awaitable[Reply]]) -> Result:
+    """Do what :func:`drive` does with somebody who has to be waited for."""
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, await answer(now))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign exception as it is recorded: what it was, in one line that is the same in every process."""
+
+    error: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.detail}" if self.detail else self.error
+
+
+def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
+    """Return the record of an exception that crossed a boundary.
+
+    Line breaks become blanks and memory addresses are blotted out: they would make two runs of one spec differ.
+    """
+    detail = _ADDRESS.sub("0x...", " ".join(str(error).split()))
+    return Fault(error=type(error).__name__, detail=detail[:longest])

@@ -1,0 +1,23 @@
+"""A market: clock, as-of view, exchange and ledger behind ``reset()`` and ``step()``."""
+
+from __future__ import annotations
+
+from tradeassay.play.config import MarketConfig
+from tradeassay.play.market import Market, Step, Witness
+from tradeassay.play.series import Holdings, holdings_from_records, series_from_records
+from tradeassay.play.universe import Choice, Universe, UniverseName, most_traded, parse_universe
+
+__all__ = [
+    "Choice",
+    "Holdings",
+    "Market",
+    "MarketConfig",
+    "Step",
+    "Universe",
+    "UniverseName",
+    "Witness",
+    "holdings_from_records",
+    "most_traded",
+    "parse_universe",
+    "series_from_records",
+]

@@ -1,0 +1,98 @@
+"""The shipped checker must find what it looks for: one rule broken at a time."""
+
+import pytest
+
+from tradeassay.account import (
+    ASHARE,
+    US,
+    US_MARGIN,
+    Cash,
+    Fees,
+    Lots,
+    Participation,
+    PriceLimits,
+    Settlement,
+    Shorting,
+    Slippage,
+    closing,
+    exchange,
+    forced,
+)
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import Marked, Rejected
+from tradeassay.testing import CheckFailed, check_exchange
+
+
+def asks_nothing(policy, ticket, session):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("venue", "target", "name", "broken", "complaint"),
+    [
+        (ASHARE, PriceLimits, "gate", asks_nothing, "price limit"),
+        (ASHARE, Settlement, "gate", asks_nothing, "bought today|sellable"),
+        (ASHARE, Lots, "gate", asks_nothing, "no multiple"),
+        (US, Participation, "gate", asks_nothing, "of a volume"),
+        (US, Shorting, "gate", asks_nothing, "more than the|sellable"),
+        (US, Slippage, "price", lambda policy, reference, buying, limit=None: reference * 0.9999, "in favour"),
+        (
+            US,
+            Slippage,
+            "price",
+            lambda policy, reference, buying, limit=None: reference * 1.01,
+            "more than the venue",
+        ),
+        (US_MARGIN, closing, "call_margin", lambda *a: None, "without a"),
+        (US_MARGIN, forced, "_short", lambda *a: False, "without a"),
+    ],
+)
+def test_a_broken_rule_is_named(monkeypatch, venue, target, name, broken, complaint):
+    monkeypatch.setattr(target, name, broken)
+    with pytest.raises(CheckFailed, match=complaint):
+        check_exchange(venue)
+
+
+def test_free_trades_are_found(monkeypatch):
+    def free(policy, ticket, session):
+        ticket.fee, ticket.tax, ticket.cash = 0.0, 0.0, -ticket.signed(ticket.quantity) * ticket.price
+        return None
+
+    monkeypatch.setattr(Cash, "gate", free)
+    with pytest.raises(CheckFailed, match="the venue's fees are"):
+        check_exchange(US)
+
+
+def test_a_silent_refusal_is_found(monkeypatch):
+    monkeypatch.setattr(exchange.Exchange, "_refuse", lambda *a: None)
+    with pytest.raises(CheckFailed, match="vanished without an event"):
+        check_exchange(US)
+
+
+def test_a_refusal_without_words_is_found(monkeypatch):
+    def mute(self, ticket, refusal, session, events):
+        events.append(Rejected(ticket.id, ticket.symbol, refusal.reason, ""))
+
+    monkeypatch.setattr(exchange.Exchange, "_refuse", mute)
+    with pytest.raises(CheckFailed, match="without a word"):
+        check_exchange(US)
+
+
+def test_a_wrong_mark_is_found(monkeypatch):
+    monkeypatch.setattr(
+        closing, "Marked", lambda cash, positions, nav, *rest: Marked(cash, positions, nav + 1, *rest)
+    )
+    with pytest.raises(CheckFailed, match="NAV"):
+        check_exchange(US)
+
+
+def test_a_venue_that_never_fills_is_found(monkeypatch, plain):
+    with pytest.raises(CheckFailed, match="filled none"):
+        check_exchange(plain(lots=Lots(lot=1e12)), seeds=(0,))
+
+
+def test_a_venue_is_found_by_name_and_a_stranger_passes(plain):
+    check_exchange("us-v1", seeds=(5,))
+    check_exchange(plain(fees=Fees(buy_bps=20, per_unit=0.01), id="stranger-v1"), seeds=(0,))
+    with pytest.raises(UserError, match="no venue"):
+        check_exchange("nowhere-v1")

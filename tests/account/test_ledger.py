@@ -1,0 +1,250 @@
+"""The account: hand-worked balances, what an agent is told, and every identity broken on purpose."""
+
+from math import inf, nan
+
+import msgspec
+import pytest
+
+from tradeassay.account import Ledger
+from tradeassay.core.errors import LedgerError
+from tradeassay.core.events import (
+    BorrowCharged,
+    Delisted,
+    Deposited,
+    DividendPaid,
+    Expired,
+    Filled,
+    InterestCharged,
+    MarginCalled,
+    Marked,
+    Rejected,
+    Rested,
+    Rolled,
+    Settled,
+    SplitApplied,
+    StepRecord,
+    Trimmed,
+)
+from tradeassay.core.orders import Decision
+from tradeassay.core.terms import AccountTerms
+
+MARGIN = AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
+
+
+def trade(symbol: str, quantity: float, price: float, fee: float = 0.0, **extra: object) -> Filled:
+    cash = -quantity * price - fee
+    return Filled("id", symbol, quantity, price, price, fee, 0.0, cash, **extra)
+
+
+def contract(quantity: float, price: float) -> Filled:
+    return Filled("id", "F", quantity, price, price, 0.0, 0.0, 0.0, False, 10.0, True)
+
+
+def mark(ledger: Ledger, **prices: float) -> Marked:
+    positions = sum((ledger.quantity(symbol) * price for symbol, price in prices.items()), 0.0)
+    return Marked(ledger.cash, positions, ledger.cash + positions, (), prices)
+
+
+def test_a_small_life():
+    # 1,000: buy 10 at 20 (fee 1), buy 10 at 30 (fee 1), sell 5 at 40 (fee 1); mark at 50.
+    ledger = Ledger(1_000.0)
+    ledger.apply(trade("A", 10.0, 20.0, 1.0))
+    assert (ledger.cash, ledger.quantity("A"), ledger.nav()) == (799.0, 10.0, 999.0)
+    ledger.apply(mark(ledger, A=25.0))
+    assert ledger.nav() == 1_049.0
+    ledger.apply(trade("A", 10.0, 30.0, 1.0))
+    ledger.apply(trade("A", -5.0, 40.0, 1.0))
+    assert ledger.cash == 697.0
+    ledger.apply(mark(ledger, A=50.0))
+    state = ledger.state()
+    assert (state.cash, state.nav, state.initial) == (697.0, 1_447.0, 1_000.0)
+    position = state.positions["A"]
+    assert (position.quantity, position.cost, position.mark, position.held) == (15.0, 25.0, 50.0, 2)
+    assert state.weight("A") == pytest.approx(750.0 / 1_447.0)
+    assert state.weight("B") == 0.0
+
+
+def test_positions_are_in_the_order_they_were_opened():
+    ledger = Ledger(1_000.0)
+    for symbol in ("C", "A", "B"):
+        ledger.apply(trade(symbol, 1.0, 10.0))
+    ledger.apply(trade("C", -1.0, 10.0))
+    ledger.apply(trade("A", 1.0, 10.0))
+    ledger.apply(trade("C", 1.0, 10.0))
+    assert ledger.held() == ("A", "B", "C")
+    assert tuple(ledger.state().positions) == ("A", "B", "C")
+
+
+def test_t_plus_1_locks_until_the_mark():
+    ledger = Ledger(1_000.0, terms=AccountTerms(t_plus_1=True))
+    ledger.apply(trade("A", 10.0, 10.0))
+    assert (ledger.quantity("A"), ledger.sellable("A")) == (10.0, 0.0)
+    assert ledger.state().positions["A"].sellable == 0.0
+    with pytest.raises(LedgerError, match="sellable"):
+        ledger.apply(trade("A", -1.0, 10.0))
+    ledger.apply(mark(ledger, A=10.0))
+    ledger.apply(trade("A", 5.0, 10.0))
+    assert ledger.sellable("A") == 10.0
+    ledger.apply(trade("A", -10.0, 10.0))
+    assert (ledger.quantity("A"), ledger.sellable("A")) == (5.0, 0.0)
+
+
+def test_going_ex_changes_where_the_money_is_not_how_much():
+    ledger = Ledger(1_000.0)
+    ledger.apply(trade("A", 10.0, 20.0))
+    ledger.apply(DividendPaid("A", 2.0, 10.0, 20.0))
+    assert (ledger.cash, ledger.mark("A"), ledger.nav()) == (820.0, 18.0, 1_000.0)
+    ledger.apply(SplitApplied("A", 3.0, 30.0, 0.0))
+    assert (ledger.quantity("A"), ledger.mark("A"), ledger.nav()) == (30.0, 6.0, 1_000.0)
+    ledger.apply(Delisted("A", 30.0, 5.0, 150.0))
+    assert (ledger.cash, ledger.held(), ledger.nav()) == (970.0, (), 970.0)
+
+
+def test_short_positions():
+    ledger = Ledger(1_000.0, terms=MARGIN)
+    ledger.apply(trade("A", -10.0, 20.0))
+    assert (ledger.cash, ledger.quantity("A"), ledger.sellable("A"), ledger.nav()) == (
+        1_200.0,
+        -10.0,
+        0.0,
+        1_000.0,
+    )
+    ledger.apply(BorrowCharged("A", -1.0))
+    ledger.apply(mark(ledger, A=30.0))
+    assert ledger.nav() == 899.0
+    # Through zero: the rest of the trade opens a new, long position at its price.
+    ledger.apply(trade("A", 15.0, 30.0))
+    position = ledger.state().positions["A"]
+    assert (position.quantity, position.cost, position.held) == (5.0, 30.0, 0)
+
+
+def test_futures_live_by_settlement():
+    ledger = Ledger(10_000.0, terms=MARGIN)
+    ledger.apply(contract(2.0, 100.0))
+    ledger.apply(Settled("F", 2.0, 103.0, 60.0))
+    ledger.apply(Marked(10_060.0, 0.0, 10_060.0, (), {"F": 103.0}))
+    assert (ledger.nav(), ledger.state().positions["F"].value) == (10_060.0, 2_060.0)
+    with pytest.raises(LedgerError, match="settled at 103"):
+        ledger.apply(contract(1.0, 104.0))
+    ledger.apply(Settled("F", 2.0, 104.0, 20.0))
+    ledger.apply(contract(-2.0, 104.0))
+    assert (ledger.cash, ledger.held()) == (10_080.0, ())
+
+
+def test_events_without_money_change_nothing():
+    ledger = Ledger(1_000.0)
+    before = ledger.state()
+    for event in (
+        Rejected("a", "A", "lot", "why"),
+        Trimmed("a", "A", 2.0, 1.0, "lot"),
+        Rested("a", "A", 1.0),
+        Expired("a", "A"),
+        Rolled("A", "B", 1.0),
+    ):
+        ledger.apply(event)
+    assert ledger.state() == before
+
+
+@pytest.mark.parametrize("cash", [0.0, -1.0, nan, inf])
+def test_an_account_starts_with_money(cash):
+    with pytest.raises(LedgerError, match="cannot start"):
+        Ledger(cash)
+
+
+@pytest.mark.parametrize(
+    ("event", "complaint"),
+    [
+        (Deposited(5.0), "one deposit"),
+        (Filled("i", "A", 10.0, 10.0, 10.0, 0.0, 0.0, -99.0), "expected"),
+        (Filled("i", "A", 10.0, 10.0, 10.0, 1.0, 0.0, -100.0), "expected"),
+        (Filled("i", "A", 10.0, nan, 10.0, 0.0, 0.0, -100.0), "expected"),
+        (Filled("i", "A", 0.0, 10.0, 10.0, 0.0, 0.0, 0.0), "no quantity"),
+        (trade("A", 1_000.0, 10.0), "cash account would fall"),
+        (trade("B", -1.0, 10.0), "0.0 sellable"),
+        (trade("A", -11.0, 10.0), "10.0 sellable"),
+        (trade("A", 1.0, 10.0, multiplier=2.0), "expected"),
+        (DividendPaid("B", 1.0, 10.0, 10.0), "B is not held"),
+        (DividendPaid("A", 1.0, 9.0, 9.0), "shares"),
+        (DividendPaid("A", 1.0, 10.0, 9.0), "cash"),
+        (SplitApplied("A", 2.0, 21.0, 0.0), "value"),
+        (SplitApplied("A", 2.0, 20.0, 1.0), "value"),
+        (SplitApplied("A", 0.0, 20.0, 0.0), "ratio"),
+        (Delisted("A", 9.0, 10.0, 90.0), "quantity"),
+        (Delisted("A", 10.0, 10.0, 90.0), "cash"),
+        (BorrowCharged("A", 1.0), "pay the account"),
+        (InterestCharged(-1e6), "cash account would fall"),
+        (InterestCharged(nan), "would become nan"),
+        (Settled("A", 10.0, 11.0, 10.0), "not a future"),
+        (MarginCalled(1.0, 2.0), "cash account cannot"),
+        (Marked(899.0, 100.0, 999.0, (), {"A": 10.0}), "marked cash"),
+        (Marked(900.0, 101.0, 1_001.0, (), {"A": 10.0}), "marked positions"),
+        (Marked(900.0, 100.0, 1_001.0, (), {"A": 10.0}), "marked NAV"),
+        (Marked(900.0, 100.0, 1_000.0, (), {}), "0 marks for 1 positions"),
+        (Marked(900.0, 100.0, 1_000.0, (), {"B": 10.0}), "not marked"),
+    ],
+)
+def test_every_broken_identity_is_refused(event, complaint):
+    ledger = Ledger(1_000.0)
+    ledger.apply(trade("A", 10.0, 10.0))
+    with pytest.raises(LedgerError, match=complaint):
+        ledger.apply(event)
+
+
+def test_contract_terms_must_not_change():
+    ledger = Ledger(10_000.0, terms=MARGIN)
+    ledger.apply(contract(2.0, 100.0))
+    with pytest.raises(LedgerError, match="other contract terms"):
+        ledger.apply(msgspec.structs.replace(contract(1.0, 100.0), multiplier=5.0))
+    with pytest.raises(LedgerError, match="cash"):
+        ledger.apply(Settled("F", 2.0, 103.0, 59.0))
+    with pytest.raises(LedgerError, match="contracts"):
+        ledger.apply(Settled("F", 3.0, 103.0, 90.0))
+
+
+def test_the_margin_identity():
+    ledger = Ledger(1_000.0, terms=MARGIN)
+    ledger.apply(trade("A", 200.0, 10.0))
+    below = mark(ledger, A=6.0)  # equity 200, required 300
+    with pytest.raises(LedgerError, match="without a margin call"):
+        ledger.apply(below)
+    ledger.apply(MarginCalled(200.0, 300.0))
+    ledger.apply(below)
+    # The call counts for its own session only.
+    with pytest.raises(LedgerError, match="without a margin call"):
+        ledger.apply(below)
+
+
+def record(step: int, *events: object, opening: tuple[object, ...] = ()) -> StepRecord:
+    return StepRecord(
+        step=step, session=f"day {step}", decided_at=0, opening=opening, decision=Decision(), events=events
+    )
+
+
+def test_replay():
+    ledger = Ledger(1_000.0, terms=AccountTerms(t_plus_1=True))
+    buy = trade("A", 10.0, 10.0)
+    ledger.apply(buy)
+    first = mark(ledger, A=12.0)
+    ledger.apply(first)
+    sell = trade("A", -4.0, 11.0)
+    ledger.apply(sell)
+    records = [record(0, buy, first, opening=(ledger.deposit,)), record(1, sell)]
+    assert Ledger.replay(records).state() == ledger.state()
+    assert Ledger.replay(records).terms == ledger.terms
+    navs = [(seen.sessions, seen.nav()) for seen, _ in Ledger.steps(records)]
+    assert navs == [(1, 1_020.0), (1, 1_016.0)]
+
+
+def test_replay_needs_a_beginning():
+    with pytest.raises(LedgerError, match="journal is empty"):
+        Ledger.replay([])
+    for events in ((), (trade("A", 1.0, 1.0),)):
+        with pytest.raises(LedgerError, match="does not begin with a deposit"):
+            Ledger.replay([record(0, *events)])
+
+
+def test_a_replay_of_a_forged_journal_is_refused():
+    ledger = Ledger(1_000.0)
+    forged = record(0, Marked(1_000.0, 50.0, 1_050.0), opening=(ledger.deposit,))
+    with pytest.raises(LedgerError, match="marked positions"):
+        Ledger.replay([forged])

@@ -1,0 +1,47 @@
+"""The venues that ship, and their numbers."""
+
+import msgspec
+import pytest
+
+from tradeassay.account import ASHARE, BUILTIN, FUTURES, US, US_MARGIN, Venue, venues
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.terms import AccountTerms
+
+
+def test_all_are_registered_under_their_own_id():
+    for venue in BUILTIN:
+        assert venues.get(venue.id) is venue
+    with pytest.raises(UserError, match="did you mean us-v1"):
+        venues.get("us")
+
+
+def test_a_venue_survives_json():
+    for venue in BUILTIN:
+        assert msgspec.json.decode(msgspec.json.encode(venue), type=Venue) == venue
+    assert len({sha256_of(venue) for venue in BUILTIN}) == len(BUILTIN)
+
+
+def test_the_numbers_of_the_protocols():
+    rules = US.rules()
+    assert (rules.buy_cost, rules.sell_cost, rules.lot, rules.long_only) == (
+        pytest.approx(3e-4),
+        pytest.approx(3e-4),
+        1.0,
+        True,
+    )
+    rules = ASHARE.rules(benchmark_index="CSI300")
+    assert (rules.buy_cost, rules.sell_cost) == (pytest.approx(5e-4), pytest.approx(15e-4))
+    assert (rules.lot, rules.t_plus_1, rules.currency, rules.benchmark_index) == (100.0, True, "CNY", "CSI300")
+    limits = ASHARE.price_limits
+    assert limits is not None
+    assert (limits.main, limits.chinext, limits.star, limits.bse, limits.buffer) == (0.10, 0.20, 0.20, 0.30, 0.005)
+    assert venues.get("crypto-v1").rules().periods_per_year == 365
+
+
+def test_terms_for_the_ledger():
+    assert US.terms == AccountTerms()
+    assert ASHARE.terms == AccountTerms(t_plus_1=True)
+    assert US_MARGIN.terms == AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
+    assert FUTURES.terms.margin
+    assert not US_MARGIN.rules().long_only

@@ -1,0 +1,105 @@
+"""The rules by which a bar fills an order, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tradeassay.code.backtrader.matching import Bar, price_of
+from tradeassay.code.backtrader.order_state import OrderState
+
+
+def order(kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None) -> OrderState:
+    return OrderState(
+        number=0, ref=1, asset=0, buys=buys, left=1.0, kind=kind, price=price,
+        limit=price if limit is None else limit, created=10.0, session_end=10.99999, valid=None, trail_amount=0.0,
+        trail_percent=0.0, parent=0, oco=0, transmit=True, tradeid=0, active=True, status="accepted",
+    )  # fmt: skip
+
+
+def bar(open_: float, high: float, low: float, close: float, time: float = 11.0) -> Bar:
+    return Bar(time, open_, high, low, close)
+
+
+@pytest.mark.parametrize(
+    ("what", "against", "price"),
+    [
+        (order("market"), bar(101, 103, 99, 102), 101),
+        (order("market"), bar(101, 103, 99, 102, time=10.0), None),
+        (order("limit", 100), bar(99, 103, 98, 102), 99),
+        (order("limit", 100), bar(101, 103, 99, 102), 100),
+        (order("limit", 100), bar(101, 103, 100.5, 102), None),
+        (order("limit", 100, buys=False), bar(101, 103, 99, 102), 101),
+        (order("limit", 102, buys=False), bar(101, 103, 99, 101), 102),
+        (order("limit", 104, buys=False), bar(101, 103, 99, 102), None),
+        (order("stop", 100), bar(101, 103, 99, 102), 101),
+        (order("stop", 102), bar(101, 103, 99, 102), 102),
+        (order("stop", 104), bar(101, 103, 99, 102), None),
+        (order("stop", 100, buys=False), bar(99, 103, 98, 102), 99),
+        (order("stop", 100, buys=False), bar(101, 103, 99, 102), 100),
+        (order("stop", 98, buys=False), bar(101, 103, 99, 102), None),
+        (order("stop-limit", 100, limit=102), bar(101, 103, 99, 102), 101),
+        (order("stop-limit", 100, limit=99), bar(101, 103, 98, 102), 99),
+        (order("stop-limit", 102, limit=103), bar(101, 104, 99, 102), 102),
+        (order("stop-limit", 102, limit=101), bar(101.5, 104, 99, 100), 101),
+        (order("stop-limit", 102, limit=101), bar(101.5, 104, 99, 103), None),
+        (order("stop-limit", 100, limit=99, buys=False), bar(101, 103, 98, 102), 100),
+        (order("stop-limit", 100, limit=101, buys=False), bar(101, 103, 98, 102), 101),
+        (order("stop-limit", 100, limit=101, buys=False), bar(101, 103, 98, 99), None),
+        (order("stop-limit", 104, limit=105), bar(101, 103, 99, 102), None),
+        (order("limit", math.nan), bar(101, 103, 99, 102), None),
+        (order("close"), bar(101, 103, 99, 102, time=11.5), 102),
+    ],
+)
+def test_prices(what: OrderState, against: Bar, price: float | None) -> None:
+    assert price_of(what, against) == price
+
+
+def test_a_triggered_order_stays_a_limit_order() -> None:
+    what = order("stop-limit", 102, limit=101)
+    assert price_of(what, bar(101.5, 104, 101.5, 103)) is None
+    assert what.triggered
+    assert price_of(what, bar(103, 104, 101, 104)) == 101
+
+
+def test_an_order_for_the_close_takes_the_last_close_of_its_session() -> None:
+    what = order("close")
+    assert price_of(what, bar(101, 103, 99, 100.5, time=10.5)) is None
+    assert price_of(what, bar(101, 103, 99, 100.75, time=10.75)) is None
+    assert price_of(what, bar(120, 130, 110, 125, time=11.4)) == 100.75
+
+
+def test_a_trailing_stop_only_follows() -> None:
+    what = order("trailing", -math.inf, buys=False)
+    what.trail_amount = 3.0
+    for close, expected in ((100, 97), (104, 101), (102, 101), (90, 101)):
+        what.trail(close)
+        assert what.price == expected
+    short = order("trailing", math.inf)
+    short.trail_percent = 0.1
+    for close, expected in ((100, 110), (90, 99), (95, 99)):
+        short.trail(close)
+        assert short.price == pytest.approx(expected)
+
+
+def test_a_trailing_limit_keeps_its_distance() -> None:
+    what = order("trailing-limit", -math.inf, buys=False)
+    what.trail_amount, what.offset = 2.0, 1.0
+    what.trail(100)
+    assert (what.price, what.limit) == (98, 97)
+    what.trail(110)
+    assert (what.price, what.limit) == (108, 107)
+
+
+def test_only_other_than_market_orders_expire() -> None:
+    dated = order("limit")
+    dated.valid = 12.0
+    assert not dated.expires(12.0)
+    assert dated.expires(12.5)
+    market = order("market")
+    market.valid = 12.0
+    assert not market.expires(99.0)
+    never = order("limit")
+    never.valid = 0.0
+    assert not never.expires(99.0)

@@ -1,0 +1,226 @@
+"""The host's broker by hand, and whatever a child may send it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tradeassay.code.backtrader import BrokerTerms, replay
+from tradeassay.code.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, read_orders
+from tradeassay.code.backtrader.runner import BacktestJob, read_result
+from tradeassay.code.backtrader.wire import FLOATS, INTEGERS
+from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay.sandbox import BadResult, JobResult, Usage
+from tradeassay.sandbox.tier import IN_PROCESS
+
+ROWS = 12
+BARS = make_bars("volatile", "1d", 2, ROWS, 5)
+TERMS = BrokerTerms(cash=10_000.0, commission=0.001)
+DEFAULTS: dict[str, float] = {"side": 1, "size": 1.0, "transmit": 1}
+
+
+def columns(*actions: dict[str, float]) -> dict[str, NDArray[Any]]:
+    filled = [DEFAULTS | {"row": action["turn"] - 1} | action for action in actions]
+    table: dict[str, NDArray[Any]] = {
+        name: np.array([action.get(name, 0) for action in filled], dtype=np.int64) for name in INTEGERS
+    }
+    return table | {
+        name: np.array([action.get(name, 0.0) for action in filled], dtype=np.float64) for name in FLOATS
+    }
+
+
+def log(*actions: dict[str, float]) -> OrderLog:
+    return read_orders(columns(*actions), ROWS, 2)
+
+
+def flat(price: float) -> TaskBars:
+    """Bars that all stand at one price but for the close of the last."""
+    feed = {name: np.full(4, price) for name in ("open", "high", "low", "close")}
+    feed["close"] = np.array([price, price, price, price + 1])
+    times = np.arange("2020-01-06", "2020-01-10", dtype="M8[D]").astype("M8[ns]")
+    return TaskBars({"A": {"time": times, "volume": np.ones(4), **feed}}, "1d")
+
+
+def test_a_purchase_worked_by_hand() -> None:
+    done = replay(read_orders(columns({"turn": 1, "ref": 1, "size": 10}), 4, 1), flat(100.0), TERMS)
+    assert [(fill.bar, fill.price, fill.size, fill.commission) for fill in done.fills] == [(1, 100.0, 10.0, 1.0)]
+    assert done.cash == 10_000 - 1_000 - 1
+    assert done.equity.tolist() == [10_000, 9_999, 9_999, 10_009]
+    assert done.trades[0].exit_bar is None
+
+
+def test_a_short_sale_brings_cash_and_costs_when_bought_back() -> None:
+    sent = columns({"turn": 1, "ref": 1, "side": -1, "size": 10}, {"turn": 2, "ref": 2, "size": 10})
+    done = replay(read_orders(sent, 4, 1), flat(100.0), TERMS)
+    assert done.cash == 10_000 - 2
+    trade = done.trades[0]
+    assert (trade.size, trade.entry_bar, trade.exit_bar, trade.pnl, trade.net) == (-10, 1, 2, 0, -2)
+
+
+def test_cash_decides_when_the_order_is_checked() -> None:
+    sent = columns({"turn": 1, "ref": 1, "size": 100}, {"turn": 1, "ref": 2, "size": 1})
+    done = replay(read_orders(sent, 4, 1), flat(100.0), TERMS)
+    assert done.statuses == ("margin", "margin")
+    assert not done.fills
+
+
+def test_orders_of_the_last_bar_stay_with_the_broker() -> None:
+    done = replay(read_orders(columns({"turn": 4, "ref": 1}), 4, 1), flat(100.0), TERMS)
+    assert done.statuses == ("submitted",)
+    assert done.value == 10_000
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ({"turn": ROWS + 1}, "beyond the last bar"),
+        ({"turn": 3, "row": 7}, "not the current one"),
+        ({"turn": 3, "asset": 2}, "'asset'"),
+        ({"turn": 3, "asset": -1}, "'asset'"),
+        ({"turn": 3, "kind": 7}, "'kind'"),
+        ({"turn": 3, "size": float("nan")}, "size"),
+        ({"turn": 3, "size": float("inf")}, "size"),
+        ({"turn": 3, "size": 0.0}, "size"),
+        ({"turn": 3, "side": 0}, "neither buys nor sells"),
+        ({"turn": 3, "ref": 0}, "ref"),
+        ({"turn": 3, "parent": 9}, "does not exist"),
+        ({"turn": 3, "oco": 9}, "does not exist"),
+        ({"turn": 3, "action": 1, "ref": 9}, "does not exist"),
+        ({"turn": 3, "action": 2}, "neither an order"),
+        ({"turn": 3, "transmit": 5}, "'transmit'"),
+    ],
+)
+def test_impossible_orders_are_named(action: dict[str, float], words: str) -> None:
+    with pytest.raises(BadOrders, match=words):
+        log({"ref": 1, **action})
+
+
+def test_refs_are_used_once_and_turns_never_go_back() -> None:
+    with pytest.raises(BadOrders, match="twice"):
+        log({"turn": 1, "ref": 1}, {"turn": 2, "ref": 1})
+    with pytest.raises(BadOrders, match="run back"):
+        log({"turn": 2, "ref": 1}, {"turn": 1, "ref": 2})
+
+
+def test_too_many_orders_are_not_read() -> None:
+    table = {name: np.zeros(MAX_ACTIONS + 1, dtype=np.int64) for name in INTEGERS}
+    table |= {name: np.zeros(MAX_ACTIONS + 1) for name in FLOATS}  # type: ignore[misc]
+    with pytest.raises(BadOrders, match="at most"):
+        read_orders(table, ROWS, 1)
+
+
+def test_orders_that_would_keep_the_host_busy_for_ever_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradeassay.code.backtrader.host_broker.MAX_STEPS", 300)
+    waiting = [{"turn": 1, "ref": k + 1, "kind": 2, "given": 1, "price": 0.01} for k in range(60)]
+    with pytest.raises(BadOrders, match="more open orders"):
+        replay(log(*waiting), BARS, TERMS)
+
+
+def test_a_huge_group_of_orders_does_not_keep_the_host_busy() -> None:
+    """The first fill ends all others; looking each of them up in a list would take minutes."""
+    count = 20_000
+    common = {"turn": 1, "kind": 2, "given": 1, "size": 0.001}
+    waiting = [common | {"ref": k + 1, "price": 0.01, "oco": int(k > 0)} for k in range(count)]
+    waiting[-1]["price"] = 1e6
+    started = time.process_time()
+    done = replay(log(*waiting), BARS, TERMS)
+    assert time.process_time() - started < 3.0
+    assert (len(done.fills), done.statuses.count("cancelled")) == (1, count - 1)
+
+
+def outcome(table: dict[str, NDArray[Any]]) -> Any:
+    job = BacktestJob(source="", bars=BARS, terms=TERMS)
+    used = Usage(cpu_s=0.0, wall_s=0.0, peak_mb=0.0)
+    return read_result(job, JobResult(source="", tier=IN_PROCESS, usage=used, columns=table))
+
+
+ACCOUNT = {"account": np.array([10_000.0, 10_000.0, 0.0, float(ROWS)])}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": np.zeros(1, dtype=np.int64)},
+        {"turn": np.zeros(1)},
+        {"ref": np.zeros(2, dtype=np.int64)},
+        {"account": np.zeros(2)},
+        {"account": np.array([1.0, 1.0, 0.0, np.nan])},
+        {"account": np.array([1.0, 1.0, 0.0, 99.0])},
+        {"account": np.array([1.0, 1.0, 0.0, 0.0])},
+        {"price": np.array(["x"], dtype=object)},
+    ],
+)
+def test_malformed_results_are_bad_results(change: dict[str, NDArray[Any]]) -> None:
+    done = outcome(columns({"turn": 1, "ref": 1}) | ACCOUNT | change)
+    assert isinstance(done.failure, BadResult)
+    assert done.final_value is None
+    missing = columns({"turn": 1, "ref": 1}) | ACCOUNT
+    del missing[next(iter(change))]
+    assert isinstance(outcome(missing).failure, BadResult)
+
+
+small = st.integers(-2, ROWS + 1)
+sometimes = st.sampled_from([0, 0, 0, 1, 2, 3])
+prices = st.one_of(st.floats(50, 150), st.floats(allow_nan=True, allow_infinity=True))
+
+
+@st.composite
+def records(draw: st.DrawFn) -> dict[str, NDArray[Any]]:
+    """Records that are often well-formed in most places, so that the broker behind the checks is reached too."""
+    turns = sorted(draw(st.lists(st.integers(0, ROWS), max_size=25)))
+    wild = draw(st.booleans())
+    actions = []
+    for number, turn in enumerate(turns):
+        action: dict[str, float] = {
+            "turn": turn,
+            "row": turn - 1 if not wild else draw(small),
+            "ref": number + 1,
+            "asset": draw(st.integers(0, 1) if not wild else small),
+            "side": draw(st.sampled_from([-1, 1])),
+            "kind": draw(st.integers(0, 6)),
+            "given": draw(st.integers(0, 31)),
+            "transmit": draw(st.integers(0, 1)),
+            "tradeid": draw(st.integers(0, 1)),
+            "parent": min(draw(sometimes), number),
+            "oco": min(draw(sometimes), number),
+            "size": draw(st.floats(0.5, 300) if not wild else st.floats()),
+        }
+        for name in ("price", "pricelimit", "trailamount", "trailpercent", "valid"):
+            action[name] = draw(prices)
+        if number and draw(st.integers(0, 4)) == 0:
+            action = {"turn": turn, "row": turn - 1, "action": 1, "ref": draw(st.integers(1, number))}
+        actions.append(action)
+    return columns(*actions) | ACCOUNT
+
+
+@given(records())
+@settings(max_examples=60, deadline=None)
+def test_no_record_can_break_the_host(table: dict[str, NDArray[Any]]) -> None:
+    done = outcome(table)
+    if done.failure is not None:
+        assert isinstance(done.failure, BadResult)
+        return
+    assert done.equity.shape == (ROWS,)
+    assert np.isfinite(done.equity).all()
+    assert len(done.statuses) == done.orders.orders
+    paid = sum(fill.commission for fill in done.fills)
+    bought = sum(fill.size * fill.price for fill in done.fills)
+    held = {name: sum(fill.size for fill in done.fills if fill.asset == name) for name in BARS.assets}
+    worth = sum(size * float(BARS.feeds[name]["close"][-1]) for name, size in held.items())
+    assert done.final_value == pytest.approx(TERMS.cash - bought - paid + worth, rel=1e-9, abs=1e-6)
+    assert all(fill.price > 0 for fill in done.fills)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*INTEGERS, *FLOATS, "account", "notes"]), st.lists(st.floats(), max_size=4))
+)
+@settings(max_examples=60, deadline=None)
+def test_no_table_can_break_the_host(table: dict[str, list[float]]) -> None:
+    done = outcome({name: np.array(values) for name, values in table.items()})
+    assert isinstance(done.failure, BadResult)

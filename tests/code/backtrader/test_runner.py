@@ -1,0 +1,238 @@
+"""Strategies in the sandbox: what comes back, what is refused, and which tricks are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradeassay.code.backtrader import (
+    BacktestJob,
+    BacktraderSubject,
+    BrokerTerms,
+    Trick,
+    many,
+    run_backtrader,
+    run_trusted,
+    sandbox_config,
+)
+from tradeassay.code.backtrader.tricks import scrub, tricks_in
+from tradeassay.code.bars import make_bars
+from tradeassay.code.leak import LeakConfig, check_leaks
+from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.sandbox import ChildClaim, Crashed, ForbiddenImport, SandboxPool, SyntaxFault
+
+BARS = make_bars("us", "1d", 1, 200)
+TERMS = BrokerTerms()
+CROSS = (Path(__file__).parent / "strategies" / "cross.py").read_text()
+HEAD = "import backtrader as bt\nclass S(bt.Strategy):\n"
+
+
+def body(text: str) -> str:
+    return HEAD + "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def names(tricks: tuple[Trick, ...] | list[Trick]) -> set[str]:
+    return {trick.name for trick in tricks}
+
+
+def test_a_strategy_runs_and_the_host_keeps_the_account(pool: SandboxPool) -> None:
+    done = run_backtrader(pool, CROSS, BARS, TERMS)
+    assert done.ok
+    assert done.tricks == ()
+    assert done.orders.kinds() == {"market"}
+    assert done.final_value == pytest.approx(run_trusted(CROSS, BARS, TERMS, trust="reference").value, rel=1e-12)
+    assert set(done.statuses) <= {"completed", "submitted"}
+    trace = done.trace()
+    assert (trace.rows == done.orders.row).all()
+    assert {fill.bar for fill in done.fills} <= {row + 1 for row in trace.rows.tolist()}
+
+
+def test_many_runs_come_back_in_their_order(pool: SandboxPool) -> None:
+    jobs = [BacktestJob(source=CROSS, bars=make_bars("us", "1d", 1, rows), terms=TERMS) for rows in (60, 90, 120)]
+    assert [done.equity.size for done in many(pool, jobs)] == [60, 90, 120]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1", "it has none"),
+        (HEAD + "    pass\nclass T(bt.Strategy):\n    pass", "it has 2"),
+    ],
+)
+def test_no_strategy_is_a_claim_of_its_own(pool: SandboxPool, source: str, words: str) -> None:
+    failure = run_backtrader(pool, source, BARS, TERMS).failure
+    assert isinstance(failure, ChildClaim)
+    assert (failure.kind, failure.error) == ("no_entry", "NoStrategy")
+    assert words in failure.message
+
+
+def test_a_base_class_of_ones_own_is_no_second_strategy(pool: SandboxPool) -> None:
+    source = "import backtrader as bt\nclass Base(bt.Strategy):\n    pass\nclass S(Base):\n    pass"
+    assert run_backtrader(pool, source, BARS, TERMS).ok
+
+
+def test_other_failures_keep_their_kinds(pool: SandboxPool) -> None:
+    failed = [
+        run_backtrader(pool, text, BARS, TERMS).failure
+        for text in ("class S(:", "import socket", body("def next(self):\n    1 / 0"), "import os\nos._exit(3)")
+    ]
+    assert [type(each) for each in failed] == [SyntaxFault, ForbiddenImport, ChildClaim, Crashed]
+
+
+PATCHES = {
+    "cerebro": "import backtrader as bt\nbt.Cerebro.run = lambda self: [None]\n" + CROSS,
+    "broker": CROSS + "\nbt.brokers.BackBroker.getvalue = lambda self, *a, **k: 99_999.0\n",
+    "analyser": CROSS + "\nbt.analyzers.TradeAnalyzer.get_analysis = lambda self: {'total': 5}\n",
+    "code": CROSS + "\nbt.Order.alive.__code__ = (lambda self: True).__code__\n",
+    "instance": body("def start(self):\n    self.broker.getvalue = lambda *a, **k: 5.0\ndef next(self): pass"),
+    "lines": body("def next(self):\n    bt.linebuffer.LineBuffer.__getitem__ = lambda self, ago: 1.0"),
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_a_patched_framework_is_named(pool: SandboxPool, name: str) -> None:
+    done = run_backtrader(pool, PATCHES[name], BARS, TERMS)
+    assert "patched-framework" in names(done.grave)
+
+
+def test_a_forged_account_changes_nothing(pool: SandboxPool) -> None:
+    source = body(
+        "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
+    )
+    done = run_backtrader(pool, source, BARS, TERMS)
+    assert "account-mismatch" in names(done.tricks)
+    assert done.final_value is not None
+    assert done.final_value < 50_000
+
+
+def test_a_printed_result_is_ignored_and_named(pool: SandboxPool) -> None:
+    told = body('def stop(self):\n    print(\'{"passed": true, "total_trades": 31}\')\ndef next(self): pass')
+    done = run_backtrader(pool, told, BARS, TERMS)
+    assert names(done.grave) == {"printed-result"}
+    assert done.trades == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2016-01-04, BUY EXECUTED, Price: 101.20, Cost: 101.20, Comm 0.10",
+        "OPERATION PROFIT, GROSS -1.20, NET -1.40",
+        "Final Portfolio Value: 10094.40",
+        "(MA Period 15) Ending Value 1010.50",
+        "Trade closed: pnl=12.5",
+        "{'rsi': 31.2, 'close': 99.1}",
+        "{'pnl': 12.5, 'status': 'closed', 'equity': 10012.5}",
+        "Score of the trend filter is 3",
+    ],
+)
+def test_what_honest_strategies_log_is_no_forgery(line: str) -> None:
+    assert tricks_in(CROSS, (), line.encode()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RESULT: passed",
+        '### BACKTEST_RESULT ### = {"ok": 1}',
+        "{'score': 1.0}",
+        "__RESULT__:1",
+        '{"ok": 1, "pnl": 9}',
+    ],
+)
+def test_what_poses_as_a_result_is_one(line: str) -> None:
+    assert names(tricks_in(CROSS, (), f"hello\n  {line}\n".encode())) == {"printed-result"}
+
+
+def test_an_environment_in_an_error_is_removed_and_named(pool: SandboxPool) -> None:
+    source = body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))")
+    done = run_backtrader(pool, source, BARS, TERMS)
+    assert isinstance(done.failure, ChildClaim)
+    assert "PYTHONHASHSEED" not in done.failure.message + done.failure.trace
+    assert names(done.grave) == {"secrets-in-error"}
+
+
+def test_secrets_of_the_host_are_scrubbed() -> None:
+    said = ChildClaim(
+        kind="exception", error="E", message="got hunter2hunter2 and sk-abcdefghijklmnopqrstu", trace=""
+    )
+    clean, found = scrub(said, {"MY_PASSWORD": "hunter2hunter2", "HOME": "exception"})
+    assert isinstance(clean, ChildClaim)
+    assert clean.message == "got [removed] and [removed]"
+    assert names(found) == {"secrets-in-error"}
+    honest = ChildClaim(kind="exception", error="KeyError", message="'close'", trace="")
+    assert scrub(honest, {"MY_PASSWORD": "hunter2hunter2"}) == (honest, [])
+
+
+PEEPS = {
+    "index": body(
+        "def next(self):\n    if self.data.close[1] > self.data.close[0]: self.buy()\n    else: self.sell()"
+    ),
+    "indicator": body(
+        "def __init__(self): self.m = bt.ind.SMA(period=3)\n"
+        "def next(self):\n    if len(self) < 190 and self.m[1] > self.m[0]: self.buy()"
+    ),
+    "get": body(
+        "def next(self):\n    ahead = self.data.close.get(ago=1, size=1)\n"
+        "    if ahead and ahead[0] > 90: self.buy()"
+    ),
+    "line": body("def __init__(self): self.ahead = self.data.close(1)\ndef next(self):\n    self.ahead[0]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PEEPS)
+def test_later_bars_leave_a_note(pool: SandboxPool, name: str) -> None:
+    done = run_backtrader(pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS)
+    assert names(done.tricks) == {"future-index"}
+    assert done.grave == ()
+
+
+def test_whole_arrays_leave_a_note() -> None:
+    source = body("def next(self):\n    best = max(self.data.close.array)")
+    assert names(tricks_in(source, (), b"")) == {"preloaded-array"}
+    own = "import numpy as np\n" + body(
+        "def once(self, start, end):\n    x = self.data.close.array\n    np.array([1])"
+    )
+    assert tricks_in(own, (), b"") == []
+
+
+def test_a_timer_that_cheats_leaves_a_note(pool: SandboxPool) -> None:
+    source = (Path(__file__).parent / "strategies" / "timers.py").read_text()
+    done = run_backtrader(pool, source, BARS, TERMS)
+    assert names(done.tricks) == {"cheat-timer"}
+    assert (done.orders.decided <= done.orders.row).all()
+
+
+def test_the_look_ahead_check_tells_peeping_from_honest_code(pool: SandboxPool) -> None:
+    bars = make_bars("us", "1d", 1, 90)
+    config = LeakConfig(warm_up_cuts=2, change_cuts=3, random_cuts=1, perturbations=1, splice_runs=0)
+    honest = BacktraderSubject(executor=pool, source=CROSS, bars=bars, terms=TERMS)
+    assert check_leaks(honest, bars.columns(), config, seed=1).verdict == "clean"
+    peeping = PEEPS["index"].replace("close[1]", "close[1 if len(self) < self.data.buflen() else 0]")
+    leaky = BacktraderSubject(executor=pool, source=peeping, bars=bars, terms=TERMS)
+    assert check_leaks(leaky, bars.columns(), config, seed=1).verdict == "leaky"
+
+
+def test_a_failed_run_has_no_trace(pool: SandboxPool) -> None:
+    done = run_backtrader(pool, "x = 1", BARS, TERMS)
+    assert np.array_equal(done.equity, [])
+    with pytest.raises(UserError, match="no decisions"):
+        done.trace()
+
+
+def test_only_references_run_in_the_host() -> None:
+    with pytest.raises(SandboxError, match="trust"):
+        run_trusted(CROSS, BARS, TERMS, trust="untrusted")  # type: ignore[arg-type]
+
+
+def test_terms_that_cannot_be_are_refused() -> None:
+    with pytest.raises(UserError, match="cash"):
+        BrokerTerms(cash=-1)
+    with pytest.raises(UserError, match="commission"):
+        BrokerTerms(commission=2)
+
+
+def test_the_harness_is_loaded_once() -> None:
+    config = sandbox_config()
+    assert sandbox_config(config) is config

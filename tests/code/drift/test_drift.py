@@ -1,0 +1,130 @@
+"""Repair or drift: distances, cards and lines worked by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.code.bars import make_bars
+from tradeassay.code.drift import DriftReport, changed_lines, check_drift, trace_distance
+from tradeassay.code.engine.decisions import DecisionList, decision_list
+from tradeassay.code.gates import Scenario, StrategySpec
+from tradeassay.code.semantics import read_semantics
+from tradeassay.code.submission import Submission
+from tradeassay.code.submission_run import SubmissionRun
+
+SEMANTICS = read_semantics(
+    json.dumps(
+        {
+            "id": "hold", "version": 1, "title": "Hold", "inputs": {"legs": ["X"], "timeframes": ["1d"]},
+            "parameters": {"n": {"value": 3, "kind": "int"}, "k": {"value": 2.0, "kind": "float"}},
+            "indicators": {}, "states": ["flat"],
+            "rules": [{"id": "in", "from": ["flat"], "when": "row >= n", "to": "flat", "signal": "IN"}],
+            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "conventions": {},
+        }
+    ).encode()
+)  # fmt: skip
+CARD = {
+    "strategy": "hold", "version": 1, "strategy_family": "f", "entry_rule": "in it  goes", "exit_rule": "never",
+    "position_sizing_rule": "all", "parameters": {"n": 3, "k": 2.0},
+    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "legs": ["X"], "execution": "signal-bar-close",
+}  # fmt: skip
+
+
+def trace(*rows: int, share: float = 1.0) -> DecisionList:
+    return decision_list([(row, 0, share, 0) for row in rows])
+
+
+FROZEN = trace(*range(0, 40, 2))
+SPEC = StrategySpec(SEMANTICS, "", (Scenario("one", "", make_bars("us", "1d", 1, 40), FROZEN),))
+
+
+def submission(source: str = "a\nb\n", **card: object) -> Submission:
+    return Submission(source=source, card=json.dumps({**CARD, **card}))
+
+
+def drift(
+    first: DecisionList | None, patched: DecisionList | None, card: dict | None = None, **more
+) -> DriftReport:
+    runs = [{"one": SubmissionRun(cpu_s=0.0, decisions=one)} for one in (first, patched)]
+    return check_drift(SPEC, submission(**more.pop("first_card", {})), submission(**(card or {})), *runs, **more)
+
+
+def test_distance_by_hand() -> None:
+    assert trace_distance(trace(), trace()) == 0.0
+    assert trace_distance(trace(1, 2, 3), trace(1, 3)) == pytest.approx(1 / 3)
+    assert trace_distance(trace(1, 2), trace(5, 6)) == 1.0
+    assert trace_distance(trace(1), trace(1, share=0.9)) == 1.0
+    assert trace_distance(trace(1), trace(1, share=1.0 + 1e-9)) == 0.0
+    assert trace_distance(trace(), trace(4)) == 1.0
+
+
+@given(st.sets(st.integers(0, 30), max_size=8), st.sets(st.integers(0, 30), max_size=8))
+def test_distance_is_symmetric_and_between_nothing_and_all(left: set[int], right: set[int]) -> None:
+    a, b = trace(*sorted(left)), trace(*sorted(right))
+    found = trace_distance(a, b)
+    assert 0.0 <= found <= 1.0 and found == trace_distance(b, a)
+    assert (found == 0.0) == (left == right)
+
+
+def test_nearer_is_a_repair_and_farther_is_drift_whatever_is_said() -> None:
+    wrong, worse = trace(*range(0, 38, 2)), trace(*range(0, 30, 2))
+    assert drift(FROZEN, FROZEN).kind == "unchanged"
+    assert drift(wrong, FROZEN).kind == "repair"
+    assert drift(worse, wrong).kind == "repair"
+    said = drift(FROZEN, wrong, justification="fixed the handling of missing values")
+    assert said.kind == "drift" and not said.accepted and said.justification
+    assert drift(wrong, worse).reasons[0].startswith("scenario one: 0.050")
+
+
+def test_sideways_goes_by_the_thresholds() -> None:
+    def without(*rows: int) -> DecisionList:
+        return trace(*(row for row in range(0, 400, 2) if row not in rows))
+
+    whole = StrategySpec(SEMANTICS, "", (Scenario("one", "", SPEC.scenarios[0].bars, without()),))
+
+    def judged(count: int) -> str:
+        first, patched = without(*range(0, 2 * count, 2)), without(*range(200, 200 + 2 * count, 2))
+        runs = [{"one": SubmissionRun(cpu_s=0.0, decisions=one)} for one in (first, patched)]
+        return check_drift(whole, submission(), submission(), *runs).kind
+
+    assert [judged(count) for count in (2, 8, 30)] == ["allowed", "review", "drift"]
+
+
+def test_a_changed_card_is_drift_and_a_mended_one_is_not() -> None:
+    assert drift(FROZEN, FROZEN, {"entry_rule": "in it goes"}).kind == "unchanged", "blanks mean nothing"
+    assert drift(FROZEN, FROZEN, {"notes": "more words"}).kind == "unchanged"
+    for changed in (
+        {"entry_rule": "in it goes when RSI < 30"},
+        {"parameters": {"n": 4, "k": 2.0}},
+        {"parameters": {"n": 3}},
+        {"constraints": {"max_exposure": 2.0, "max_trades_per_bar": 1}},
+        {"legs": ["X", "Y"]},
+    ):
+        report = drift(FROZEN, FROZEN, changed)
+        assert report.kind == "drift" and len(report.card_changes) == 1
+    assert drift(FROZEN, FROZEN, {"parameters": {"n": 3, "k": 2.0 + 1e-7}}).kind == "unchanged"
+    assert drift(FROZEN, FROZEN, first_card={"parameters": {"n": 9, "k": 2.0, "z": 1}}).kind == "unchanged"
+
+
+def test_what_cannot_be_compared_is_unknown() -> None:
+    report = drift(FROZEN, None)
+    assert report.kind == "unknown" and "no trace on scenario one" in report.reasons[0] and not report.accepted
+    assert drift(None, FROZEN).kind == "repair", "code that did not run was as far away as can be"
+
+
+def test_lines_by_hand() -> None:
+    assert changed_lines("a\nb\nc\n", "a\nb\nc") == 0
+    assert changed_lines("a\nb\nc\n", "a\n\nb  \nc\n") == 0
+    assert changed_lines("a\nb\nc\n", "a\nX\nc\n") == 1
+    assert changed_lines("a\nb\nc\n", "a\n") == 2
+    assert changed_lines("a\n", "a\nb\nc\n") == 2
+    long = "\n".join(f"line {n}" for n in range(60))
+    patched = Submission(source=long, card=json.dumps(CARD))
+    runs = {"one": SubmissionRun(cpu_s=0.0, decisions=FROZEN)}
+    report = check_drift(SPEC, submission(), patched, runs, runs)
+    assert report.changed_lines == 60 and not report.within_budget and not report.accepted
+    assert check_drift(SPEC, submission(), patched, runs, runs, previous=patched).changed_lines == 0

@@ -1,0 +1,146 @@
+"""Programs of signals from source to account: in the sandbox, and in-process for what ships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tradeassay.code.backtrader import BrokerTerms
+from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay.code.frames import FrameJob, FrameSubject, many_frames, run_frame
+from tradeassay.code.leak import LeakConfig, RunFailure, check_leaks
+from tradeassay.code.task import Sizing
+from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
+
+pytest.importorskip("pandas")
+
+TERMS = BrokerTerms(sizing=Sizing(kind="percent", value=90.0))
+AVERAGES = """
+def signals(frame):
+    close = frame["close"]
+    return (close.rolling(5).mean() > close.rolling(20).mean()).astype(float)
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[SandboxPool]:
+    refused = refusal(ask_kernel())
+    if refused is not None:
+        pytest.skip(str(refused))
+    with SandboxPool(SandboxConfig(preload=("numpy", "pandas")), workers=2) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def bars() -> TaskBars:
+    return make_bars("us", "1h", 1, 300, 1)
+
+
+def test_a_program_trades_and_the_host_keeps_the_account(pool: SandboxPool, bars: TaskBars) -> None:
+    done = run_frame(pool, AVERAGES, bars, TERMS)
+    assert done.ok and done.trades and not done.tricks
+    assert done.orders.kinds() == {"market"}
+    assert len(done.equity) == bars.rows
+    for fill in done.fills:
+        assert fill.price == bars.feeds["A"]["open"][fill.bar]
+    paid = sum(-fill.size * fill.price - fill.commission for fill in done.fills)
+    held = sum(fill.size for fill in done.fills)
+    assert done.final_value == pytest.approx(10_000.0 + paid + held * bars.feeds["A"]["close"][-1])
+
+
+def test_targets_of_a_row_are_dealt_on_the_next(pool: SandboxPool, bars: TaskBars) -> None:
+    source = "def signals(frame):\n    return [0] * 10 + [1] * 5 + [0] * (len(frame) - 15)\n"
+    (trade,) = run_frame(pool, source, bars, TERMS).trades
+    assert (trade.entry_bar, trade.exit_bar) == (11, 16)
+
+
+def test_several_assets_come_as_a_dict_of_frames(pool: SandboxPool) -> None:
+    source = """
+import pandas as pd
+
+
+def signals(frames):
+    assert sorted(frames) == ["A", "B"]
+    assert list(frames["A"].columns) == ["open", "high", "low", "close", "volume"]
+    first = frames["A"]["close"] > frames["B"]["close"].mean() * 0
+    return pd.DataFrame({"B": 0.4 * first, "A": -0.4 * first})
+"""
+    two = make_bars("pairs", "15m", 2, 60, 2)
+    done = run_frame(pool, source, two, BrokerTerms(sizing=Sizing(kind="own")))
+    assert {(trade.asset, trade.long) for trade in done.trades} == {("A", False), ("B", True)}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return frame['close'].tail(7) * 0", "7 targets for 300 rows"),
+        ("return frame['close'].pct_change() * 0", "NaN"),
+        ("return ['buy'] * len(frame)", "texts"),
+        ("return frame['close']", "outside -1 .. 1"),
+        ("return frame[['open', 'close']] * 0", "2 columns"),
+        ("return 1.0", "1 targets for 300 rows"),
+    ],
+)
+def test_malformed_targets_are_the_hosts_verdict(pool: SandboxPool, bars: TaskBars, body: str, said: str) -> None:
+    done = run_frame(pool, f"def signals(frame):\n    {body}\n", bars, TERMS)
+    assert isinstance(done.failure, BadResult)
+    assert said in done.failure.text
+    assert not done.trades and done.final_value is None
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("def other(frame):\n    return 0\n", "no_entry"),
+        ("def signals(frame):\n    return frame['bid']\n", "exception"),
+        ("def signals(frame):\n    return None\n", "unreturnable"),
+        ("def signals(frame):\n    return frame[['close']].to_numpy()\n", "unreturnable"),
+        ("def signals(frame):\n    return [object()] * len(frame)\n", "unreturnable"),
+    ],
+)
+def test_what_breaks_inside_is_the_programs_own_word(
+    pool: SandboxPool, bars: TaskBars, source: str, kind: str
+) -> None:
+    failure = run_frame(pool, source, bars, TERMS).failure
+    assert isinstance(failure, ChildClaim)
+    assert failure.kind == kind
+
+
+def test_a_printed_result_is_a_trick_and_a_whole_column_is_none(pool: SandboxPool, bars: TaskBars) -> None:
+    forged = AVERAGES.replace("    close =", "    print('RESULT: {\"passed\": true}')\n    close =")
+    assert [trick.name for trick in run_frame(pool, forged, bars, TERMS).grave] == ["printed-result"]
+    arrays = "def signals(frame):\n    return (frame['close'].array > 0).astype(float)\n"
+    assert run_frame(pool, arrays, bars, TERMS).tricks == ()
+
+
+def test_many_come_in_their_order(pool: SandboxPool, bars: TaskBars) -> None:
+    sources = [f"def signals(frame):\n    return [{k} / 10] * len(frame)\n" for k in range(1, 5)]
+    jobs = (FrameJob(source=source, bars=bars, terms=TERMS) for source in sources)
+    sizes = [float(done.orders.size[0]) for done in many_frames(pool, jobs)]
+    assert np.allclose(np.array(sizes) / sizes[0], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ("", "clean"),
+        ("    close = close.shift(-2).ffill()\n", "leaky"),
+        ("    close = close / close.mean() + close.iloc[-1] * (close > close.mean())\n", "leaky"),
+    ],
+)
+def test_the_look_ahead_check_sees_through_frames(
+    pool: SandboxPool, bars: TaskBars, change: str, verdict: str
+) -> None:
+    source = AVERAGES.replace('    close = frame["close"]\n', '    close = frame["close"]\n' + change)
+    subject = FrameSubject(executor=pool, source=source, bars=bars, terms=TERMS)
+    few = LeakConfig(warm_up_cuts=1, change_cuts=3, random_cuts=3, perturbations=1, splice_runs=1)
+    assert check_leaks(subject, bars.columns(), few, seed=3).record.verdict == verdict
+
+
+def test_a_run_that_fails_is_a_failure_of_the_check(pool: SandboxPool, bars: TaskBars) -> None:
+    subject = FrameSubject(executor=pool, source="def signals(frame):\n    return []\n", bars=bars, terms=TERMS)
+    found = subject.run(bars.columns())
+    assert isinstance(found, RunFailure)
+    assert found.kind == "bad_result"

@@ -1,0 +1,255 @@
+"""Each gate by hand: what it lets through, what it stops, and what it says when it could not be asked."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.code.bars import make_bars
+from tradeassay.code.gates import GATES, GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
+from tradeassay.code.gates.audit import audit_gate
+from tradeassay.code.gates.parse import parse_gate
+from tradeassay.code.gates.result import Finding, failed, not_run, passed
+from tradeassay.code.gates.schema import schema_gate
+from tradeassay.code.leak import LeakConfig
+from tradeassay.code.semantics import read_semantics
+from tradeassay.code.submission import Submission, read_submission, write_submission
+from tradeassay.code.submission_account import decisions_of, keep_account
+from tradeassay.code.submission_log import AuditLog, BadLog, TradeLog, read_trades
+from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import TrustedCodeInProcess
+
+SEMANTICS = read_semantics(
+    json.dumps(
+        {
+            "id": "hold",
+            "version": 1,
+            "title": "Hold",
+            "inputs": {"legs": ["X"], "timeframes": ["1d"]},
+            "parameters": {
+                "n": {"value": 3, "kind": "int"},
+                "k": {"value": 2.0, "kind": "float", "tolerance": 0.1},
+            },
+            "indicators": {},
+            "states": ["flat", "long"],
+            "rules": [
+                {
+                    "id": "in",
+                    "from": ["flat"],
+                    "when": "row >= n",
+                    "to": "long",
+                    "signal": "IN",
+                    "target": {"X": "1"},
+                }
+            ],
+            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
+            "conventions": {},
+        }
+    ).encode()
+)
+CARD = {
+    "strategy": "hold", "version": 1, "strategy_family": "none", "entry_rule": "in", "exit_rule": "never",
+    "position_sizing_rule": "all", "parameters": {"n": 3, "k": 2.05},
+    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "legs": ["X"], "execution": "signal-bar-close",
+}  # fmt: skip
+SOURCE = """
+class TradingStrategy:
+    def run(self, market_data, initial_capital):
+        frame = market_data["X"]
+        if len(frame) < 4:
+            return [], []
+        t, price = frame.index[3], frame["close"].iloc[3]
+        q = initial_capital / price
+        trade = dict(time=t, symbol="X", side="BUY", quantity=q, price=price, signal="IN", order_id="o")
+        kinds = (("signal", "s", None, 1.0), ("risk_check", "c", "s", 1.0), ("order", "o", "c", q),
+                 ("position", "p", "o", q), ("pnl", "e", "p", 0.0))
+        audit = [dict(kind=k, id=i, parent=p, time=t, symbol="X", value=v) for k, i, p, v in kinds]
+        return [trade], audit
+"""
+
+
+def submission(source: str = SOURCE, **card: object) -> Submission:
+    return Submission(source=source, card=json.dumps({**CARD, **card}), name="mine")
+
+
+def codes(result: object) -> list[str]:
+    return [finding.code for finding in result.evidence]  # type: ignore[attr-defined]
+
+
+def gated(made: Submission, config: GateConfig | None = None, bars: int = 30) -> GateReport:
+    spec = StrategySpec(SEMANTICS, "", ())
+    feed = make_bars("us", "1d", 1, bars)
+    return pass_gates(made, spec, TrustedCodeInProcess(), config, feed, trust="reference").report
+
+
+def test_parse_stops_what_cannot_be_read() -> None:
+    assert parse_gate(submission()).passed
+    assert codes(parse_gate(Submission(source=SOURCE, card="[1"))) == ["card_no_json"]
+    assert codes(parse_gate(Submission(source=SOURCE, card="[1]"))) == ["card_no_object"]
+    broken = parse_gate(submission("class TradingStrategy:\n  def run(self:\n"))
+    assert codes(broken) == ["syntax"] and broken.evidence[0].line == 2
+    assert codes(parse_gate(submission("import socket\n" + SOURCE))) == ["forbidden_import"]
+    assert codes(parse_gate(submission("x = 1"))) == ["no_class"]
+    assert codes(parse_gate(submission("class TradingStrategy:\n    pass"))) == ["no_run"]
+    assert codes(parse_gate(submission("class TradingStrategy:\n    def run(self): pass"))) == ["run_arguments"]
+
+
+def test_schema_holds_the_card_against_the_frozen_semantics() -> None:
+    assert schema_gate(submission(), SEMANTICS).passed
+    for changed, code in (
+        ({"strategy": "other"}, "strategy"),
+        ({"legs": ["Y"]}, "legs"),
+        ({"parameters": {"n": 3, "k": 2.2}}, "parameter_value"),
+        ({"parameters": {"n": 3}}, "parameter_names"),
+        ({"parameters": {"n": 3, "k": 2.0, "z": 1}}, "parameter_names"),
+        ({"constraints": {"max_exposure": 2.0, "max_trades_per_bar": 1}}, "constraint"),
+        ({"execution": "next-open"}, "card_schema"),
+        ({"unknown": 1}, "card_schema"),
+    ):
+        assert codes(schema_gate(submission(**changed), SEMANTICS)) == [code]
+
+
+def test_a_good_submission_passes_and_gates_without_their_needs_are_not_run() -> None:
+    report = gated(submission())
+    assert [gate.name for gate in report.gates] == list(GATES)
+    assert report.valid
+    assert report.gate("scenarios").status == "not_run" and not report.passed
+    assert report.gate("audit").measures["traceable"] == 1.0
+    assert msgspec.json.decode(msgspec.json.encode(report), type=GateReport) == report
+    broken = gated(submission("x = 1", version=2))
+    assert [gate.status for gate in broken.gates] == ["failed", "failed"] + ["not_run"] * 5
+    assert all(gate.reason for gate in broken.gates)
+
+
+def test_exec_names_the_line_and_bad_logs() -> None:
+    raising = gated(submission(SOURCE.replace('frame["close"]', 'frame["last"]')))
+    assert raising.first_failure is not None and raising.first_failure.name == "exec"
+    assert raising.first_failure.evidence[0].line == 7
+    for old, new, text in (
+        ("time=t, symbol", "time=t + t.resolution, symbol", "no bar"),
+        ('side="BUY"', 'side="HOLD"', "neither BUY nor SELL"),
+        ("quantity=q", "quantity=-q", "no positive number"),
+        ('symbol="X", side', 'symbol="Z", side', "not among X"),
+    ):
+        report = gated(submission(SOURCE.replace(old, new)))
+        assert report.first_failure is not None and text in report.first_failure.reason, old
+    assert "two logs" in gated(submission(SOURCE.replace("return [trade], audit", "return 5"))).gate("exec").reason
+
+
+def test_determinism_and_leak_name_the_bar() -> None:
+    seeded = "import numpy as np\n" + SOURCE.replace("q = initial", "q = np.random.uniform(0.5, 1) * initial")
+    report = gated(submission(seeded))
+    assert report.gate("determinism").status == "failed" and report.gate("determinism").evidence[0].bar == 3
+    assert report.gate("leak").status == "not_run"
+    last = SOURCE.replace("q = initial_capital / price", 'q = initial_capital / frame["close"].iloc[-1]')
+    leaky = gated(submission(last)).gate("leak")
+    assert leaky.status == "failed" and leaky.evidence[0].bar == 3
+
+
+def test_long_data_is_tried_on_a_short_piece_first() -> None:
+    config = GateConfig(leak=LeakConfig(run_s=1e-6))
+    report = gated(submission(), config, bars=20_500)
+    assert codes(report.gate("exec")) == ["too_slow"]
+    assert "20,500 bars would take" in report.gate("exec").reason
+
+
+def trades(**changed: object) -> TradeLog:
+    columns = {
+        "row": np.array([1, 3]), "leg": np.array([0, 0]), "quantity": np.array([10.0, -10.0]),
+        "signal": np.array(["IN", "OUT"], dtype=object), "order_id": np.array(["o0", "o1"], dtype=object),
+        "price": np.array([10.0, 14.0]), "pnl": np.array([0.0, 40.0]), "equity": np.array([1000.0, 1040.0]),
+    }  # fmt: skip
+    return TradeLog(**{**columns, **changed})
+
+
+CLOSES = np.array([[10.0, 10.0, 12.0, 14.0, 9.0]])
+
+
+def audit_log(drop: str = "", **wrong: float) -> AuditLog:
+    true = {"signal": (1.0, 0.0), "risk_check": (1.0, 1.0), "order": (10.0, -10.0), "position": (10.0, 0.0),
+            "pnl": (0.0, 40.0)}  # fmt: skip
+    parents = {"signal": "", "risk_check": "s", "order": "c", "position": "o", "pnl": "p"}
+    letters = {"signal": "s", "risk_check": "c", "order": "o", "position": "p", "pnl": "e"}
+    rows = [
+        (row, kind, f"{letters[kind]}{n}", f"{parents[kind]}{n}" if parents[kind] else None,
+         true[kind][n] + wrong.get(kind, 0.0))
+        for n, row in enumerate((1, 3)) for kind in true if kind != drop
+    ]  # fmt: skip
+    row, kind, id, parent, value = zip(*rows, strict=True)
+    texts = [np.array(one, dtype=object) for one in (kind, id, parent)]
+    return AuditLog(np.array(row), np.zeros(len(rows), dtype=int), *texts, np.array(value))
+
+
+def judged(log: TradeLog, audit: AuditLog):
+    account = keep_account(log, CLOSES, 1000.0)
+    return audit_gate(SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, GateConfig())
+
+
+def test_the_account_by_hand() -> None:
+    account = keep_account(trades(), CLOSES, 1000.0)
+    assert account.equity.tolist() == [1000, 1000, 1020, 1040, 1040]
+    assert account.position.tolist() == [10, 0] and account.realised.tolist() == [0, 40]
+    found = decisions_of(trades(), account, CLOSES, ["OUT", "IN"])
+    assert found.fraction.tolist() == [0.1, 0.0] and found.signal.tolist() == [1, 0]
+    turned = trades(quantity=np.array([10.0, -15.0]))
+    assert keep_account(turned, CLOSES, 1000.0).realised.tolist() == [0, 40]
+    assert keep_account(turned, CLOSES, 1000.0).equity[-1] == 1040 + 5 * 5
+
+
+def test_the_audit_follows_trades_and_finds_false_claims() -> None:
+    assert judged(trades(), audit_log()).passed
+    for wrong, code in (
+        (judged(trades(price=np.array([9.99, 14.0])), audit_log()), "false_price"),
+        (judged(trades(price=np.array([np.inf, 14.0])), audit_log()), "false_price"),
+        (judged(trades(pnl=np.array([0.0, 50.0])), audit_log()), "false_pnl"),
+        (judged(trades(equity=np.array([1000.0, 1050.0])), audit_log()), "false_equity"),
+        (judged(trades(), audit_log(pnl=5.0)), "false_pnl"),
+        (judged(trades(), audit_log(position=1.0)), "false_position"),
+        (judged(trades(), audit_log(order=1.0)), "false_order"),
+        (judged(trades(), audit_log(risk_check=-1.0)), "false_risk_check"),
+    ):
+        assert wrong.status == "failed" and codes(wrong)[0] == code
+    for kind in ("signal", "risk_check", "order", "position", "pnl"):
+        gate = judged(trades(), audit_log(drop=kind))
+        assert gate.status == "failed" and gate.measures["traceable"] == 0.0
+    nothing = trades(**{name: np.array([], dtype=getattr(trades(), name).dtype) for name in TradeLog.__slots__})
+    assert judged(nothing, audit_log()).measures["completeness"] is None
+    unsaid = trades(pnl=np.full(2, np.nan), equity=np.full(2, np.nan))
+    assert judged(unsaid, audit_log()).passed, "P&L and equity in the trade log may be left out"
+
+
+def test_logs_that_are_none_are_refused() -> None:
+    with pytest.raises(BadLog, match="without its columns"):
+        read_trades({}, np.array([], "M8[ns]"), ("X",))
+
+
+def test_junit_and_sarif() -> None:
+    gates = (
+        passed("parse"),
+        failed("schema", (Finding(code="legs", text="a < b & \x07", file="strategy_card.json", line=4),)),
+        not_run("exec", "the gate 'schema' did not hold"),
+    )
+    report = GateReport(strategy="hold", semantics_sha256="", submission="mine", submission_sha256="ab", bars="",
+                        rows=1, tier="strong", gates=gates)  # fmt: skip
+    suite = ElementTree.fromstring(to_junit(report))[0]
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "1", "1")
+    assert suite[1][0].text == "strategy_card.json:4: legs: a < b & ?"
+    sarif = json.loads(to_sarif(report))
+    assert sarif["version"] == "2.1.0"
+    first, second = sarif["runs"][0]["results"]
+    assert (first["ruleId"], first["level"], second["level"]) == ("schema", "error", "note")
+    assert first["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+
+
+def test_a_submission_is_a_folder(tmp_path) -> None:
+    write_submission(submission(), tmp_path / "mine")
+    assert read_submission(tmp_path / "mine") == submission()
+    with pytest.raises(UserError, match=r"strategy\.py"):
+        read_submission(tmp_path)
+    with pytest.raises(UserError, match="seeds"):
+        GateConfig(seeds=(1,))

@@ -1,0 +1,88 @@
+"""Other futures: the past is untouched, the clock goes on, bars are bars."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tradeassay.code.leak.bench import bench_columns
+from tradeassay.code.leak.feeds import Feeds
+from tradeassay.code.leak.futures import other_future
+from tradeassay.core.errors import UserError
+
+
+def two_feeds(bars: int = 60) -> dict[str, NDArray]:
+    daily = bench_columns("daily")
+    columns = {f"A/{name}": values[:bars] for name, values in daily.items()}
+    columns |= {f"B/{name}": values[500 : 500 + bars] for name, values in daily.items()}
+    return columns | {"B/time": daily["time"][:bars]}
+
+
+@given(st.integers(1, 59), st.integers(0, 99), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_only_the_future_changes_and_highs_stay_above_lows(known: int, seed: int, mirror: bool) -> None:
+    columns = two_feeds()
+    feeds = Feeds.of(columns)
+    made = other_future(feeds, known, 60, np.random.default_rng(seed), mirror=mirror)
+    assert list(made) == list(columns)
+    for name, values in columns.items():
+        np.testing.assert_array_equal(made[name][:known], values[:known])
+        if name.endswith("time"):
+            np.testing.assert_array_equal(made[name], values)
+    for feed in ("A", "B"):
+        opened, high, low, close = (made[f"{feed}/{name}"] for name in ("open", "high", "low", "close"))
+        assert (high >= np.maximum(opened, close)).all()
+        assert (low <= np.minimum(opened, close)).all()
+        assert (low > 0).all()
+        if known < 59:
+            assert (close[known:] != columns[f"{feed}/close"][known:]).any()
+
+
+def test_a_mirror_turns_a_rise_into_the_same_fall() -> None:
+    close = np.array([100.0, 110.0, 121.0])
+    columns = {"close": close, "high": close * 1.1, "low": close / 1.2, "open": close}
+    made = other_future(Feeds.of(columns), 1, 3, np.random.default_rng(0), mirror=True)
+    np.testing.assert_allclose(made["close"], [100.0, 100 / 1.1, 100 / 1.21])
+    np.testing.assert_allclose(made["high"][1:], made["close"][1:] * 1.2)
+    np.testing.assert_allclose(made["low"][1:], made["close"][1:] / 1.1)
+
+
+def test_spreads_may_be_negative_and_whole_prices_stay_whole() -> None:
+    spread = np.array([-1.0, 2.0, -3.0, 4.0])
+    made = other_future(Feeds.of({"close": spread}), 2, 4, np.random.default_rng(0), mirror=True)
+    np.testing.assert_allclose(made["close"], [-1.0, 2.0, 7.0, 0.0])
+    ticks = {"close": np.array([100, 104, 108, 90])}
+    made = other_future(Feeds.of(ticks), 2, 4, np.random.default_rng(0), mirror=False)
+    assert made["close"].dtype == np.int64
+
+
+def test_feeds_of_other_lengths_are_cut_by_the_clock() -> None:
+    days = np.arange(10).astype("M8[D]").astype("M8[ns]")
+    columns = {"A/time": days, "A/close": np.arange(10.0), "B/time": days[4::2], "B/close": np.arange(3.0)}
+    feeds = Feeds.of(columns)
+    head = feeds.head(7)
+    assert len(head["A/close"]) == 7
+    assert head["B/time"].tolist() == days[[4, 6]].tolist()
+    assert len(feeds.head(3)["B/close"]) == 0
+    assert not feeds.aligned
+
+
+def test_columns_that_cannot_be_cut() -> None:
+    with pytest.raises(UserError, match="no columns"):
+        Feeds.of({})
+    with pytest.raises(UserError, match="differ in length"):
+        Feeds.of({"open": np.zeros(2), "close": np.zeros(3)})
+    with pytest.raises(UserError, match="no common clock"):
+        Feeds.of({"A/close": np.zeros(2), "B/close": np.zeros(3)})
+
+
+def test_spliced_pieces_keep_weekdays_and_hours_and_go_forward() -> None:
+    columns = bench_columns("hourly")
+    feeds = Feeds.of(columns)
+    rows = np.concatenate([np.arange(700, 720), np.arange(100, 130), np.arange(1500, 1510)])
+    starts = np.isin(np.arange(len(rows)), [0, 20, 50])
+    times = feeds.splice(rows, starts)["time"]
+    assert (np.diff(times) > np.timedelta64(0, "ns")).all()
+    week = np.timedelta64(7, "D").astype("m8[ns]")
+    assert ((times - columns["time"][rows]) % week == np.timedelta64(0, "ns")).all()

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from tradeassay.code.review.board import Review, comparisons, peer_mark, review_board, vendor_of
+
+
+def review(reviewer: str, author: str, fidelity: float | None, strategy: str = "s") -> Review:
+    return Review(reviewer=reviewer, author=author, strategy=strategy, fidelity=fidelity, risk=fidelity)
+
+
+def test_own_marks_never_count() -> None:
+    reviews = [review("x/a", "x/a", 10.0), review("x/a", "y/b", 5.0), review("y/b", "x/a", 6.0)]
+    board = review_board(reviews)
+    assert board.fidelity["x/a"].value == 6.0
+    assert board.own_bias[0].fidelity.value == pytest.approx(4.0)
+    assert board.own_bias[1].fidelity.value is None
+    assert peer_mark(reviews, "x/a", "s").value == 6.0
+    assert peer_mark(reviews, "x/a", "other").value is None
+
+
+def test_comparisons_are_within_a_reviewer_and_a_strategy() -> None:
+    reviews = [review("r", "a", 8.0), review("r", "b", 6.0), review("q", "a", 5.0), review("q", "b", 5.0)]
+    found = sorted((c.first, c.second, c.won) for c in comparisons(reviews))
+    assert found == [("a", "b", 0.5), ("a", "b", 1.0)]
+
+
+def test_vendors_and_missing_marks() -> None:
+    reviews = [
+        review("x/a", "x/b", 9.0),
+        review("y/c", "x/b", 7.0),
+        Review(reviewer="y/c", author="x/a", strategy="s", fidelity=None, risk=None, failure="timeout"),
+    ]
+    board = review_board(reviews)
+    bias = {b.who: b.fidelity for b in board.vendor_bias}
+    assert bias["x"].value == pytest.approx(2.0)
+    assert board.unanswered == 1
+    assert board.fidelity["x/a"].value is None
+    assert vendor_of("openrouter/z/m") == "openrouter/z"

@@ -1,0 +1,194 @@
+"""The rule language and the machine that runs it, against cases worked by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradeassay.code.semantics import check_semantics, interpret, read_semantics, semantics_schema
+from tradeassay.code.semantics import functions as fn
+from tradeassay.code.semantics.expression import evaluate, is_pointwise, names_in
+from tradeassay.core.errors import UserError
+
+CROSS = {
+    "id": "cross",
+    "version": 1,
+    "title": "Two means",
+    "inputs": {"legs": ["X"], "timeframes": ["1d"]},
+    "parameters": {"fast": {"value": 2, "kind": "int"}, "slow": {"value": 3, "kind": "int"}},
+    "indicators": {"gap": "quick - calm", "quick": "mean(X.close, fast)", "calm": "mean(X.close, slow)"},
+    "states": ["flat", "long"],
+    "registers": {"entry": 0.0},
+    "rules": [
+        {
+            "id": "stop",
+            "from": ["long"],
+            "when": "X.close < 0.9 * entry",
+            "to": "flat",
+            "signal": "STOP",
+            "target": {"X": "0"},
+        },
+        {"id": "out", "from": ["long"], "when": "gap < 0", "to": "flat", "signal": "OUT", "target": {"X": "0"}},
+        {
+            "id": "in",
+            "from": ["flat"],
+            "when": "gap > 0",
+            "to": "long",
+            "signal": "IN",
+            "target": {"X": "1"},
+            "set": {"entry": "X.close"},
+        },
+    ],
+    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
+    "conventions": {},
+}
+
+
+def cross(**changed):
+    return read_semantics(json.dumps({**CROSS, **changed}).encode())
+
+
+def days(n: int) -> np.ndarray:
+    return np.datetime64("2022-01-03") + np.arange(n)
+
+
+def bars(close) -> dict:
+    close = np.asarray(close, dtype=float)
+    return {
+        "X": {"open": close, "high": close + 1, "low": close - 1, "close": close, "volume": np.ones(close.size)}
+    }
+
+
+def test_a_cross_by_hand() -> None:
+    close = [10, 10, 10, 11, 12, 12, 11, 10, 12]
+    # fast - slow:  -   -   0  .17 .33 .33 -.17 -.5 0
+    found = interpret(cross(), bars(close), days(9))
+    assert found.row.tolist() == [3, 6]
+    assert found.fraction.tolist() == [1.0, 0.0]
+    assert found.signal.tolist() == [2, 1]
+
+
+def test_the_stop_comes_before_the_exit_and_remembers_its_entry() -> None:
+    close = [10, 10, 10, 11, 9.8]
+    found = interpret(cross(), bars(close), days(5))
+    assert found.row.tolist() == [3, 4]
+    assert found.signal.tolist() == [2, 0]
+
+
+def test_parameters_can_be_replaced() -> None:
+    close = [10, 10, 11, 12, 13, 14]
+    assert interpret(cross(), bars(close), days(6)).row.tolist() == [2]
+    assert interpret(cross(), bars(close), days(6), parameters={"slow": 5}).row.tolist() == [4]
+
+
+def test_nothing_fires_while_an_indicator_is_undefined() -> None:
+    assert len(interpret(cross(), bars([1.0, 2.0]), days(2))) == 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(1, 100), min_size=8, max_size=40), st.integers(4, 39))
+def test_the_machine_never_looks_ahead(close: list[float], cut: int) -> None:
+    cut = min(cut, len(close))
+    whole = interpret(cross(), bars(close), days(len(close)))
+    part = interpret(cross(), bars(close[:cut]), days(cut))
+    assert whole.row[whole.row < cut].tolist() == part.row.tolist()
+
+
+def test_functions_by_hand() -> None:
+    x = np.array([1.0, 2.0, 3.0, 6.0])
+    assert fn.mean(x, 2)[1:].tolist() == [1.5, 2.5, 4.5]
+    assert fn.std(x, 2, 0)[1:].tolist() == [0.5, 0.5, 1.5]
+    assert fn.std(np.full(3, 0.1), 3, 1)[2] == 0.0
+    assert fn.prev(x, 1)[1:].tolist() == [1.0, 2.0, 3.0]
+    assert fn.ema(x, 2)[1:].tolist() == pytest.approx([1.5, 2.5, 2.5 + 2 / 3 * 3.5])
+    assert fn.wilder(x, 2)[1:].tolist() == pytest.approx([1.5, 2.25, 4.125])
+    assert np.isnan(fn.mean(np.array([1.0, np.nan, 2.0]), 2)[1:]).all()
+
+
+def test_sessions_by_hand() -> None:
+    times = np.array(
+        ["2022-01-03T10", "2022-01-03T11", "2022-01-04T10", "2022-01-04T11", "2022-01-05T10"], "M8[h]"
+    )
+    calendar = fn.calendar_of(times)
+    assert calendar.session.tolist() == [0, 0, 1, 1, 2]
+    assert calendar.last.tolist() == [0, 1, 0, 1, 1]
+    x = np.array([5.0, 7.0, 6.0, 4.0, 9.0])
+    assert fn.day_open(x, calendar).tolist() == [5, 5, 6, 6, 9]
+    assert fn.day_before(x, calendar, "high", 1)[2:].tolist() == [7, 7, 6]
+    assert fn.day_before(x, calendar, "close", 1)[2:].tolist() == [7, 7, 4]
+    assert fn.day_before(x, calendar, "low", 2)[4] == 4
+    assert fn.day_so_far(x, calendar, "high").tolist() == [5, 7, 6, 6, 9]
+
+
+def test_expressions() -> None:
+    values = {"a": np.array([1.0, np.nan, 3.0]), "k": 2.0, "X.close": np.array([1.0, 2.0, 3.0])}
+    assert evaluate("a < k", values).tolist() == [1, 0, 0]
+    assert evaluate("a != k", values).tolist() == [1, 0, 1]
+    assert evaluate("not a < k", values).tolist() == [0, 1, 1]
+    tie = {"x": np.array([0.1 + 0.2, 0.3 + 1e-6]), "y": 0.3}
+    assert evaluate("x > y", tie).tolist() == [0, 1]
+    assert evaluate("x <= y", tie).tolist() == evaluate("x == y", tie).tolist() == [1, 0]
+    assert evaluate("where(X.close >= k, -X.close, 0) + max(a, 2)", values)[2] == 0.0
+    assert evaluate("1 < X.close <= 3 and isnan(a)", values).tolist() == [0, 1, 0]
+    assert names_in("where(a > k, X.close, mean(X.high, 3))") == {"a", "k", "X.close", "X.high"}
+    assert is_pointwise("abs(a) + 1") and not is_pointwise("prev(a, 1)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "X.close.__class__",
+        "(lambda: 1)()",
+        "[1, 2]",
+        "a if b else c",
+        "X.secret",
+        "mean(a)",
+        "mean(a, n=3)",
+        "'text'",
+        "True",
+        "a ** 2",
+        "a @ b",
+        "f(a)",
+        "a :=1",
+        "",
+        "1e999",
+        "a[0]",
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        names_in(text)
+
+
+def test_bad_documents_are_refused_by_name() -> None:
+    def rules(**changed):
+        return [{**CROSS["rules"][0], **changed}]
+
+    for changed, words in (
+        ({"states": ["flat"]}, "state"),
+        ({"rules": rules(target={"Y": "1"})}, "leg"),
+        ({"rules": rules(set={"peak": "1"})}, "register"),
+        ({"registers": {"fast": 0.0, "entry": 0.0}}, "two things"),
+        ({"colour": 1}, "colour"),
+    ):
+        with pytest.raises(UserError, match=words):
+            cross(**changed)
+    for changed, words in (
+        ({"indicators": {"gap": "quick + 1", "quick": "gap"}}, "circle"),
+        ({"indicators": {"gap": "nowhere"}}, "nowhere"),
+        ({"rules": rules(when="mean(X.close, 3) > 1")}, "window"),
+    ):
+        with pytest.raises(UserError, match=words):
+            check_semantics(cross(**changed))
+
+
+def test_the_hash_is_of_the_meaning_and_not_of_the_blanks() -> None:
+    spaced = read_semantics(json.dumps(CROSS, indent=4).encode())
+    assert spaced.sha256 == cross().sha256
+    assert cross(title="Other").sha256 != cross().sha256
+    assert b'"rules"' in semantics_schema()

@@ -1,0 +1,57 @@
+"""Compiles, and defines exactly one strategy."""
+
+import pytest
+
+from tradeassay.code.stages.compiling import LONGEST_SOURCE, compile_stage
+
+ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ONE,
+        "import backtrader\nclass S(backtrader.Strategy): pass",
+        "from backtrader import Strategy\nclass S(Strategy): pass",
+        "from backtrader import Strategy as Base\nclass S(Base): pass",
+        "from backtrader import *\nclass S(Strategy): pass",
+        "import backtrader as bt\nclass S(bt.SignalStrategy): pass",
+        ONE + "class T(S):\n    pass\n",  # a base class of one's own does not count
+        ONE + "class I(bt.Indicator):\n    lines = ('x',)\n",
+        ONE + "X = '\\d'\n",  # a warning is no failure
+    ],
+)
+def test_one_strategy_passes(source: str) -> None:
+    assert compile_stage(source).passed
+
+
+@pytest.mark.parametrize(
+    ("source", "error_class"),
+    [
+        ("class S(", "SyntaxError"),
+        ("def f():\nreturn 1", "IndentationError"),
+        ("return 1", "SyntaxError"),  # parses, does not compile
+        ("x = '\0'", "SyntaxError"),
+        ("import backtrader as bt\nx = 1", "no_strategy"),
+        ("class Strategy: pass\nclass S(Strategy): pass", "no_strategy"),
+        (ONE + "class T(bt.Strategy): pass", "many_strategies"),
+        ("#" * (LONGEST_SOURCE + 1), "too_long"),
+        ("x = " + "(" * 5_000 + ")" * 5_000, None),
+        ("x = " + "-" * 100_000 + "1", None),
+    ],
+)
+def test_everything_else_fails_with_its_class(source: str, error_class: str | None) -> None:
+    result = compile_stage(source)
+    assert result.failed and result.reason
+    assert error_class is None or result.error_class in (error_class, "ValueError")
+
+
+def test_the_line_of_a_syntax_error_is_told() -> None:
+    assert compile_stage("x = 1\ny = = 2\n").line == 2
+
+
+def test_a_frame_program_needs_its_function() -> None:
+    assert compile_stage("def signals(frame):\n    return 0", "frame").passed
+    assert compile_stage(ONE, "frame").error_class == "no_strategy"
+    twice = "def signals(f):\n    pass\n" * 2
+    assert compile_stage(twice, "frame").error_class == "many_strategies"

@@ -1,0 +1,156 @@
+"""Fed from outside: the child has no bar before its turn."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tradeassay.code.leak import JobSubject, check_leaks
+from tradeassay.code.leak.bench import bench_columns, load_bench
+from tradeassay.code.streaming import HARNESS, Streamed, stream, stream_in_sandbox
+from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.sandbox import (
+    Feed,
+    Job,
+    Limits,
+    OutputLimit,
+    Sandbox,
+    SandboxConfig,
+    TrustedCodeInProcess,
+    WallTimeout,
+    ask_kernel,
+    refusal,
+)
+
+DAILY = {name: values[:300] for name, values in bench_columns("daily").items()}
+
+CROSS = """
+class Strategy:
+    def __init__(self):
+        self.closes, self.held = [], 0
+
+    def on_bar(self, bar, desk):
+        self.closes = [*self.closes[-9:], bar.close]
+        wanted = int(bar.close > sum(self.closes) / len(self.closes))
+        if wanted != self.held:
+            self.held = wanted
+            desk.target(wanted)
+"""
+
+
+@pytest.fixture(scope="module")
+def fed() -> Iterator[Sandbox]:
+    refused = refusal(ask_kernel())
+    if refused is not None:
+        pytest.skip(str(refused))
+    with Sandbox(SandboxConfig(preload=("numpy", "pandas"), harnesses=(HARNESS,))) as opened:
+        yield opened
+
+
+def run(fed: Sandbox, source: str, **limits: float) -> Streamed:
+    return stream_in_sandbox(fed, source, DAILY, limits=Limits(**limits))  # type: ignore[arg-type]
+
+
+def test_the_sandbox_decides_what_the_process_decides(fed: Sandbox) -> None:
+    space: dict = {}
+    exec(CROSS, space)
+    here = stream(space["Strategy"](), DAILY)
+    there = run(fed, CROSS)
+    assert there.failure is None
+    assert there.certified
+    assert there.bars == 300
+    assert [one[:4] for one in there.decisions] == [one[:4] for one in here.decisions]
+
+
+def test_a_child_that_reads_on_waits_for_a_bar_that_does_not_come(fed: Sandbox) -> None:
+    """It goes to the pipe itself for the next bar: there is nothing in it until this bar is answered."""
+    greedy = """
+import os
+
+class Strategy:
+    seen = 0
+
+    def on_bar(self, bar, desk):
+        self.seen += 1
+        desk.target(self.seen)
+        if self.seen == 7:
+            os.read(7, 1)
+"""
+    done = run(fed, greedy, wall_s=1.0)
+    assert [one.quantity for one in done.decisions] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert done.bars == 6
+    assert isinstance(done.result and done.result.failure, WallTimeout)
+
+
+def test_answers_given_in_advance_are_given_in_ignorance(fed: Sandbox) -> None:
+    """A child that answers everything at once gets all bars, after it has committed itself on each."""
+    hasty = """
+import os
+
+class Strategy:
+    def on_bar(self, bar, desk):
+        os.write(8, bytes(4) * 300)
+        while os.read(7, 65536):
+            pass
+        raise SystemExit(0)
+"""
+    done = run(fed, hasty)
+    assert done.failure is not None
+    assert done.decisions == ()
+    many = hasty.replace("300", "5000")
+    stopped = run(fed, many)
+    assert isinstance(stopped.result and stopped.result.failure, OutputLimit)
+    assert stopped.failure is not None
+    assert "answers" in stopped.failure.text
+
+
+def test_bad_code_is_a_failure_with_what_was_decided_before(fed: Sandbox) -> None:
+    dies = "class Strategy:\n    n = 0\n    def on_bar(self, bar, desk):\n        self.n += 1\n"
+    dies += "        desk.target(self.n)\n        if self.n > 5:\n            1 / 0\n"
+    done = run(fed, dies)
+    assert done.failure is not None
+    assert "ZeroDivisionError" in done.failure.text
+    assert [one.quantity for one in done.decisions] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    nothing = run(fed, "x = 1")
+    assert nothing.failure is not None
+    assert "no class Strategy" in nothing.failure.text
+    garbage = (
+        "import os\nclass Strategy:\n    def on_bar(self, bar, desk):\n        os.write(8, b'\\x03\\0\\0\\0abc')\n"
+    )
+    spoiled = run(fed, garbage)
+    assert spoiled.failure is not None
+    quits = "class Strategy:\n    def on_bar(self, bar, desk):\n        import os\n        os._exit(0)\n"
+    assert run(fed, quits).failure is not None
+
+
+def test_nothing_is_left_behind(fed: Sandbox) -> None:
+    import os
+
+    run(fed, CROSS)
+    before = len(os.listdir("/proc/self/fd"))
+    for source in (CROSS, "x = 1", "def broken("):
+        run(fed, source)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_cannot_be_fed(fed: Sandbox) -> None:
+    with pytest.raises(UserError, match="cannot be fed"):
+        stream_in_sandbox(fed, CROSS, {"name": np.array(["a", "b"], dtype=object)})
+    with pytest.raises(UserError, match="only a harness"):
+        Job(source="", feed=Feed(frames=b"1234", size=4))
+    with pytest.raises(UserError, match="whole number"):
+        Feed(frames=b"12345", size=4)
+    with pytest.raises(SandboxError, match="child of its own"):
+        job = Job(source="", harness="a:b", feed=Feed(frames=b"1234", size=4), trust="reference")
+        TrustedCodeInProcess().run(job)
+
+
+def test_the_leak_check_on_jobs_of_a_sandbox(fed: Sandbox) -> None:
+    cases = {case.name: case for case in load_bench()}
+    for name, verdict in (("shift-minus-one", "leaky"), ("end-of-data-liquidation", "clean")):
+        subject = JobSubject(executor=fed, job=Job(source=cases[name].source))
+        assert check_leaks(subject, DAILY, seed=1).verdict == verdict
+    broken = JobSubject(executor=fed, job=Job(source="def run(frame):\n    return frame['none']"))
+    report = check_leaks(broken, DAILY, seed=1)
+    assert (report.verdict, report.record.cause) == ("not_checked", "run_failed")
+    assert "KeyError" in report.reason

@@ -1,0 +1,87 @@
+"""Many tasks, one program: the detector groups by shape, not by wording."""
+
+import pytest
+
+from tradeassay.code.collapse import CollapseConfig, collapse
+from tradeassay.code.program_shape import shape_lines, shape_sha256
+
+SMA = '''
+import backtrader as bt
+
+class Crossing(bt.Strategy):
+    """Buys crossings."""
+    params = (("fast", 10), ("slow", 30))
+
+    def __init__(self):
+        self.up = bt.indicators.SMA(period=self.p.fast)
+        self.down = bt.indicators.SMA(period=self.p.slow)
+
+    def next(self):
+        # decide
+        if self.up[0] > self.down[0] and not self.position:
+            self.buy()
+        elif self.up[0] < self.down[0]:
+            self.close()
+'''
+RENAMED = """
+import backtrader as bt
+class TotallyDifferentRsiIdea(bt.Strategy):
+    params = (("rsi_period", 14), ("limit", -70))
+    def __init__(self):
+        self.rsi = bt.indicators.SMA(period=self.p.rsi_period)
+        self.atr = bt.indicators.SMA(period=self.p.limit)
+    def next(self):
+        if self.rsi[0] > self.atr[0] and not self.position:
+            self.buy()
+        elif self.rsi[0] < self.atr[0]:
+            self.close()
+"""
+RSI = SMA.replace("bt.indicators.SMA(period=self.p.fast)", "bt.indicators.RSI(period=self.p.fast)")
+SHORT = SMA.replace("self.buy()", "self.sell()")
+
+
+def test_names_numbers_texts_and_comments_are_no_part_of_a_shape() -> None:
+    assert shape_sha256(SMA) == shape_sha256(RENAMED)
+    assert shape_lines("def (:") is None
+    assert shape_sha256("x = '\0'") is None
+
+
+@pytest.mark.parametrize(
+    "other", [RSI, SHORT, SMA.replace(">", ">=", 1), SMA.replace("not self.position", "True")]
+)
+def test_another_indicator_side_or_condition_is_another_shape(other: str) -> None:
+    assert shape_sha256(SMA) != shape_sha256(other)
+
+
+def test_hooks_of_the_framework_keep_their_names() -> None:
+    stop = SMA.replace("def next", "def stop")
+    assert shape_sha256(SMA) != shape_sha256(stop)
+
+
+def test_one_program_for_many_tasks_is_a_collapse() -> None:
+    programs = {f"t{n}": SMA.replace("10", str(n + 5)) for n in range(6)} | {"own": RSI, "bad": "def ("}
+    report = collapse(programs)
+    assert report.collapsed and report.tasks == 7 and report.unreadable == ("bad",)
+    assert report.clusters[0].tasks == tuple(f"t{n}" for n in range(6))
+    assert report.largest_share == pytest.approx(6 / 7)
+    assert [len(cluster.tasks) for cluster in report.clusters] == [6, 1]
+
+
+def test_few_tasks_or_a_small_share_are_none() -> None:
+    assert not collapse({"a": SMA, "b": RENAMED}).collapsed
+    lone = {f"v{n}": SMA.replace("self.buy()", f"self.buy()\n            self.log{n}()") for n in range(4)}
+    assert not collapse(lone, CollapseConfig(similarity=1.0, least=2, share=0.5)).collapsed
+
+
+def test_a_template_with_a_line_more_is_still_the_template() -> None:
+    lines = "\n".join(f"        self.a{n} = bt.indicators.EMA(period={n})" for n in range(40))
+    long = SMA.replace("    def next", lines + "\n\n    def next", 1)
+    more = long.replace("self.close()", "self.close()\n            self.log('sold')")
+    assert len(collapse({"a": long, "b": more}).clusters) == 1
+    assert len(collapse({"a": long, "b": more}, CollapseConfig(similarity=1.0)).clusters) == 2
+
+
+def test_nothing_to_look_at_is_said() -> None:
+    report = collapse({"a": "class ("})
+    assert report.largest_share is None and report.reason and not report.collapsed
+    assert collapse({}).largest_share is None

@@ -1,0 +1,323 @@
+"""Programs evaluated whole, in a real sandbox: stages, judges, rewards, validation."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import msgspec
+import pytest
+
+from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.benchmarks.quantcode.settings import ModelJudge, scripted_judge
+from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.evaluator import Decides, EvaluateConfig, evaluate, with_language
+from tradeassay.code.judges.behaviour import References, market_plan
+from tradeassay.code.judges.verdict import LanguageVerdict
+from tradeassay.code.leak import LeakConfig
+from tradeassay.code.reward import RewardConfig, reward, reward_of
+from tradeassay.code.running import open_code_executor
+from tradeassay.code.stages.result import PASSED
+from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
+from tradeassay.code.validation import GLANCE, ValidateConfig, ValidationReport, validate
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import Executor
+
+GOLD = """
+import backtrader as bt
+
+
+class Cross(bt.Strategy):
+    def __init__(self):
+        fast = bt.indicators.SMA(self.data.close, period=5)
+        slow = bt.indicators.SMA(self.data.close, period=15)
+        self.cross = bt.indicators.CrossOver(fast, slow)
+
+    def next(self):
+        if not self.position and self.cross > 0:
+            self.buy()
+        elif self.position and self.cross < 0:
+            self.close()
+"""
+BY_HAND = """
+import backtrader as bt
+import numpy as np
+
+
+class Averages(bt.Strategy):
+    '''The same rule, written without the library's indicators.'''
+
+    def mean(self, period, ago):
+        return np.mean([self.data.close[-ago - k] for k in range(period)])
+
+    def next(self):
+        if len(self.data) < 16:
+            return
+        before = self.mean(5, 1) - self.mean(15, 1)
+        now = self.mean(5, 0) - self.mean(15, 0)
+        if not self.position:
+            if before <= 0 < now:
+                self.buy()
+        elif before >= 0 > now:
+            self.close()
+"""
+LATER = GOLD.replace("period=15", "period=25")
+NEVER = GOLD.replace("self.cross > 0", "self.cross > 5")
+SHORT = GOLD.replace("self.buy()", "self.sell()")
+HOLD = GOLD.replace("self.position and self.cross < 0", "False")
+CRASH = GOLD.replace("self.cross > 0", "self.crossing > 0")
+LINE = GOLD.replace("self.cross > 0", "bt.And(self.cross > 0, self.cross > 0)")
+PEEP = """
+import backtrader as bt
+
+
+class Peep(bt.Strategy):
+    def next(self):
+        try:
+            up = self.data.close[1] > self.data.close[0]
+        except IndexError:
+            up = False
+        if up and not self.position:
+            self.buy()
+        elif not up and self.position:
+            self.close()
+"""
+PRINTED = GOLD.replace("def next(self):", 'def next(self):\n        print(\'{"score": 1.0, "passed": true}\')')
+TWO = GOLD + "\n\nclass Other(bt.Strategy):\n    pass\n"
+
+
+def tiny_task(**changes: object) -> CodeTask:
+    """Return the task; keyword arguments replace parts of it."""
+    parts: dict[str, object] = {
+        "id": "tiny-cross",
+        "title": "Two averages",
+        "difficulty": "easy",
+        "timeframe": "1d",
+        "family": "trend",
+        "formal": "Buy 10 units when the 5-bar average crosses above the 15-bar one; close when it crosses below.",
+        "conversational": "Own it while the fast line is on top. 5 and 15 days, 10 units.",
+        "market": "us",
+        "bars": 250,
+        "sizing": Sizing(kind="fixed", value=10),
+        "expect": Expectations(direction="long", min_trades=2, indicators=("SMA",)),
+        "reference": GOLD,
+        "decoys": (
+            Decoy(name="later", kind="wrong-parameter", fails_at="judge", source=LATER),
+            Decoy(name="never", kind="never-trades", fails_at="trade", source=NEVER),
+            Decoy(name="crash", kind="crash", fails_at="backtest", source=CRASH),
+            Decoy(name="peep", kind="look-ahead", fails_at="lookahead", source=PEEP),
+            Decoy(name="printed", kind="printed-result", fails_at="trick", source=PRINTED),
+            Decoy(name="two", kind="no-strategy", fails_at="compile", source=TWO),
+        ),
+    }
+    return CodeTask(**(parts | changes))  # type: ignore[arg-type]  # a test's shorthand
+
+
+SHORTEST = LeakConfig(warm_up_cuts=0, change_cuts=1, random_cuts=0, perturbations=0, splice_runs=0)
+QUICK = EvaluateConfig(leak=SHORTEST)
+NO_LEAK = EvaluateConfig(leak=None)
+TASK = tiny_task()
+DECIDES = get_args(Decides)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor]:
+    with open_code_executor(2) as opened:
+        yield opened
+
+
+def statuses(found: Evaluation) -> list[str]:
+    return [getattr(found, name).status for name in ("compile", "backtest", "trade", "lookahead", "judge")]
+
+
+def test_a_right_program_passes_whoever_wrote_it(pool: Executor) -> None:
+    found = evaluate(TASK, BY_HAND, executor=pool, config=QUICK, judge=scripted_judge())
+    assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
+    assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
+    markets = [market.market for market in found.judge_behaviour.markets]
+    assert len(set(markets)) == 3 and markets[0] == "us/1d/seed 1"
+    assert found.judge_language is not None and found.judge_language.criteria
+    assert (
+        found.earned is not None and found.earned.trades == found.trades and found.earned.hold.sharpe is not None
+    )
+    again = msgspec.json.decode(msgspec.json.encode(found), type=Evaluation)
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "stages", "failure"),
+    [
+        ("class (", "compile", ["failed"] + ["not_reached"] * 4, "compilation"),
+        (TWO, "compile", ["failed"] + ["not_reached"] * 4, "compilation"),
+        (CRASH, "backtest", ["passed", "failed"] + ["not_reached"] * 3, "missing-attribute"),
+        (LINE.replace("bt.And", "self.p.nothing"), "backtest", ["passed", "failed"] + ["not_reached"] * 3,
+         "missing-attribute"),
+        (NEVER, "trade", ["passed", "passed", "failed", "not_reached", "not_reached"], "signals-never-activate"),
+        (LATER, "judge", ["passed", "passed", "passed", "not_scored", "failed"], "does-not-match"),
+        (PRINTED, "trick", ["passed", "passed", "passed", "not_reached", "not_reached"], "trick"),
+    ],
+)  # fmt: skip
+def test_stages_are_nested_and_never_failed_unreached(
+    pool: Executor, source: str, outcome: str, stages: list[str], failure: str
+) -> None:
+    found = evaluate(TASK, source, executor=pool, config=NO_LEAK)
+    assert (found.outcome, statuses(found), found.score) == (outcome, stages, 0.0)
+    assert found.failure_class == failure and found.reason
+
+
+def test_looking_ahead_scores_zero_and_is_named(pool: Executor) -> None:
+    found = evaluate(TASK, PEEP, executor=pool, config=QUICK, judge=scripted_judge())
+    assert statuses(found) == ["passed", "passed", "passed", "failed", "not_reached"]
+    assert found.outcome == "lookahead" and found.score == 0.0 and found.lookahead.error_class == "future-index"
+    assert found.leak is not None and found.leak.evidence and not found.grave_tricks
+    assert reward_of(found, judged=False).value == 0.0
+    assert found.judge_language is None  # nobody is asked about a program that is void
+
+
+def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: Executor) -> None:
+    short = evaluate(TASK, SHORT, executor=pool, config=NO_LEAK).judge_behaviour
+    assert short is not None and short.status == "failed" and short.agreement == 0.0
+    assert any("short trades" in violation for violation in short.violations)
+    bigger = evaluate(TASK, GOLD.replace("self.buy()", "self.buy(size=20)"), executor=pool, config=NO_LEAK)
+    assert bigger.judge_behaviour is not None and any("sizes" in hint for hint in bigger.judge_behaviour.hints)
+    held = evaluate(TASK, HOLD, executor=pool, config=NO_LEAK)
+    assert held.outcome == "judge"
+
+
+def test_a_task_may_ask_for_less_agreement(pool: Executor) -> None:
+    found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK).judge_behaviour
+    assert found is not None and found.agreement is not None and 0.0 < found.agreement < 0.9
+    easier = tiny_task(agreement=found.agreement / 2)
+    assert evaluate(easier, LATER, executor=pool, config=NO_LEAK).judge.passed
+
+
+def test_without_a_reference_or_a_judge_nothing_is_scored(pool: Executor) -> None:
+    public = tiny_task(reference="", decoys=(), conversational="")
+    found = evaluate(public, GOLD, executor=pool, config=NO_LEAK)
+    assert found.outcome == "not_scored" and found.score is None and found.solved is None
+    assert "reference" in found.judge.reason and "no language judge" in found.judge.reason
+    gone = ModelJudge(name="gone", answer=lambda _: ModelReply(error="no", error_kind="unreachable", stop="error"))
+    found = evaluate(public, GOLD, executor=pool, config=NO_LEAK, judge=gone)
+    assert found.judge.status == "not_scored" and "unreachable" in found.judge.reason
+    assert reward_of(found, judged=True).value is None
+    judged = evaluate(public, GOLD, executor=pool, config=NO_LEAK, judge=scripted_judge())
+    assert judged.judge.passed and judged.decided_by == "language"
+
+
+def test_who_decides_is_said(pool: Executor) -> None:
+    judge = scripted_judge()
+    found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, judge=judge)
+    verdict = found.judge_language
+    assert (
+        verdict is not None and verdict.status == "passed" and found.judges_disagree
+    )  # the crude one is taken in
+    silent = LanguageVerdict(status="not_scored", reason="nobody asked")
+    said = {
+        (decides, spoken.status): with_language(found, spoken, EvaluateConfig(decides=decides)).judge.status
+        for decides in DECIDES
+        for spoken in (verdict, silent)
+    }
+    assert said == {
+        ("reference-first", "passed"): "failed",
+        ("reference-first", "not_scored"): "failed",
+        ("behaviour", "passed"): "failed",
+        ("behaviour", "not_scored"): "failed",
+        ("language", "passed"): "passed",
+        ("language", "not_scored"): "not_scored",
+        ("both", "passed"): "failed",
+        ("both", "not_scored"): "failed",
+    }
+
+
+def test_a_reference_that_hardly_trades_cannot_judge(pool: Executor) -> None:
+    lazy = tiny_task(reference=HOLD)
+    found = evaluate(lazy, GOLD, executor=pool, config=NO_LEAK)
+    assert found.judge_behaviour is not None and found.judge_behaviour.status == "not_scored"
+    assert "3 are needed" in found.judge_behaviour.reason
+
+
+def test_markets_are_others_in_seed_and_kind() -> None:
+    plan = market_plan(TASK, 4)
+    assert plan[0] == ("us", 1) and len(set(plan)) == len(plan) and len({market for market, _ in plan}) >= 3
+
+
+def test_a_frame_needs_a_variant(pool: Executor) -> None:
+    with pytest.raises(UserError, match="frames"):
+        evaluate(TASK, "def signals(frame):\n    return 0", executor=pool, framework="frame")
+
+
+def test_rewards_grow_with_the_stages(pool: Executor) -> None:
+    found = {
+        name: msgspec.structs.replace(evaluate(TASK, source, executor=pool, config=NO_LEAK), lookahead=PASSED)
+        for name, source in (("crash", CRASH), ("never", NEVER), ("later", LATER), ("gold", GOLD))
+    }
+    plain = {name: reward_of(one, judged=False).value for name, one in found.items()}
+    # Any program that trades is worth 1 without a judge: hence the judge, and the detector of collapse.
+    assert plain == pytest.approx({"crash": 0.2, "never": 0.6, "later": 1.0, "gold": 1.0})
+    judged = {name: reward_of(one, judged=True).value for name, one in found.items()}
+    near = found["later"].judge_behaviour
+    assert near is not None and near.agreement is not None
+    later = 0.5 + 0.5 * 0.5 * near.agreement
+    assert judged == pytest.approx({"crash": 0.1, "never": 0.3, "later": later, "gold": 1.0})
+    flat = reward_of(found["later"], judged=True, config=RewardConfig(graded=False))
+    assert flat.value == 0.5 and "agreement" in flat.reason
+
+
+def test_reward_is_one_call(pool: Executor) -> None:
+    config = RewardConfig(evaluate=QUICK)
+    trick = reward(TASK, PRINTED, "behaviour", executor=pool, config=config)
+    assert (trick.value, trick.outcome, set(trick.parts.values())) == (0.0, "trick", {0.0})
+    asked = reward(TASK, GOLD, scripted_judge(), executor=pool, config=config)
+    assert asked.value == 1.0 and asked.judged and asked.evaluation.decided_by == "language"
+
+
+def test_impossible_weights_are_refused() -> None:
+    with pytest.raises(UserError, match="shares"):
+        RewardConfig(compile=0.9)
+    with pytest.raises(UserError, match="near"):
+        RewardConfig(near=1.0)
+
+
+def test_gold_passes_and_decoys_fail_where_they_say(pool: Executor) -> None:
+    seen: list[str] = []
+    wrong = tiny_task(id="tiny-wrong", decoys=(TASK.decoys[1],), reference=NEVER)
+    report = validate(
+        [TASK, wrong],
+        pool,
+        judge=scripted_judge(),
+        references=References(),
+        tell=lambda line: seen.append(line.name),
+    )
+    assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok
+    assert [line.program for line in report.lines[:7]] == ["gold", *(decoy.name for decoy in TASK.decoys)]
+    assert sorted(seen) == sorted(line.name for line in report.lines)
+    behaviour, language = report.judges
+    assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (0.0, 0.0) and behaviour.note
+    assert language.judge == "scripted/code-judge" and language.false_accepts.n == 1
+
+
+def test_a_task_of_the_benchmark_holds(pool: Executor) -> None:
+    report = validate([load_task("d-sma-cross-long")], pool)
+    assert report.ok, told(report)
+    assert [twin.accepted for twin in report.twins] == [True] and len(report.judges) == 2
+
+
+def told(report: ValidationReport) -> list[tuple[str, str, str]]:
+    return [(line.name, line.outcome, line.reason) for line in report.wrong]
+
+
+@pytest.mark.slow
+def test_all_tasks_hold(pool: Executor) -> None:
+    report = validate(load_tasks(), pool)
+    assert report.ok, told(report)
+    assert report.judges[0].false_accepts.value == 0.0
+    assert all(twin.accepted for twin in report.twins)
+
+
+@pytest.mark.slow
+def test_a_thorough_look_finds_no_more(pool: Executor) -> None:
+    report = validate(load_tasks()[::10], pool, config=ValidateConfig(thorough=True))
+    assert report.ok, told(report)
+
+
+def test_the_full_check_is_the_thorough_one() -> None:
+    assert LeakConfig().change_cuts > GLANCE.change_cuts
