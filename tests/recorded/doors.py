@@ -206,7 +206,7 @@ def _decisions(db: Path) -> Iterator[tuple[Any, ...]]:
 
 def venue_hashes() -> dict[str, str]:
     """Return the hash of every registered venue's rules."""
-    from tradeassay.execution import venues
+    from tradeassay.account import venues
 
     return {name: sha256_of(venue) for name, venue in venues.items()}
 
