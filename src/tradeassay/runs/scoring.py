@@ -23,6 +23,7 @@ from tradeassay.metrics import (
     score,
     summarise,
 )
+from tradeassay.play import holdings_from_records as holdings_from_records  # report reads runs, not play
 from tradeassay.play import series_from_records
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.inference import NET_RETURN, inference_of, net_return
