@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import RunError
 from tradeassay.core.events import STEP_DECODER, StepRecord
-from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, serve_episode
+from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode
 from tradeassay.frontends.mcp_server import server_for
 
 NAMES = {
@@ -135,14 +135,48 @@ def test_no_true_name_or_date_reaches_a_client() -> None:
 
     with_client(desk, talk)
     told = "".join(heard)
-    symbols = desk._market.snapshot.at(400, "close").symbols
+    symbols = desk._play.market.snapshot.at(400, "close").symbols
     assert not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
 
 
-def test_only_the_family_with_tools_can_be_played() -> None:
-    with pytest.raises(UserError, match="cannot be played"):
-        open_episode("stockbench-v1")
+def test_stockbench_is_played_by_answers() -> None:
+    """Stages without tools are answered as JSON or as text; feedback and attempts are the protocol's."""
+    desk = open_episode("stockbench-v1", sessions=2)
+
+    async def talk(call: Caller, client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"observe", "answer"}
+        text, wrong = await call("observe")
+        assert "stockbench.overview" in text and not wrong
+        symbol = re.findall(r'"symbol":"([^"]+)"', text)[0]
+        text, wrong = await call("answer", answer={"names": []})
+        assert wrong and "analyse" in text
+        text, wrong = await call("answer", answer={"analyse": [symbol], "reason": "it stands first"})
+        assert not wrong and "stockbench.analysis" in text
+        text, wrong = await call("answer", text="It has moved little.")
+        assert not wrong and "stockbench.decision" in text
+        held = {"action": "hold", "reasons": ["nothing to do"], "confidence": 0.5}
+        text, wrong = await call("answer", text=json.dumps({"decisions": {symbol: held}}))
+        assert not wrong and text.startswith("Accepted.") and "stockbench.overview" in text
+        for _ in range(3):
+            text, wrong = await call("answer", text="I would rather not say.")
+            assert wrong
+        assert text.startswith("Nothing is traded today") and text.endswith("The episode is over.")
+
+    with_client(desk, talk)
+    first, second = (record.decision for record in desk.journal)
+    assert first.status == "ok" and [failure.kind for failure in first.failures] == ["schema"]
+    assert second.status == "failed" and second.failures[-1].kind == "give_up"
+
+
+def test_an_unknown_tool_is_no_answer() -> None:
+    desk = open_episode("stockbench-v1", sessions=1)
+
+    async def talk(call: Caller, client: Client) -> None:
+        text, wrong = await call("submit_action", **NO_TRADE)
+        assert wrong and "schema" in text
+
+    with_client(desk, talk)
 
 
 def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
@@ -159,5 +193,19 @@ def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
             assert STEP_DECODER.decode(journal.read_bytes().strip()).decision.status == "ok"
 
     asyncio.run(run())
-    with pytest.raises(UserError, match="new file"):
-        serve_episode("ktdfin-v1", {}, journal=journal)
+    before = journal.read_bytes()
+    assert before.endswith(b"\n")
+    known = [STEP_DECODER.decode(line) for line in before.splitlines()]
+    again = open_episode(sessions=2, known=known)  # a journal is continued behind what it holds
+    assert not again.over and again.journal == known
+    whole = open_episode(sessions=2)
+
+    async def submit(call: Caller, client: Client) -> None:
+        await call("submit_action", **NO_TRADE)
+
+    with_client(again, submit)
+    with_client(whole, submit)
+    with_client(whole, submit)
+    assert again.journal == whole.journal
+    with pytest.raises(RunError, match="comes out differently"):
+        open_episode("ktdfin-us-v1", known=known)

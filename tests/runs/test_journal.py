@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import Marked, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.runs.journal import (
+from tradeassay.play.journal import (
     BATCHED,
     EVERY_LINE,
     FsyncPolicy,

@@ -1,18 +1,18 @@
 """Rewrite everything after a day: every question up to that day stays the same, to the byte."""
 
+from itertools import islice
+
 import msgspec
 import pytest
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Snapshot
 from tradeassay.llm import scripted_models
-from tradeassay.play import Market, MarketConfig
-from tradeassay.runs.conversation import open_protocol
+from tradeassay.play import Asked, MarketConfig
+from tradeassay.runs.conversation import with_protocol
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.model_play import conversation_rng
-from tradeassay.runs.play import as_recorded
+from tradeassay.runs.play import conversation
 from tradeassay.runs.spec import ParamValue, model_agent
 from tradeassay.testing._worlds import CUT, small_world
 
@@ -35,25 +35,17 @@ def questions(
     episode = Episode(
         key="k", cell="c", benchmark=name, dataset="small", agent=model_agent("scripted/sensible"), seed=0
     )
-    here = Market(snapshot, benchmark.market)
-    protocol = open_protocol(benchmark, settings)
-    protocol.begin(EpisodeInfo(episode="k", seed=0, rules=here.rules), conversation_rng(episode, "small"))
+    play = conversation(snapshot, with_protocol(benchmark, settings), episode)
+    play.open()
     model = scripted_models.get("sensible")()
-    seen: Observation | None = here.reset()
-    days: list[list[bytes]] = []
-    while seen is not None and seen.step <= CUT:
-        asked: list[AskModel] = []
-        dialogue = protocol.dialogue(seen)
-        try:
-            asked.append(next(dialogue))
-            while True:
-                asked.append(dialogue.send(model.answer(asked[-1])))
-        except StopIteration as done:
-            decision = as_recorded(done.value)
-        days.append([msgspec.json.encode(request) for request in asked])
-        protocol.remember(seen, decision)
-        seen = here.step(decision).observation
-    return days
+    days: dict[int, list[bytes]] = {}
+
+    def answer(asked: Asked[AskModel]) -> ModelReply:
+        days.setdefault(asked.place.step, []).append(msgspec.json.encode(asked.request))
+        return model.answer(asked.request)
+
+    list(islice(play.records(answer), CUT + 1))
+    return list(days.values())
 
 
 @pytest.mark.parametrize(("name", "market", "settings"), CASES)

@@ -13,6 +13,7 @@ from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.llm import CassetteMismatch
 from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
 from tradeassay.runs import (
     AgentSpec,
     Answered,
@@ -25,11 +26,9 @@ from tradeassay.runs import (
     run,
     verify,
 )
-from tradeassay.runs.dialogue_log import DialogueLog, whole_messages
 from tradeassay.runs.inference import NET_RETURN
 from tradeassay.runs.layout import RunFolder
-from tradeassay.runs.model_play import conversation_rng
-from tradeassay.runs.spending import Spending
+from tradeassay.runs.play import conversation_rng
 from tradeassay.runs.verification import VerifyReport
 
 KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"

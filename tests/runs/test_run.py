@@ -9,8 +9,8 @@ import runs_world as world
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import DataError, LedgerError, RunError, UserError
+from tradeassay.play import Market
 from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, Window, resume, run
-from tradeassay.runs import play as play_module
 
 
 def copy(finished: Run, folder: Path) -> Path:
@@ -167,7 +167,7 @@ def test_wrong_money_stops_everything(home: Path, tmp_path: Path, monkeypatch: p
     def broken(*_: object) -> None:
         raise LedgerError("cash is gone")
 
-    monkeypatch.setattr(play_module, "drive", broken)
+    monkeypatch.setattr(Market, "step", broken)
     with pytest.raises(LedgerError, match="cash is gone"):
         run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home)
     assert not list((tmp_path / "r").rglob("outcome.json"))

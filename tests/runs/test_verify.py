@@ -12,8 +12,8 @@ import runs_world as world
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import STEP_DECODER
+from tradeassay.play.journal import encode_line
 from tradeassay.runs import AgentSpec, Run, VerifyReport, run, verify
-from tradeassay.runs.journal import encode_line
 
 Lines = list[dict[str, Any]]
 KEY = "tiny-ashare-v1__tiny-ashare__equal-weight__s0"

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.orders import Decision
 from tradeassay.core.registry import Registry
 
@@ -27,6 +27,8 @@ class ModelProtocol(Protocol):
     Config: ClassVar[type[ProtocolConfig]]
     prompts: ClassVar[tuple[str, ...]]
     """Package-relative names of the prompt files; their hashes go into the manifest."""
+    tools: ClassVar[tuple[ToolSpec, ...]]
+    """Everything that can be called at some stage; empty where the answers are texts."""
 
     def __init__(self, config: Any) -> None:
         """Take a ``Config``."""

@@ -7,31 +7,36 @@ from pathlib import Path
 import click
 
 from tradeassay.cli._output import say
+from tradeassay.cli._spec import parse_settings
 
 
 @click.group()
 def mcp() -> None:
-    """Let clients of the Model Context Protocol trade: an episode of KTD-Fin, or seats in the arena."""
+    """Let clients of the Model Context Protocol trade: an episode of a benchmark, or seats in the arena."""
 
 
 @mcp.command()
-@click.option("--benchmark", default="ktdfin-v1", show_default=True, help="One of the KTD-Fin family.")
-@click.option("--mask", default="blinded", show_default=True, help="What is hidden.")
-@click.option("--mode", default="open-research", show_default=True, help="What the client is given.")
+@click.argument("benchmark", default="ktdfin-v1")
+@click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
+@click.option("--mode", "modes", multiple=True, help="What KTD-Fin gives, e.g. memory-only.")
+@click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
 @click.option("--dataset", help="Another data set than the benchmark's own.")
 @click.option("--window", help="Named sessions, e.g. W4.")
 @click.option("--sessions", type=click.IntRange(1), help="Stop after so many sessions.")
-@click.option("--journal", type=click.Path(path_type=Path), help="Write every session's record here (JSON lines).")
+@click.option(
+    "--journal", type=click.Path(path_type=Path), help="Keep every session's record here, and continue from it."
+)
 def episode(
     benchmark: str,
-    mask: str,
-    mode: str,
+    masks: tuple[str, ...],
+    modes: tuple[str, ...],
+    settings: tuple[str, ...],
     dataset: str | None,
     window: str | None,
     sessions: int | None,
     journal: Path | None,
 ) -> None:
-    """Serve one episode over standard input and output; a client starts this command by itself."""
+    """Serve one episode of BENCHMARK over standard input and output; a client starts this command by itself."""
     from tradeassay.core.errors import require
 
     require("mcp", "mcp")
@@ -39,7 +44,7 @@ def episode(
 
     earned = serve_episode(
         benchmark,
-        {"mask": mask, "mode": mode},
+        {key: values[-1] for key, values in parse_settings(masks, modes, settings).items()},
         window=window,
         dataset=dataset,
         sessions=sessions,

@@ -7,7 +7,7 @@ a session, filled there; its reward is what the account made of it until the nex
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Never
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
-from tradeassay.play import Market, MarketConfig
+from tradeassay.play import Episode, MarketConfig
 
 ID = "tradeassay/Daily-v1"
 RETURNS = 5
@@ -91,7 +91,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             if actions == "discrete"
             else spaces.Box(-1.0 if short else 0.0, 1.0, (assets,), np.float32)
         )
-        self._market: Market | None = None
+        self._play: Episode[Never, Never] | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -109,8 +109,8 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             first=str(days[start]),
             last=str(days[start + self._sessions]),
         )
-        self._market = Market(self._snapshot, config)
-        self._seen = self._market.reset()
+        self._play = Episode(self._snapshot, config)
+        self._seen = self._play.open()
         self._symbols = self._seen.universe
         self._value = self._seen.account.nav
         self._steps = 0
@@ -118,10 +118,11 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Trade at the close, go to the next one, and return what the account made of it (log return)."""
-        if self._market is None or self._steps >= self._sessions:
+        if self._play is None or self._steps >= self._sessions:
             raise UserError("the episode is over or was not started", mend="call reset()")
         orders = self._orders(np.asarray(action))
-        after = self._market.step(Decision(orders=orders)).observation
+        self._play.decide(Decision(orders=orders))
+        after = self._play.observation
         assert after is not None  # the market has one more session than the episode
         self._seen = after
         before, self._value = self._value, _value(after)

@@ -20,6 +20,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
@@ -168,24 +169,18 @@ def _sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
 
 async def _carry(protocol: QuantCodeProtocol, item: CodeItem, writer: Asker, workers: int) -> TaskOutcome:
     judge = _judge(protocol.spec.judge)
-    talk = protocol.talk(item)
-    try:
-        step = next(talk)
-        while True:
-            if not isinstance(step, Ask):
-                executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
-                answer: Any = await anyio.to_thread.run_sync(protocol.compute, item, step.request, executor)
-            elif step.role == "writer":
-                answer = await writer.reply(step.request)
-                writer.spending = writer.spending.plus(answer.usage)
-            else:
-                answer = await judge(step.request)
-            step = talk.send(answer)
-    except StopIteration as done:
-        outcome: TaskOutcome = done.value
-        return outcome
-    finally:
-        talk.close()
+
+    async def answer(step: Any) -> Any:
+        if not isinstance(step, Ask):
+            executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
+            return await anyio.to_thread.run_sync(protocol.compute, item, step.request, executor)
+        if step.role == "writer":
+            reply = await writer.reply(step.request)
+            writer.spending = writer.spending.plus(reply.usage)
+            return reply
+        return await judge(step.request)
+
+    return await adrive(protocol.talk(item), answer)
 
 
 def _judge(name: str | None) -> Any:

@@ -10,7 +10,6 @@ from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
 from tradeassay.core.time import WallClock
@@ -21,12 +20,11 @@ from tradeassay.llm.via_inspect.faults import read_fault
 from tradeassay.llm.via_inspect.incoming import to_reply
 from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
 from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
-from tradeassay.play import Market
-from tradeassay.runs.conversation import open_protocol
-from tradeassay.runs.converse import converse
-from tradeassay.runs.journal import encode_line
-from tradeassay.runs.model_play import NOBODY, conversation_rng
-from tradeassay.runs.spending import Spending
+from tradeassay.play import Asked, NoAnswer
+from tradeassay.play.dialogue_log import Spending
+from tradeassay.play.episode import NOBODY
+from tradeassay.play.journal import encode_line
+from tradeassay.runs.play import conversation
 
 EVENTS = "tradeassay:events"
 SPENDING = "tradeassay:spending"
@@ -76,26 +74,18 @@ def outcome_scorer() -> Scorer:
 
 async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
     """Return the journal, what the answers took, and why the episode broke off, if it did."""
-    market = Market(plot.snapshot, plot.benchmark.market)
-    protocol = open_protocol(plot.benchmark)
-    info = EpisodeInfo(episode=plot.episode.key, seed=plot.episode.seed, rules=market.rules)
-    protocol.begin(info, conversation_rng(plot.episode, plot.snapshot.name))
-    seen: Observation | None = market.reset()
+    play = conversation(plot.snapshot, plot.benchmark, plot.episode)
+    play.open()
     journal: list[StepRecord] = []
-    while seen is not None and (days is None or len(journal) < days):
-        try:
-            decision = await converse(protocol.dialogue(seen), asker.ask)
-        except _CutOff as broke:
-            return journal, asker.spending, f"{broke} on {seen.session}"
-        step = market.step(decision)
-        protocol.remember(seen, decision)
-        journal.append(step.record)
-        seen = step.observation
+    try:
+        async for record in play.arecords(asker.answer):
+            journal.append(record)
+            if len(journal) == days:
+                break
+    except NoAnswer as broke:
+        assert play.observation is not None
+        return journal, asker.spending, f"{broke.message} on {play.observation.session}"
     return journal, asker.spending, None
-
-
-class _CutOff(Exception):
-    """The model cannot be asked any more."""
 
 
 class Asker:
@@ -110,12 +100,12 @@ class Asker:
             keep_raw_responses(model.api)
             _WRAPPED.add(model.api)
 
-    async def ask(self, request: AskModel, index: int) -> ModelReply:
-        """Answer one request; raises when nobody can be asked any more, or at a limit of the evaluation."""
-        reply = await self.reply(request)
+    async def answer(self, asked: Asked[AskModel]) -> ModelReply:
+        """Answer one question; raises when nobody can be asked any more, or at a limit of the evaluation."""
+        reply = await self.reply(asked.request)
         self.spending = self.spending.plus(reply.usage)
         if reply.error_kind in NOBODY:
-            raise _CutOff(f"{reply.error_kind}: {reply.error}")
+            raise NoAnswer(f"{reply.error_kind}: {reply.error}")
         return reply
 
     async def reply(self, request: AskModel) -> ModelReply:

@@ -1,34 +1,29 @@
-"""An episode of KTD-Fin for a client of MCP: the same conversation that models have, one call at a time.
+"""An episode for a client of MCP: the same conversation that models have, one call at a time.
 
-The benchmark's own day decides everything: what a tool answers, how many calls a day has, what is wrong with a
-submission and how often it may be tried. A client sees what a model would see, under the same mask.
+The benchmark's own conversation decides everything: what a tool answers, how many calls a day has, what is wrong
+with an answer and how often it may be tried. A client sees what a model would see, under the same mask.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
-from tradeassay.benchmarks.ktdfin.day import SPECS
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply, ToolCall, ToolSpec
-from tradeassay.core.errors import UserError
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
-from tradeassay.core.orders import Decision
 from tradeassay.frontends.mcp_server import Said, serve_stdio
 from tradeassay.frontends.plots import Plot, plots_for
-from tradeassay.play import Market
-from tradeassay.runs.conversation import open_protocol
-from tradeassay.runs.journal import encode_line
-from tradeassay.runs.model_play import conversation_rng
-from tradeassay.runs.play import as_recorded
+from tradeassay.play import Asked
+from tradeassay.play.journal import Journal, encode_line
+from tradeassay.runs.conversation import protocol_of
+from tradeassay.runs.play import conversation
 from tradeassay.runs.spec import ParamValue
 
 OBSERVE = ToolSpec(
@@ -36,40 +31,56 @@ OBSERVE = ToolSpec(
     description="Read today's observation, the rules, and everything said today so far. Free of charge.",
     schema='{"type": "object", "properties": {}, "additionalProperties": false}',
 )
-_ABOUT = (
+ANSWER = ToolSpec(
+    name="answer",
+    description="Answer the last question that observe shows: a JSON object of the form it asks for, or a text.",
+    schema=(
+        '{"type": "object", "properties": {"answer": {"type": "object"}, "text": {"type": "string"}}, '
+        '"additionalProperties": false, "minProperties": 1, "maxProperties": 1}'
+    ),
+)
+_WITH_TOOLS = (
     "You manage a paper-trading account over a number of sessions. Each session: call observe, research with the "
     "market's tools within today's budget, then submit_action. An accepted submission ends the session and shows "
     "the next one."
 )
+_BY_ANSWERS = (
+    "You manage a paper-trading account over a number of sessions. Each session: call observe, then answer every "
+    "question in the form it asks for. The last accepted answer ends the session and shows the next one."
+)
 
 
 class EpisodeDesk:
-    """One episode, played by whoever calls. ``written`` is told every session's record as soon as it is final."""
+    """One episode, played by whoever calls. ``written`` is told every session's record as soon as it is final.
+
+    ``known`` are the records of an episode that is continued; ``sessions`` counts them too.
+    """
 
     def __init__(
-        self, plot: Plot, *, sessions: int | None = None, written: Callable[[StepRecord], None] | None = None
+        self,
+        plot: Plot,
+        *,
+        sessions: int | None = None,
+        written: Callable[[StepRecord], None] | None = None,
+        known: Iterable[StepRecord] = (),
     ) -> None:
-        """Raise :class:`UserError` for a benchmark that is not of the KTD-Fin family."""
-        if plot.benchmark.protocol != "ktdfin":
-            raise UserError(f"'{plot.benchmark.id}' cannot be played over MCP", mend="choose ktdfin-v1 or its kin")
-        self.journal: list[StepRecord] = []
+        """Raise :class:`UserError` for a benchmark without a conversation."""
+        self.journal: list[StepRecord] = list(known)
         self._written = written
-        self._market = Market(plot.snapshot, plot.benchmark.market)
-        self._left = len(self._market) if sessions is None else min(sessions, len(self._market))
-        self._protocol = open_protocol(plot.benchmark)
-        info = EpisodeInfo(episode=plot.episode.key, seed=plot.episode.seed, rules=self._market.rules)
-        self._protocol.begin(info, conversation_rng(plot.episode, plot.snapshot.name))
+        self._stages: tuple[ToolSpec, ...] = getattr(protocol_of(plot.benchmark), "tools", ())
+        self._play = conversation(plot.snapshot, plot.benchmark, plot.episode)
+        self._sessions = len(self._play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
-        self._seen: Observation | None = self._market.reset()
-        self._dialogue: Dialogue | None = None
+        self._step: Generator[Asked[AskModel], ModelReply, StepRecord] | None = None
         self._asked: AskModel | None = None
+        self._play.resume(self.journal)
         self._open()
 
     @property
     def instructions(self) -> str:
         """What a client should know before it starts."""
-        return _ABOUT
+        return _WITH_TOOLS if self._stages else _BY_ANSWERS
 
     @property
     def over(self) -> bool:
@@ -85,8 +96,8 @@ class EpisodeDesk:
         return [event.nav for event in self.journal[-1].events if isinstance(event, Marked)][-1] / start - 1.0
 
     def tools(self) -> Sequence[ToolSpec]:
-        """Return the market's tools, the submission, and ``observe``."""
-        return (OBSERVE, *SPECS, SUBMIT)
+        """Return ``observe`` and the conversation's own tools; ``answer`` where it has none."""
+        return (OBSERVE, *(self._stages or (ANSWER,)))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Said:
         """Answer one call."""
@@ -95,55 +106,65 @@ class EpisodeDesk:
                 return Said(f"The episode is over after {len(self.journal)} sessions.", wrong=name != OBSERVE.name)
             if name == OBSERVE.name:
                 return Said(_joined(self._asked.messages))
+            if not self._stages and name == ANSWER.name:
+                said = arguments.get("answer", arguments.get("text"))
+                text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+                return self._pass_on(ModelReply(text=text))
             text = msgspec.json.encode(arguments).decode()
-            return self._pass_on(ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=text))
+            call = ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=text)
+            return self._pass_on(ModelReply(calls=(call,), stop="tool_calls"), call)
 
-    def _pass_on(self, call: ToolCall) -> Said:
-        assert self._asked is not None
-        if call.name == NAME and self._asked.purpose == "research":
-            self._send(ModelReply())  # done with research: the submission is asked for next
-            assert self._asked is not None
-        known = len(self._asked.messages)
-        decision = self._send(ModelReply(calls=(call,), stop="tool_calls"))
-        if decision is not None:
-            return self._finish(decision)
-        new = [message for message in self._asked.messages[known:] if message.role != "assistant"]
-        if call.name == NAME or (self._asked.purpose == "submit" and self._asked.attempt > 1):
+    def _pass_on(self, reply: ModelReply, call: ToolCall | None = None) -> Said:
+        before = self._asked
+        assert before is not None
+        if call is not None and before.must_call is None and call.name in self._later(before):
+            self._send(ModelReply())  # done with this stage: what is called for comes next
+            before = self._asked
+            assert before is not None
+        record = self._send(reply)
+        if record is not None:
+            return self._finish(record)
+        now = self._asked
+        assert now is not None
+        known = len(before.messages) if now.messages[: len(before.messages)] == before.messages else 0
+        new = [message for message in now.messages[known:] if message.role != "assistant"]
+        free = bool(now.tools) and now.must_call is None
+        if not free and now.purpose == before.purpose and now.attempt > 1:
             return Said(_joined(new), wrong=True)
-        answer = _joined([message for message in new if message.call_id == call.id])
+        mine = [message for message in new if call is not None and message.call_id == call.id]
+        answer = _joined(mine or new)
         return Said(answer, wrong=answer.startswith('{"error":'))
 
-    def _send(self, reply: ModelReply) -> Decision | None:
-        assert self._dialogue is not None
-        try:
-            self._asked = self._dialogue.send(reply)
-        except StopIteration as done:
-            decision: Decision = done.value
-            return as_recorded(decision)
+    def _later(self, asked: AskModel) -> set[str]:
+        """Return the tools of the conversation that are not on offer at this stage."""
+        return {tool.name for tool in self._stages} - {tool.name for tool in asked.tools}
+
+    def _send(self, reply: ModelReply | None) -> StepRecord | None:
+        assert self._step is not None
+        now = advance(self._step, reply)
+        if isinstance(now, Ended):
+            record: StepRecord = now.result
+            return record
+        self._asked = now.request
         return None
 
-    def _finish(self, decision: Decision) -> Said:
-        """Carry a decision out, go on to the next session, and say so."""
-        assert self._seen is not None
-        step = self._market.step(decision)
-        self._protocol.remember(self._seen, decision)
-        self.journal.append(step.record)
+    def _finish(self, record: StepRecord) -> Said:
+        """Keep a session's record, go on to the next session, and say so."""
+        self.journal.append(record)
         if self._written is not None:
-            self._written(step.record)
-        self._seen, self._left = step.observation, self._left - 1
+            self._written(record)
         self._open()
-        taken = decision.status == "ok"
+        taken = record.decision.status == "ok"
         first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
         following = "The episode is over." if self._asked is None else _joined(self._asked.messages)
         return Said(f"{first}\n\n{following}", wrong=not taken)
 
     def _open(self) -> None:
         """Begin the next session's conversation, if there is one."""
-        if self._seen is None or self._left == 0:
-            self._dialogue = self._asked = None
-            return
-        self._dialogue = self._protocol.dialogue(self._seen)
-        self._asked = next(self._dialogue)
+        self._step = self._asked = None
+        if self._play.observation is not None and len(self.journal) < self._sessions:
+            self._step = self._play.step()
+            self._send(None)
 
 
 def open_episode(
@@ -154,10 +175,11 @@ def open_episode(
     dataset: str | None = None,
     sessions: int | None = None,
     written: Callable[[StepRecord], None] | None = None,
+    known: Iterable[StepRecord] = (),
 ) -> EpisodeDesk:
     """Return an episode's desk; raises :class:`UserError` for whatever a run would refuse."""
     plot = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1)[0]
-    return EpisodeDesk(plot, sessions=sessions, written=written)
+    return EpisodeDesk(plot, sessions=sessions, written=written, known=known)
 
 
 def serve_episode(
@@ -171,31 +193,23 @@ def serve_episode(
 ) -> float | None:
     """Serve an episode over standard input and output until the client leaves; returns what it earned.
 
-    ``journal`` must not exist; each session's record is on disk before the next one is shown. Raises
-    :class:`UserError`.
+    Each session's record is in ``journal``, durably, before the next session is shown; a journal that exists is
+    continued. Raises :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something
+    else.
     """
     with ExitStack() as stack:
-        written = None if journal is None else _appending(stack.enter_context(_new_file(journal)))
+        kept = None if journal is None else stack.enter_context(Journal(journal))
         desk = open_episode(
-            benchmark, settings, window=window, dataset=dataset, sessions=sessions, written=written
+            benchmark,
+            settings,
+            window=window,
+            dataset=dataset,
+            sessions=sessions,
+            written=None if kept is None else lambda record: kept.append(encode_line(record)),
+            known=() if kept is None else [line.record for line in kept.lines],
         )
         asyncio.run(serve_stdio(desk))
         return desk.earned
-
-
-def _new_file(path: Path) -> BinaryIO:
-    try:
-        return path.open("xb")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}", mend="name a new file") from error
-
-
-def _appending(file: BinaryIO) -> Callable[[StepRecord], None]:
-    def write(record: StepRecord) -> None:
-        file.write(encode_line(record))
-        file.flush()
-
-    return write
 
 
 def _joined(messages: Sequence[Message]) -> str:

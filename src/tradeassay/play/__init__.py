@@ -1,17 +1,23 @@
-"""A market: clock, as-of view, exchange and ledger behind ``reset()`` and ``step()``."""
+"""A market (clock, as-of view, exchange, ledger), an agent's episode in it, and the journal of that."""
 
 from __future__ import annotations
 
 from tradeassay.play.config import MarketConfig
+from tradeassay.play.episode import Asked, Conversation, Episode, NoAnswer, Recorder, talk
 from tradeassay.play.market import Market, Step, Witness
 from tradeassay.play.series import Holdings, holdings_from_records, series_from_records
 from tradeassay.play.universe import Choice, Universe, UniverseName, most_traded, parse_universe
 
 __all__ = [
+    "Asked",
     "Choice",
+    "Conversation",
+    "Episode",
     "Holdings",
     "Market",
     "MarketConfig",
+    "NoAnswer",
+    "Recorder",
     "Step",
     "Universe",
     "UniverseName",
@@ -20,4 +26,5 @@ __all__ = [
     "most_traded",
     "parse_universe",
     "series_from_records",
+    "talk",
 ]

@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradeassay.play.dialogue_log import DialogueLine, Spending
     from tradeassay.runs.comparison import RunComparison, compare
-    from tradeassay.runs.dialogue_log import DialogueLine
     from tradeassay.runs.episode import Episode, expand
     from tradeassay.runs.frames import Frames
     from tradeassay.runs.inference import Inference
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
     from tradeassay.runs.spec import AgentSpec, RunSpec, Window
     from tradeassay.runs.spec_file import load_spec
-    from tradeassay.runs.spending import Spending
     from tradeassay.runs.verification import VerifyReport, verify
     from tradeassay.runs.violation import Violation
 
@@ -45,7 +44,7 @@ _HOMES = {
     "Answered": "progress",
     "AskStarted": "progress",
     "Asking": "models",
-    "DialogueLine": "dialogue_log",
+    "DialogueLine": "recorded",
     "Episode": "episode",
     "EpisodeScores": "scores",
     "Finished": "progress",
@@ -62,7 +61,7 @@ _HOMES = {
     "RunManifest": "manifest",
     "RunSpec": "spec",
     "Scores": "scores",
-    "Spending": "spending",
+    "Spending": "outcome",
     "VerifyReport": "verification",
     "Violation": "violation",
     "Window": "spec",

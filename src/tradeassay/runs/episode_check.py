@@ -14,13 +14,12 @@ from tradeassay.core.events import STEP_DECODER, StepRecord
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.data import Snapshot
 from tradeassay.play import Market
+from tradeassay.play.dialogue_log import Spending, read_dialogue
+from tradeassay.play.journal import encode_line
 from tradeassay.runs.audit import audit
-from tradeassay.runs.dialogue_log import read_dialogue
-from tradeassay.runs.journal import encode_line
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.snapshots import snapshot_for
-from tradeassay.runs.spending import Spending
 from tradeassay.runs.tasks import Checked, CheckTask
 from tradeassay.runs.violation import Violation
 

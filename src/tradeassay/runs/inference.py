@@ -8,8 +8,8 @@ import msgspec
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import EpisodeSeries, significant
+from tradeassay.play.dialogue_log import Spending, total
 from tradeassay.runs.outcome import Outcome
-from tradeassay.runs.spending import Spending, total
 
 NET_RETURN = "return_net_of_inference"
 """Last value less the dollars spent on answers / initial value - 1."""

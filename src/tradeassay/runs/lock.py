@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
-import time
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.files import take_lock
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,21 +17,6 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     host: str
-
-
-def take_lock(descriptor: int, what: str, *, patience: float = 0.0, holder: str = "another process") -> None:
-    """Lock an open file; raises :class:`RunError` when another process holds it for ``patience`` seconds."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise RunError(
-                    f"{what} is being written by {holder}", mend="wait until it ends, stop it, or use another slug"
-                ) from None
-        time.sleep(0.02)
 
 
 class RunLock:

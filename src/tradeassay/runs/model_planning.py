@@ -6,25 +6,22 @@ measured. What a real model writes and how fast is not known before it is asked;
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from tradeassay.benchmarks import Benchmark
-from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, ModelReply
-from tradeassay.core.orders import Decision
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay.llm.tables.prices import Tokens
 from tradeassay.llm.tokens import estimate_reply
-from tradeassay.play import Market
-from tradeassay.runs.conversation import open_protocol
+from tradeassay.play import Asked
+from tradeassay.play.journal import encode_line
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.journal import encode_line
-from tradeassay.runs.model_play import conversation_rng
 from tradeassay.runs.models import model_config, params_for
-from tradeassay.runs.play import as_recorded
+from tradeassay.runs.play import conversation
 
 SAMPLE_DAYS = 20
 """Days of a conversation that are measured; the first ones, when everything is bought, are the longest."""
@@ -50,22 +47,11 @@ def measure_conversation(
     episode: Episode, benchmark: Benchmark, snapshot: Snapshot, *, prices: Path | None = None
 ) -> Talked:
     """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it."""
-    market = Market(snapshot, benchmark.market)
-    protocol = open_protocol(benchmark)
-    seen: Observation | None = market.reset()
-    protocol.begin(
-        EpisodeInfo(episode=episode.key, seed=episode.seed, rules=market.rules),
-        conversation_rng(episode, snapshot.name),
-    )
+    play = conversation(snapshot, benchmark, episode)
+    play.open()
     counter = _Counter()
-    days = size = 0
-    while seen is not None and days < SAMPLE_DAYS:
-        decision = as_recorded(counter.drive(protocol.dialogue(seen)))
-        step = market.step(decision)
-        protocol.remember(seen, decision)
-        size += len(encode_line(step.record)) + 1
-        days += 1
-        seen = step.observation
+    records = list(islice(play.records(counter.answer), SAMPLE_DAYS))
+    days, size = len(records), sum(len(encode_line(record)) + 1 for record in records)
     return _per_day(episode, benchmark, counter, days, size, prices)
 
 
@@ -76,17 +62,9 @@ class _Counter:
         self.calls = self.input = self.output = self.characters = 0
         self._model = scripted_models.get("sensible")()
 
-    def drive(self, dialogue: Dialogue) -> Decision:
-        """Talk a day through and return its decision."""
-        try:
-            request = next(dialogue)
-            while True:
-                request = dialogue.send(self._answer(request))
-        except StopIteration as done:
-            decision: Decision = done.value
-            return decision
-
-    def _answer(self, request: AskModel) -> ModelReply:
+    def answer(self, asked: Asked[AskModel]) -> ModelReply:
+        """Answer one question."""
+        request = asked.request
         reply = self._model.answer(request)
         self.calls += 1
         self.input += estimate_request(request)

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
-from tradeassay.runs.atomic import write_atomic
-from tradeassay.runs.spending import Spending
+from tradeassay.play.dialogue_log import Spending
 
 Status = Literal["done", "failed"]
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")

@@ -10,9 +10,9 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
+from tradeassay.play.journal import read_lines
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors import Done, Executor, Lost, Task
-from tradeassay.runs.journal import read_lines
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.manifest import DatasetEntry, RunManifest
 from tradeassay.runs.model_pool import play_models

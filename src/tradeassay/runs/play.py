@@ -1,7 +1,9 @@
-"""Playing one episode: market + agent + day protocol, one journal line per decision.
+"""Playing the episodes of a run: one journal line per decision, and how each episode ended.
 
-An episode is always played from its first session. What the journal already holds is not written again but must
-come out the same, to the byte; so a resumed episode continues from a state that was checked, not believed.
+An agent that answers at once is always played from the first session: what the journal holds already is not
+written again but must come out the same, to the byte. An agent whose answers cost something is brought back to
+where it was by its journal, and goes on from there. Either way a resumed episode continues from a state that was
+checked, not believed.
 """
 
 from __future__ import annotations
@@ -9,35 +11,50 @@ from __future__ import annotations
 import hashlib
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.agents import make_agent
-from tradeassay.benchmarks import Benchmark, day, drive
-from tradeassay.core.agent import Agent, CostlyAgent, EpisodeInfo, Observation
+from tradeassay.benchmarks import Benchmark
+from tradeassay.benchmarks.daily import ByObservation
+from tradeassay.core.agent import Agent, AskDecision, CostlyAgent
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import LedgerError, RunError
-from tradeassay.core.events import ENCODER, StepRecord
+from tradeassay.core.events import StepRecord
+from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.play import Market
-from tradeassay.runs.atomic import remove_temporaries
+from tradeassay.llm import CassetteMismatch, Model, Place
+from tradeassay.play import Asked, NoAnswer
+from tradeassay.play import Episode as Play
+from tradeassay.play.dialogue_log import DialogueLog, Scribe
+from tradeassay.play.episode import NOBODY, by_observation, recorded
+from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
+from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors.base import Stopping, Tick
-from tradeassay.runs.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
 from tradeassay.runs.layout import RunFolder
-from tradeassay.runs.outcome import Outcome, one_line, write_outcome
+from tradeassay.runs.outcome import ModelPart, Outcome, one_line, write_outcome
+from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.tasks import Played, PlayTask
 
-_DECISION = msgspec.json.Decoder(Decision)
+Answers = Literal["scripted", "replayed", "live"]
+_FATAL = (LedgerError, RunError, CassetteMismatch)
+"""What stops a whole run: wrong money is worse than no result, and so is a journal or replay that does not fit."""
+
+
+class ListenerBroke(Exception):
+    """Whoever is told about progress raised; that is no failure of an episode."""
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
-    """Play an episode to its end and record how it ended.
+    """Play an episode whose agent answers at once, and record how it ended.
 
     An episode that fails is recorded as failed. What is raised stops the whole run: :class:`LedgerError` (wrong
     money is worse than no result) and :class:`RunError` (the journal cannot be continued).
@@ -52,6 +69,28 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
         journal.flush()
         if outcome is not None:
             write_outcome(folder.outcome(key), outcome)
+    return Played(outcome=outcome, seconds=time.perf_counter() - began)
+
+
+async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen: Listener) -> Played:
+    """Play an episode in the benchmark's conversation, and record how it ended.
+
+    An episode that fails is recorded as failed. What is raised stops the whole run: :class:`LedgerError`,
+    :class:`RunError` (the journal cannot be continued) and :class:`CassetteMismatch` (a replay that does not fit).
+    """
+    began = time.perf_counter()
+    folder, key = RunFolder(Path(task.folder)), task.episode.key
+    folder.episode(key).mkdir(parents=True, exist_ok=True)
+    with Journal(folder.events(key)) as journal:
+        journal.policy = EVERY_LINE
+        remove_temporaries(folder.episode(key))
+        with DialogueLog(folder.dialogue(key), len(journal.lines)) as log:
+            try:
+                outcome = await _Talked(task, model, journal, log, listen).to_its_end()
+            except ListenerBroke as broke:
+                raise (broke.__cause__ or broke) from None
+            outcome = msgspec.structs.replace(outcome, model=ModelPart(answers=answers, spending=log.spending))
+        write_outcome(folder.outcome(key), outcome)
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
 
 
@@ -88,6 +127,15 @@ class Tally:
             status="failed", steps=self.steps, events_sha256=self._digest.hexdigest(), error=error, traceback=trace
         )
 
+    def broke(self, error: Exception) -> Outcome:
+        """Return the outcome of an episode that an exception ended."""
+        if isinstance(error, NoAnswer):
+            return self.failed(error.message, None)
+        return self.failed(one_line(error), "".join(traceback.format_exception(error)))
+
+
+# -- agents that answer at once -----------------------------------------------------------------------------------
+
 
 def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> Outcome | None:
     """Play until the end, or until told to stop (None).
@@ -96,16 +144,9 @@ def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> O
     told about progress, is not its fault and leaves it unfinished.
     """
     tally, known = Tally(), journal.lines
-    records = _records(task, journal)
-    while True:
-        try:
-            record = next(records)
-        except StopIteration:
-            break
-        except (LedgerError, RunError):
-            raise
-        except Exception as error:
-            return tally.failed(one_line(error), "".join(traceback.format_exception(error)))
+    for record in _bounded(_records(task, journal)):
+        if isinstance(record, Exception):
+            return tally.broke(record)
         raw = encode_line(record)
         if tally.steps < len(known):
             _must_match(task.episode.key, known[tally.steps], raw)
@@ -123,6 +164,16 @@ def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> O
     return tally.ended()
 
 
+def _bounded(records: Iterator[StepRecord]) -> Iterator[StepRecord | Exception]:
+    """Yield records; what ends them is yielded last, unless it has to stop the run."""
+    try:
+        yield from records
+    except _FATAL:
+        raise
+    except Exception as error:
+        yield error
+
+
 def _records(task: PlayTask, journal: Journal) -> Iterator[StepRecord]:
     snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
     agent = make_agent(task.episode.agent.name, task.episode.agent.params)
@@ -134,32 +185,20 @@ def steps(
     snapshot: Snapshot, benchmark: Benchmark, episode: Episode, agent: Agent, known: Sequence[Line] = ()
 ) -> Iterator[StepRecord]:
     """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
-    market = Market(snapshot, benchmark.market)
-    observation: Observation | None = market.reset()
-    assert observation is not None
-    agent.begin(
-        EpisodeInfo(episode=episode.key, seed=episode.seed, rules=observation.rules),
-        episode_rng(episode, snapshot.name),
+    play: Play[AskDecision, Decision] = Play(
+        snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
     )
-    count = 0
-    while observation is not None:
-        if count < len(known) and isinstance(agent, CostlyAgent):
-            decision = known[count].record.decision
-            agent.recall(observation, decision)
-        else:
-            decision = as_recorded(drive(day(observation, benchmark.day), agent))
-        step = market.step(decision)
-        yield step.record
-        observation = step.observation
-        count += 1
-
-
-def as_recorded(decision: Decision) -> Decision:
-    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
-
-    The market gets exactly this, so that what happens live and what a replay gives cannot differ.
-    """
-    return _DECISION.decode(ENCODER.encode(decision)) if decision.orders else decision
+    agent.begin(play.info, episode_rng(episode, snapshot.name))
+    play.open()
+    if isinstance(agent, CostlyAgent):
+        for line in known:
+            seen = play.observation
+            if seen is None:
+                return
+            agent.recall(seen, line.record.decision)
+            yield play.decide(line.record.decision)
+    answer = by_observation(agent)
+    yield from play.records(lambda asked: answer(asked.request))
 
 
 def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:
@@ -177,3 +216,105 @@ def _must_match(key: str, line: Line, raw: bytes) -> None:
             f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",
             mend="the agent is not deterministic or the journal was edited: delete the episode's folder, resume",
         )
+
+
+# -- agents that are asked in a conversation ----------------------------------------------------------------------
+
+
+def conversation(snapshot: Snapshot, benchmark: Benchmark, episode: Episode) -> Play[AskModel, ModelReply]:
+    """Return an episode in the benchmark's own conversation, not yet opened."""
+    return Play(
+        snapshot,
+        benchmark.market,
+        open_protocol(benchmark),
+        key=episode.key,
+        seed=episode.seed,
+        rng=conversation_rng(episode, snapshot.name),
+    )
+
+
+def conversation_rng(episode: Episode, dataset: str) -> np.random.Generator:
+    """Return the generator of an episode's conversation (aliases, samples).
+
+    It is the same for every model and every setting, so that models, and masks, are compared on the same draws.
+    """
+    words = sha256_of((episode.benchmark, dataset, "conversation", episode.seed))
+    return np.random.Generator(np.random.PCG64(int(words, 16)))
+
+
+class _Talked:
+    """An episode while it is played. It is also what carries a question to the model and tells who listens."""
+
+    def __init__(self, task: PlayTask, model: Model, journal: Journal, log: DialogueLog, listen: Listener) -> None:
+        self._task, self._key = task, task.episode.key
+        self._model, self._journal, self._log, self._listen = model, journal, log, listen
+        self._tally = Tally()
+        self._scribe = Scribe(0, "")
+
+    async def to_its_end(self) -> Outcome:
+        """Restore what the journal holds, then play day by day."""
+        async for record in self._bounded(self._records()):
+            self._log.append(self._scribe.lines)
+            self._scribe = Scribe(0, "")
+            if isinstance(record, Exception):
+                return self._tally.broke(record)
+            raw = encode_line(record)
+            self._journal.append(raw)
+            self._tally.add(record, raw)
+            self._tell(Advanced(key=self._key, sessions=1))
+        return self._tally.ended()
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        """Carry a question to the model."""
+        self._tell(
+            AskStarted(
+                key=self._key,
+                agent=self._task.episode.label,
+                session=self._play.market.sessions[place.step],
+                purpose=request.purpose,
+                attempt=request.attempt,
+            )
+        )
+        reply = await self._model.ask(request, place)
+        self._tell(Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
+        return reply
+
+    async def _records(self) -> AsyncIterator[StepRecord]:
+        task, known = self._task, self._journal.lines
+        snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+        self._play = play = conversation(snapshot, task.benchmark, task.episode)
+        for line in known:
+            self._tally.add(line.record, line.raw)
+        play.resume(line.record for line in known)
+        if known:
+            self._tell(Advanced(key=self._key, sessions=len(known)))
+        async for record in play.arecords(self._answer):
+            yield record
+
+    async def _answer(self, asked: Asked[AskModel]) -> ModelReply:
+        """Answer one question; what was said is written before the journal's line of that day."""
+        step = asked.place.step
+        session = self._play.market.sessions[step]
+        if asked.place.index == 0:
+            self._scribe = Scribe(step, session)
+        reply = await recorded(self, self._scribe)(asked)
+        if reply.error_kind in NOBODY:
+            raise NoAnswer(f"{reply.error_kind} on {session}: {reply.error}")
+        return reply
+
+    @staticmethod
+    async def _bounded(records: AsyncIterator[StepRecord]) -> AsyncIterator[StepRecord | Exception]:
+        """Yield records; what ends them is yielded last, unless it has to stop the run."""
+        try:
+            async for record in records:
+                yield record
+        except (*_FATAL, OSError, ListenerBroke):
+            raise
+        except Exception as error:
+            yield error
+
+    def _tell(self, event: ProgressEvent) -> None:
+        try:
+            self._listen(event)
+        except Exception as error:
+            raise ListenerBroke from error

@@ -15,9 +15,9 @@ from tradeassay.core.events import StepRecord
 from tradeassay.core.near import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
-from tradeassay.runs.dialogue_log import DialogueLine, read_dialogue
+from tradeassay.play.dialogue_log import DialogueLine, read_dialogue
+from tradeassay.play.journal import read_records
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.journal import read_records
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.manifest import RunManifest, read_manifest
 from tradeassay.runs.outcome import Outcome, read_outcome

@@ -15,7 +15,7 @@ import msgspec
 from tradeassay.agents import agents, make_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
-from tradeassay.runs.atomic import remove_temporaries, sync_folder, write_atomic
+from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import ExecutorName, make_executor
 from tradeassay.runs.layout import DEFAULT_PARENT, RunFolder

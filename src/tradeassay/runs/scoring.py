@@ -25,9 +25,9 @@ from tradeassay.metrics import (
 )
 from tradeassay.play import holdings_from_records as holdings_from_records  # report reads runs, not play
 from tradeassay.play import series_from_records
+from tradeassay.play.journal import read_records
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.inference import NET_RETURN, inference_of, net_return
-from tradeassay.runs.journal import read_records
 from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores

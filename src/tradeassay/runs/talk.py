@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.core.dialogue import Usage
-from tradeassay.runs.spending import Spending
+from tradeassay.play.dialogue_log import Spending
 
 MOST_SHOWN = 3
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
-from tradeassay.runs.atomic import write_atomic
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):

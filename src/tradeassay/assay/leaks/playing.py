@@ -7,28 +7,29 @@ is shown the same, it says the same, and what it is shown is the only way by whi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 from tradeassay.assay.leaks.time_guard import LateStamp, withhold_late
-from tradeassay.benchmarks import Benchmark
-from tradeassay.core.agent import Agent, EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.events import ENCODER
+from tradeassay.benchmarks import Benchmark, ModelProtocol
+from tradeassay.core.agent import Agent, Observation
+from tradeassay.core.dialogue import AskModel, Dialogue, ModelReply
+from tradeassay.core.drive import Ended, advance
+from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.llm import ModelParams, Place, open_model
-from tradeassay.play import Market
+from tradeassay.llm import ModelParams, open_model
+from tradeassay.play import Asked
+from tradeassay.play import Episode as Play
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.model_play import conversation_rng
-from tradeassay.runs.play import as_recorded, steps
+from tradeassay.runs.play import conversation_rng, steps
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Shown:
     """One question of a day, as the model got it, with its answer."""
 
     request: AskModel
@@ -42,7 +43,7 @@ class Day:
     step: int
     session: str
     decision: Decision
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Shown, ...] = ()
     late: tuple[LateStamp, ...] = ()
 
     @property
@@ -118,86 +119,99 @@ class ModelSubject:
         return asyncio.run(self._live(snapshot))
 
     async def _live(self, snapshot: Snapshot) -> tuple[Day, ...]:
-        talk = _Talk(self._benchmark, self._episode, snapshot, None)
-        asking = talk.days()
+        days = _Days(self._benchmark, self._episode, snapshot)
         async with open_model(self.name, self._params) as model:
-            try:
-                request, place = next(asking)
-                while True:
-                    request, place = asking.send(await model.ask(request, place))
-            except StopIteration:
-                return tuple(talk.done)
+
+            async def answer(asked: Asked[AskModel]) -> ModelReply:
+                reply = await model.ask(*asked)
+                days.heard(asked, reply)
+                return reply
+
+            async for record in days.play.arecords(answer):
+                days.end(record)
+        return tuple(days.done)
 
     def replay(self, snapshot: Snapshot, until: int, like: tuple[Day, ...]) -> Replay:
         """Give the recorded answers again and compare what the model is shown, byte by byte."""
         known = {(day.step, index): one for day in like for index, one in enumerate(day.asked)}
-        talk = _Talk(self._benchmark, self._episode, snapshot, until)
-        asking = talk.days()
+        days = _Days(self._benchmark, self._episode, snapshot)
+
+        def answer(asked: Asked[AskModel]) -> ModelReply:
+            before = known.get((asked.place.step, asked.place.index))
+            if before is None or before.request != asked.request:
+                raise _Differs(before, asked)
+            days.heard(asked, before.reply)
+            return before.reply
+
         try:
-            request, place = next(asking)
-            while True:
-                before = known.get((place.step, place.index))
-                if before is None or before.request != request:
-                    asking.close()
-                    moved = _shown_differently(before, request, place.step, talk.session)
-                    return Replay((*talk.done, talk.today(request)), moved)
-                request, place = asking.send(before.reply)
-        except StopIteration:
-            return Replay(tuple(talk.done), None)
+            for record in islice(days.play.records(answer), until + 1):
+                days.end(record)
+        except _Differs as differs:
+            today = days.broken_off(differs.asked)
+            moved = _shown_differently(differs.before, differs.asked.request, today.step, today.session)
+            return Replay((*days.done, today), moved)
+        return Replay(tuple(days.done), None)
 
 
-class _Talk:
-    """An episode's conversations without input or output: yields questions, is sent answers."""
+class _Differs(Exception):
+    """A question of another future is not the one that was asked on the true data."""
 
-    def __init__(self, benchmark: Benchmark, episode: Episode, snapshot: Snapshot, until: int | None) -> None:
-        self._market = Market(snapshot, benchmark.market)
-        self._protocol = open_protocol(benchmark)
-        self._episode, self._until = episode, until
-        info = EpisodeInfo(episode=episode.key, seed=episode.seed, rules=self._market.rules)
-        self._protocol.begin(info, conversation_rng(episode, snapshot.name))
+    def __init__(self, before: Shown | None, asked: Asked[AskModel]) -> None:
+        super().__init__("another question")
+        self.before, self.asked = before, asked
+
+
+class _Days:
+    """Collects the days of a model's episode; what is late in a question is withheld and kept beside it."""
+
+    def __init__(self, benchmark: Benchmark, episode: Episode, snapshot: Snapshot) -> None:
         self.done: list[Day] = []
-        self.session = ""
-        self._step = 0
-        self._asked: list[Asked] = []
-        self._late: list[LateStamp] = []
+        self._shown: list[Shown] = []
+        self._protocol = _Guarded(open_protocol(benchmark))
+        rng = conversation_rng(episode, snapshot.name)
+        self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
+        self.play.open()
 
-    def days(self) -> Generator[tuple[AskModel, Place], ModelReply, None]:
-        """Yield every question of every day up to the last one wanted."""
-        seen: Observation | None = self._market.reset()
-        while seen is not None and (self._until is None or seen.step <= self._until):
-            self.session, self._step, self._asked, self._late = seen.session, seen.step, [], []
-            decision = yield from self._day(seen)
-            self.done.append(Day(seen.step, seen.session, decision, tuple(self._asked), tuple(self._late)))
-            step = self._market.step(decision)
-            self._protocol.remember(seen, decision)
-            seen = step.observation
+    def heard(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+        """Take one question of today with its answer."""
+        self._shown.append(Shown(asked.request, reply))
 
-    def today(self, request: AskModel) -> Day:
+    def end(self, record: StepRecord) -> None:
+        """Take today's record."""
+        late, shown = tuple(self._protocol.late), tuple(self._shown)
+        self._shown.clear()
+        self.done.append(Day(record.step, record.session, record.decision, shown, late))
+
+    def broken_off(self, asked: Asked[AskModel]) -> Day:
         """Return the day that was broken off at a question."""
-        asked = (*self._asked, Asked(request, ModelReply()))
-        return Day(self._step, self.session, Decision(status="failed"), asked, tuple(self._late))
+        step, shown = asked.place.step, (*self._shown, Shown(asked.request, ModelReply()))
+        session = self.play.market.sessions[step]
+        return Day(step, session, Decision(status="failed"), shown, tuple(self._protocol.late))
 
-    def _day(self, seen: Observation) -> Generator[tuple[AskModel, Place], ModelReply, Decision]:
-        dialogue = self._protocol.dialogue(seen)
+
+class _Guarded:
+    """A conversation out of whose questions everything late is taken; ``late`` is what that was today."""
+
+    def __init__(self, protocol: ModelProtocol) -> None:
+        self.late: list[LateStamp] = []
+        self.begin, self.remember, self._dialogue = protocol.begin, protocol.remember, protocol.dialogue
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Return today's conversation."""
+        self.late = []
+        talk = self._dialogue(observation)
         try:
-            request = next(dialogue)
-            while True:
-                request, late = withhold_late(request, seen)
-                self._late += [stamp for stamp in late if stamp not in self._late]
-                place = Place(
-                    episode=self._episode.key, step=seen.step, sample=self._episode.seed, index=len(self._asked)
-                )
-                reply = yield request, place
-                self._asked.append(Asked(request, reply))
-                request = dialogue.send(reply)
-        except StopIteration as done:
-            decision: Decision = done.value
-            return as_recorded(decision)
+            now = advance(talk)
+            while not isinstance(now, Ended):
+                request, late = withhold_late(now, observation)
+                self.late += [stamp for stamp in late if stamp not in self.late]
+                now = advance(talk, (yield request))
+            return now.result
         finally:
-            dialogue.close()
+            talk.close()
 
 
-def _shown_differently(before: Asked | None, now: AskModel, step: int, session: str) -> Moved:
+def _shown_differently(before: Shown | None, now: AskModel, step: int, session: str) -> Moved:
     if before is None:
         return Moved(step, session, "prompt", "a question was asked that was not asked on the true data")
     names = {call.id: call.name for message in now.messages for call in message.calls}

@@ -14,7 +14,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.metrics import rate_measure
-from tradeassay.runs.dialogue_log import whole_messages
+from tradeassay.play.dialogue_log import whole_messages
 
 if TYPE_CHECKING:
     from tradeassay.runs import Episode, Run

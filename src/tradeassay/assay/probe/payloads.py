@@ -12,16 +12,17 @@ from tradeassay.assay.probe.sample import Probe
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.benchmarks.ktdfin.words import Stock
-from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.agent import Observation
 from tradeassay.core.dialogue import Message, ModelReply, ToolCall
+from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.masking import Level
-from tradeassay.play import Market
+from tradeassay.play import Episode as Play
 from tradeassay.runs.conversation import open_protocol, protocol_of, with_protocol
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.model_play import conversation_rng
+from tradeassay.runs.play import conversation_rng
 from tradeassay.runs.spec import AgentSpec
 
 
@@ -72,38 +73,33 @@ def _episode(
 ) -> Iterator[Payload]:
     protocol = open_protocol(benchmark)
     assert isinstance(protocol, Ktdfin)
-    market = Market(snapshot, benchmark.market)
     key = f"probe {benchmark.market.first}"
     episode = Episode(
         key=key, cell=key, benchmark=benchmark.id, dataset=f"{snapshot.name} {key}",
         agent=AgentSpec(name="model"), seed=config.seed,
     )  # fmt: skip
-    protocol.begin(
-        EpisodeInfo(episode=key, seed=config.seed, rules=market.rules), conversation_rng(episode, episode.dataset)
-    )
+    rng = conversation_rng(episode, episode.dataset)
+    play = Play(snapshot, benchmark.market, protocol, key=key, seed=config.seed, rng=rng)
     last = max(probe.step for probe in probes)
-    seen: Observation | None = market.reset()
-    while seen is not None and seen.step <= last:
+    play.open()
+    while (seen := play.observation) is not None and seen.step <= last:
         for probe in probes:
             if probe.step == seen.step:
                 yield _payload(protocol, seen, probe, config)
-        step = market.step(Decision(reason="holds nothing"))
-        protocol.remember(seen, Decision())
-        seen = step.observation
+        play.decide(Decision(reason="holds nothing"))
 
 
 def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeConfig) -> Payload:
     alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
     dialogue = protocol.dialogue(seen)
-    try:
-        request = next(dialogue)
-        if config.mode == "open-research":
-            asked = msgspec.json.encode({"alias": alias, "lookback": config.lookback}).decode()
-            calls = (
-                ToolCall(id="context", name="get_market_context", arguments="{}"),
-                ToolCall(id="bars", name="get_stock_snapshot", arguments=asked),
-            )
-            request = dialogue.send(ModelReply(calls=calls, stop="tool_calls"))
-    finally:
-        dialogue.close()
+    request = advance(dialogue)
+    if config.mode == "open-research":
+        asked = msgspec.json.encode({"alias": alias, "lookback": config.lookback}).decode()
+        calls = (
+            ToolCall(id="context", name="get_market_context", arguments="{}"),
+            ToolCall(id="bars", name="get_stock_snapshot", arguments=asked),
+        )
+        request = advance(dialogue, ModelReply(calls=calls, stop="tool_calls"))
+    dialogue.close()
+    assert not isinstance(request, Ended)
     return Payload(number=probe.number, alias=alias, messages=request.messages)

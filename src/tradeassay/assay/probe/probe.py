@@ -15,9 +15,11 @@ from tradeassay.assay.probe.records import ProbeReport, ProbeRow
 from tradeassay.assay.probe.sample import draw_probes
 from tradeassay.assay.probe.score import make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.drive import adrive
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, Place, open_model
 from tradeassay.masking import Level
+from tradeassay.play.episode import addressed
 
 _AT_ONCE = 8
 
@@ -102,19 +104,8 @@ async def _ask_all(
 
 async def _ask(model: Model, payload: Payload, variant: tuple[Level, str], config: ProbeConfig) -> Guess | None:
     """Carry one interrogation between the generator and the model."""
-    talk = interrogate(payload)
-    index = 0
-    try:
-        request = next(talk)
-        while True:
-            place = Place(
-                episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=index
-            )
-            request = talk.send(await model.ask(request, place))
-            index += 1
-    except StopIteration as done:
-        guess: Guess | None = done.value
-        return guess
+    place = Place(episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0)
+    return await adrive(addressed(interrogate(payload), place), lambda asked: model.ask(*asked))
 
 
 def _spent(budget: Budget, models: Sequence[str], replay: bool) -> float | None:

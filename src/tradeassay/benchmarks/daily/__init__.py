@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.daily.check import complaint
-from tradeassay.benchmarks.daily.day import DayConfig, day
+from tradeassay.benchmarks.daily.day import ByObservation, DayConfig, day
 from tradeassay.benchmarks.daily.drive import broken, drive
 
-__all__ = ["DayConfig", "broken", "complaint", "day", "drive"]
+__all__ = ["ByObservation", "DayConfig", "broken", "complaint", "day", "drive"]

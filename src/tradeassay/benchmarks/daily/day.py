@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from tradeassay.benchmarks.daily.check import complaint
-from tradeassay.core.agent import AskDecision, DayProtocol, Observation
+from tradeassay.core.agent import AskDecision, DayProtocol, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Failure
 
 
@@ -43,6 +44,26 @@ def day(observation: Observation, config: DayConfig = DEFAULT) -> DayProtocol:
         failures.append(wrong)
         feedback = f"{wrong.detail} (attempt {attempt} of {config.attempts})"
     return Decision(status="failed", reason="no usable answer", failures=tuple(failures))
+
+
+class ByObservation:
+    """The daily protocol of one episode for agents that see the observation itself.
+
+    A :class:`~tradeassay.play.episode.Conversation`; nothing outlives a day.
+    """
+
+    def __init__(self, config: DayConfig = DEFAULT) -> None:
+        self._config = config
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Nothing is drawn."""
+
+    def dialogue(self, observation: Observation) -> DayProtocol:
+        """Return one day."""
+        return day(observation, self._config)
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Nothing is kept."""
 
 
 def _with_failures(reply: Decision, failures: list[Failure]) -> Decision:

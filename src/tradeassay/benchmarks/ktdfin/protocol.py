@@ -8,15 +8,16 @@ import numpy as np
 
 from tradeassay.benchmarks.ktdfin import prompts
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
+from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.day import day
+from tradeassay.benchmarks.ktdfin.day import SPECS, day
 from tradeassay.benchmarks.ktdfin.desk import Desk, Scales
 from tradeassay.benchmarks.ktdfin.factor_feed import FactorFeed
 from tradeassay.benchmarks.ktdfin.roster import Roster, make_roster
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import Days, MarketView
 from tradeassay.masking import DayMap, Mask
@@ -48,6 +49,7 @@ class Ktdfin:
 
     Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
     prompts: ClassVar[tuple[str, ...]] = prompts.FILES
+    tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS, SUBMIT)
 
     def __init__(self, config: KtdfinConfig | None = None) -> None:
         self.config = KtdfinConfig() if config is None else config

@@ -14,7 +14,7 @@ from tradeassay.benchmarks.stockbench.day import dialogue
 from tradeassay.benchmarks.stockbench.history import History
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import Dialogue
+from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
 
@@ -25,6 +25,7 @@ class Stockbench:
 
     Config: ClassVar[type[ProtocolConfig]] = StockbenchConfig
     prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
+    tools: ClassVar[tuple[ToolSpec, ...]] = ()
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""

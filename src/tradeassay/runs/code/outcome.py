@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.runs.atomic import write_atomic
-from tradeassay.runs.spending import Spending
+from tradeassay.play.dialogue_log import Spending
 
 Answers = Literal["scripted", "replayed", "live"]
 

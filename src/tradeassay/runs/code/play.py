@@ -11,14 +11,14 @@ import msgspec
 
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import RunError, SandboxError, UserError
+from tradeassay.core.files import remove_temporaries
 from tradeassay.llm import CassetteMismatch, Model, Place, parse_name
-from tradeassay.runs.atomic import remove_temporaries
+from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.code.layout import CodeFolder
 from tradeassay.runs.code.outcome import Answers, ItemOutcome, write_item
 from tradeassay.runs.code.protocol import Ask, CodeItem, CodeProtocol, Compute, Ended, Role
 from tradeassay.runs.code.work_log import WorkLog
 from tradeassay.runs.outcome import one_line
-from tradeassay.runs.spending import Spending
 
 OpenRole = Callable[[Role], Awaitable[Model]]
 Work = Callable[[CodeItem, Any], Any]

@@ -14,9 +14,9 @@ from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
+from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.code.protocol import CodeItem
 from tradeassay.runs.code.quantcode_spec import CodeRunSpec
-from tradeassay.runs.spending import Spending
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
 """By what of a task results are split."""

@@ -11,11 +11,11 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.near import did_you_mean
+from tradeassay.play.dialogue_log import Spending, total
 from tradeassay.runs.code.layout import CodeFolder
 from tradeassay.runs.code.manifest import CodeManifest, read_code_manifest
 from tradeassay.runs.code.outcome import ItemOutcome, read_item
 from tradeassay.runs.code.protocol import CodeItem, CodeProtocol, code_protocols
-from tradeassay.runs.spending import Spending, total
 
 
 class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):

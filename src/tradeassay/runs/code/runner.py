@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.core.files import write_atomic
 from tradeassay.llm import Model, parse_name
-from tradeassay.runs.atomic import write_atomic
 from tradeassay.runs.code.layout import CodeFolder
 from tradeassay.runs.code.manifest import (
     CodeManifest,

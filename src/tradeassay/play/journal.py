@@ -16,8 +16,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import ENCODER, STEP_DECODER, StepRecord
-from tradeassay.runs.atomic import sync_folder
-from tradeassay.runs.lock import take_lock
+from tradeassay.core.files import sync_folder, take_lock
 
 
 class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):

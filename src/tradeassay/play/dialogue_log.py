@@ -1,4 +1,4 @@
-"""``dialogue.jsonl``: what a model was asked in an episode and what it said. A sidecar without times.
+"""``dialogue.jsonl``: what was asked in an episode, what came back, and what the answers took. It holds no times.
 
 A day's lines are written, and made durable, before the journal's line of that day. So the sidecar never knows
 less than the journal; what it knows more (a day that was not finished) is cut when an episode is continued.
@@ -7,15 +7,66 @@ less than the journal; what it knows more (a day that was not finished) is cut w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import RunError
-from tradeassay.runs.spending import Spending
+from tradeassay.play.episode import Asked
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over answers. ``usd`` covers the answers with a known price; ``unpriced`` counts the others."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def known_usd(self) -> float | None:
+        """All dollars, or None when the price of an answer is unknown."""
+        return None if self.unpriced else self.usd
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, usage: Usage) -> Spending:
+        """Return the sums with one more answer."""
+        return Spending(
+            calls=self.calls + 1,
+            input_tokens=self.input_tokens + usage.input_tokens,
+            output_tokens=self.output_tokens + usage.output_tokens,
+            usd=self.usd if usage.usd is None else self.usd + usage.usd,
+            unpriced=self.unpriced + (usage.usd is None),
+        )
+
+    def words(self) -> str:
+        """Return it as a person reads it: ``120 calls, 345,000 tokens, $1.23``."""
+        if self.unpriced and self.unpriced == self.calls:
+            money = "price unknown"
+        else:
+            money = f"${self.usd:,.2f}" if self.usd >= 0.01 or not self.usd else f"${self.usd:.4f}"
+            money += f" and {self.unpriced:,} calls of unknown price" if self.unpriced else ""
+        return f"{self.calls:,} calls, {self.tokens:,} tokens, {money}"
+
+
+def total(parts: Iterable[Spending]) -> Spending:
+    """Return the sum of several."""
+    listed = list(parts)
+    return Spending(
+        calls=sum(part.calls for part in listed),
+        input_tokens=sum(part.input_tokens for part in listed),
+        output_tokens=sum(part.output_tokens for part in listed),
+        usd=sum(part.usd for part in listed),
+        unpriced=sum(part.unpriced for part in listed),
+    )
 
 
 class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,7 +158,11 @@ def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...
 
 
 class Scribe:
-    """Collects one day's lines, saying of every question only what is new in it."""
+    """Collects one step's lines, saying of every question only what is new in it.
+
+    A :class:`~tradeassay.play.episode.Recorder` without replies of its own: what was answered before an
+    interruption is in the cassette.
+    """
 
     def __init__(self, step: int, session: str) -> None:
         self.lines: list[DialogueLine] = []
@@ -115,8 +170,13 @@ class Scribe:
         self._session = session
         self._before: tuple[Message, ...] = ()
 
-    def note(self, request: AskModel, reply: ModelReply) -> None:
+    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+        """Return None: whoever answers looks its recorded replies up itself."""
+        return None
+
+    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Take one question with its answer."""
+        request = asked.request
         kept = 0
         for old, new in zip(self._before, request.messages, strict=False):
             if old is not new and old != new:

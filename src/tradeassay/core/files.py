@@ -1,9 +1,13 @@
-"""Files that are either whole or not there, whatever kills the process."""
+"""Files that are either whole or not there, and that one process writes at a time, whatever kills it."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
 from pathlib import Path
+
+from tradeassay.core.errors import RunError
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -33,3 +37,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def take_lock(descriptor: int, what: str, *, patience: float = 0.0, holder: str = "another process") -> None:
+    """Lock an open file; raises :class:`RunError` when another process holds it for ``patience`` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise RunError(
+                    f"{what} is being written by {holder}", mend="wait until it ends, stop it, or use another slug"
+                ) from None
+        time.sleep(0.02)

@@ -1,0 +1,248 @@
+"""One agent on its way through one market: the only loop *dialogue -> ask -> market -> remember* in the house.
+
+The core does no input or output. :meth:`Episode.step` is a generator that yields every question with its address
+and returns the record of the step; :meth:`Episode.records` and :meth:`Episode.arecords` run it with somebody who
+answers at once or has to be waited for. Rules, models, foreign programs, an Inspect sample, a client of MCP, the
+planner and the leak test all play through this class; what differs is who answers.
+
+:func:`talk` is the same step without a market: a dialogue, its address, somebody who answers and a
+:class:`Recorder` that knows the replies given before an interruption. The arena's rounds use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import LONGEST_DETAIL, Ended, adrive, advance, drive, fault_of
+from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.events import ENCODER, StepRecord
+from tradeassay.core.orders import Decision, Failure
+from tradeassay.llm import Place
+from tradeassay.play.config import MarketConfig
+from tradeassay.play.market import Market, Witness
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+
+Ask = TypeVar("Ask")
+Reply = TypeVar("Reply")
+Result = TypeVar("Result")
+Ask_co = TypeVar("Ask_co", covariant=True)
+Reply_contra = TypeVar("Reply_contra", contravariant=True)
+
+NOBODY = frozenset(("over_budget", "unreachable", "rate_limited", "rejected"))
+"""Kinds of error that say nothing about an agent: it was not reached, or may not be asked. They end an episode.
+
+Counting such days as the agent's failures would make a broken cable a trading result.
+"""
+_DECISION = msgspec.json.Decoder(Decision)
+
+
+class NoAnswer(ModelError):
+    """The agent cannot be asked any more."""
+
+
+class Asked(NamedTuple, Generic[Ask]):
+    """A question with its address: episode, step, sample, and the number of the question within the step."""
+
+    request: Ask
+    place: Place
+
+
+class Conversation(Protocol[Ask_co, Reply_contra]):
+    """A benchmark's rules for one episode: what is asked in a step, and what is kept from one to the next."""
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode; all randomness comes from ``rng``."""
+        ...
+
+    def dialogue(self, observation: Observation) -> Generator[Ask_co, Reply_contra, Decision]:
+        """Return the questions of one step; they end in a decision."""
+        ...
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a step that is over; also called for every recorded step when an episode is resumed."""
+        ...
+
+
+class Episode(Generic[Ask, Reply]):
+    """One agent in one market: ``open`` or ``resume`` it, ``step`` until ``observation`` is None, ``close`` it.
+
+    ``conversation`` None is for whoever brings decisions of its own and calls :meth:`decide` alone.
+    Raises :class:`UserError` for a market that the data does not have.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        config: MarketConfig,
+        conversation: Conversation[Ask, Reply] | None = None,
+        *,
+        key: str = "episode",
+        seed: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self.market = Market(snapshot, config)
+        self.key, self.seed = key, seed
+        self.observation: Observation | None = None
+        self._conversation = conversation
+        self._talking: Generator[Asked[Ask], Reply, Decision] | None = None
+        if conversation is not None:
+            conversation.begin(self.info, np.random.default_rng(seed) if rng is None else rng)
+
+    @property
+    def info(self) -> EpisodeInfo:
+        """What an agent may know when the episode starts."""
+        return EpisodeInfo(episode=self.key, seed=self.seed, rules=self.market.rules)
+
+    def open(self) -> Observation:
+        """Start at the first session and return what is seen there."""
+        self.observation = seen = self.market.reset()
+        return seen
+
+    def resume(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
+        """Continue behind a journal and return what is seen there; None when it was complete.
+
+        ``witness`` is told about every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a
+        record does not come out as it was written.
+        """
+        conversation = self._conversation
+
+        def replayed(seen: Observation, record: StepRecord) -> None:
+            if conversation is not None:
+                conversation.remember(seen, record.decision)
+            if witness is not None:
+                witness(seen, record)
+
+        self.observation = self.market.restore(records, replayed)
+        return self.observation
+
+    def step(self) -> Generator[Asked[Ask], Reply, StepRecord]:
+        """Ask for one decision, carry it out, and return its record."""
+        seen, conversation = self.observation, self._conversation
+        if seen is None or conversation is None:
+            raise UserError("there is nobody to ask and nothing to decide", mend="open() an episode first")
+        place = Place(episode=self.key, step=seen.step, sample=self.seed, index=0)
+        self._talking = addressed(conversation.dialogue(seen), place)
+        return self.decide(as_recorded((yield from self._talking)))
+
+    def decide(self, decision: Decision) -> StepRecord:
+        """Carry out a decision that was not asked for here, and return its record."""
+        seen = self.observation
+        if seen is None:
+            raise UserError("the episode is over or was not started", mend="open() it")
+        self._talking = None
+        done = self.market.step(decision)
+        if self._conversation is not None:
+            self._conversation.remember(seen, decision)
+        self.observation = done.observation
+        return done.record
+
+    def close(self) -> None:
+        """End the episode here, in the middle of a conversation too."""
+        if self._talking is not None:
+            self._talking.close()
+        self._talking = self.observation = None
+
+    def records(self, answer: Callable[[Asked[Ask]], Reply]) -> Iterator[StepRecord]:
+        """Play on with somebody who answers at once, one record at a time."""
+        while self.observation is not None:
+            yield drive(self.step(), answer)
+
+    async def arecords(self, answer: Callable[[Asked[Ask]], Awaitable[Reply]]) -> AsyncIterator[StepRecord]:
+        """Play on with somebody who has to be waited for, one record at a time."""
+        while self.observation is not None:
+            yield await adrive(self.step(), answer)
+
+
+def addressed(dialogue: Generator[Ask, Reply, Result], place: Place) -> Generator[Asked[Ask], Reply, Result]:
+    """Give a dialogue's questions their addresses: the first one's is ``place``, the others count on from it."""
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, (yield Asked(now, place)))
+            place = Place(episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1)
+        return now.result
+    finally:
+        dialogue.close()
+
+
+def as_recorded(decision: Decision) -> Decision:
+    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
+
+    The market gets exactly this, so that what happens live and what a replay gives cannot differ.
+    """
+    return _DECISION.decode(ENCODER.encode(decision)) if decision.orders else decision
+
+
+# -- who answers -------------------------------------------------------------------------------------------------
+
+
+class Answerer(Protocol):
+    """Whoever answers a conversation: a model, a foreign agent. A failure is a reply, never an exception."""
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        """Answer one request."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what is said in one step."""
+
+    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+        """Return the reply that was recorded for this question before an interruption, None when there is none.
+
+        Raises :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded in its place.
+        """
+        ...
+
+    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+        """Take down a new reply, before anything depends on it."""
+        ...
+
+
+def recorded(answerer: Answerer, recorder: Recorder) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
+    """Return what answers from the recorder where it can, else asks and lets the reply be taken down."""
+
+    async def answer(asked: Asked[AskModel]) -> ModelReply:
+        reply = recorder.known(asked)
+        if reply is None:
+            reply = await answerer.ask(asked.request, asked.place)
+            recorder.note(asked, reply)
+        return reply
+
+    return answer
+
+
+async def talk(
+    dialogue: Generator[AskModel, ModelReply, Result], place: Place, answerer: Answerer, recorder: Recorder
+) -> Result:
+    """Carry one step's dialogue to its end, without a market: known replies first, then new ones."""
+    return await adrive(addressed(dialogue, place), recorded(answerer, recorder))
+
+
+def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
+    """Return what answers for an agent that sees the observation itself.
+
+    An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash.
+    """
+
+    def answer(request: AskDecision) -> Decision:
+        try:
+            return agent.answer(request)
+        except Exception as error:
+            return broken(error)
+
+    return answer
+
+
+def broken(error: BaseException) -> Decision:
+    """Return the failed decision of an agent that raised ``error``."""
+    failure = Failure(kind="agent", detail=str(fault_of(error))[:LONGEST_DETAIL])
+    return Decision(status="failed", reason="the agent broke", failures=(failure,))
