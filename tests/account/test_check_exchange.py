@@ -16,7 +16,6 @@ from tradeassay.account import (
     Slippage,
     closing,
     exchange,
-    forced,
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Marked, Rejected
@@ -44,7 +43,7 @@ def asks_nothing(policy, ticket, session):
             "more than the venue",
         ),
         (US_MARGIN, closing, "call_margin", lambda *a: None, "without a"),
-        (US_MARGIN, forced, "_short", lambda *a: False, "without a"),
+        (US_MARGIN, closing, "_short", lambda *a: False, "without a"),
     ],
 )
 def test_a_broken_rule_is_named(monkeypatch, venue, target, name, broken, complaint):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -13,13 +12,10 @@ from scipy.stats import kstest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import attribute_runs
 import runs_world as world
+from luck_grounds import VENUES, key_of, played, scheduled, the_run
 
-from tradeassay.account import Margin, venues
 from tradeassay.assay.luck import (
-    Ground,
-    Schedule,
     decisions_of,
     even_schedule,
     ground_of,
@@ -33,88 +29,14 @@ from tradeassay.assay.luck import (
 )
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, MarginCalled, Rejected, StepRecord
+from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.data import load_dataset
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.returns import growth
-from tradeassay.play import Market, MarketConfig
-from tradeassay.runs import Run
+from tradeassay.play import Market
 
 FEW = BootstrapConfig(draws=50)
-VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
-
-
-def the_run() -> Run:
-    return attribute_runs.every_venue()
-
-
-def key_of(venue: str, agent: str = "test-provoker") -> str:
-    name = venue if venue.endswith("-v1") else f"tiny-{venue}-v1"
-    return next(one.key for one in the_run().episodes if one.benchmark == name and one.label == agent)
-
-
-@lru_cache(maxsize=16)
-def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
-    """A restless account: every session it moves three names to random weights, on margin short ones too."""
-    key = key_of(venue)
-    run = the_run()
-    snapshot, config = run.snapshot(key), run.manifest.benchmark(run.episode(key)).market
-    rng, market, records = np.random.default_rng(1), Market(snapshot, config), []
-    seen = market.reset()
-    while seen is not None:
-        orders = tuple(
-            Order(symbol=str(name), amount=float(weight), unit="target_weight")
-            for name, weight in zip(
-                rng.permutation(seen.universe)[:3],
-                rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 3) * (rng.choice([1, -1], 3) if "margin" in venue else 1),
-                strict=False,
-            )
-        )
-        record, seen = market.step(Decision(orders=orders))
-        records.append(record)
-    return snapshot, config, tuple(records)
-
-
-@lru_cache(maxsize=16)
-def scheduled(venue: str) -> tuple[Ground, Schedule]:
-    snapshot, config, records = played(venue)
-    ground = ground_of(snapshot, config)
-    return ground, schedule_of(records, ground.market)[0]
-
-
-@pytest.mark.parametrize("venue", [*VENUES, attribute_runs.OPEN])
-def test_fifty_portfolios_come_to_the_same_money_in_the_exchange(venue: str) -> None:
-    snapshot, config, _ = played(venue)
-    ground, schedule = scheduled(venue)
-    made = random_portfolios(ground, schedule, n=100, seed=3)
-    for portfolio in range(50):
-        again = replay(snapshot, config, decisions_of(ground, schedule, portfolio, seed=3))
-        assert again == pytest.approx(made.nav[portfolio], rel=1e-9, abs=0.0)
-
-
-def test_margin_calls_are_the_exchanges_own() -> None:
-    name = "test-tight-margin-v1"
-    if name not in venues:
-        tight = Margin(initial=0.3, maintenance_long=0.41, maintenance_short=0.41)
-        venues.add(name, msgspec.structs.replace(venues.get("us-margin-v1"), id=name, margin=tight))
-    snapshot, config, _ = played("us-margin")
-    config = msgspec.structs.replace(config, venue=name)
-    ground = ground_of(snapshot, config)
-    n = len(ground.market.sessions)
-    plain, _ = even_schedule(n, names=6, turnover=0.1)
-    borrowed = plain._replace(size=plain.size * 2.4, gross=plain.gross * 2.4)
-    sides = np.where(borrowed.seat % 2 == 0, 1.0, -1.0)
-    for schedule in (borrowed, borrowed._replace(sign=sides)):
-        made, calls = random_portfolios(ground, schedule, n=100), 0
-        for portfolio in range(15):
-            market = Market(snapshot, config)
-            market.reset()
-            for t, decision in enumerate(decisions_of(ground, schedule, portfolio)):
-                record = market.step(decision).record
-                calls += sum(isinstance(event, MarginCalled) for event in record.events)
-                assert market.ledger.nav() == pytest.approx(made.nav[portfolio, t + 1], rel=1e-9)
-        assert calls > 0
 
 
 @pytest.mark.parametrize("venue", VENUES)

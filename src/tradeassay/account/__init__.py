@@ -11,21 +11,15 @@ from tradeassay.account.builtin import (
     US_MARGIN,
 )
 from tradeassay.account.cash import Cash
-from tradeassay.account.concentration import Concentration
+from tradeassay.account.costs import Fees, Slippage
 from tradeassay.account.exchange import Exchange
-from tradeassay.account.fees import Fees
 from tradeassay.account.futures import Futures
-from tradeassay.account.holding import Holding
-from tradeassay.account.identities import TOLERANCE
-from tradeassay.account.ledger import Ledger
+from tradeassay.account.ledger import TOLERANCE, Holding, Ledger
+from tradeassay.account.limits import Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
-from tradeassay.account.participation import Participation
-from tradeassay.account.price_limits import PriceLimits
 from tradeassay.account.resting import Resting
-from tradeassay.account.settlement import Settlement
-from tradeassay.account.shorting import Shorting
-from tradeassay.account.slippage import Slippage
+from tradeassay.account.selling import Settlement, Shorting
 from tradeassay.account.venue import Venue, venues
 
 __all__ = [

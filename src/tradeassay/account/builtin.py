@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from tradeassay.account.fees import Fees
+from tradeassay.account.costs import Fees, Slippage
 from tradeassay.account.futures import Futures
+from tradeassay.account.limits import Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
-from tradeassay.account.participation import Participation
-from tradeassay.account.price_limits import PriceLimits
-from tradeassay.account.settlement import Settlement
-from tradeassay.account.shorting import Shorting
-from tradeassay.account.slippage import Slippage
+from tradeassay.account.selling import Settlement, Shorting
 from tradeassay.account.venue import Venue, venues
 
 _TENTH_OF_VOLUME = Participation(max_share=0.10)

@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 
 from tradeassay.account.lots import floor_to
-from tradeassay.account.refusal import Refusal
 from tradeassay.account.session import Session
-from tradeassay.account.ticket import Ticket
+from tradeassay.account.ticket import Refusal, Ticket
 
 DUST = 1e-9
 """An order that costs more than there is by less than this share of its value spends the account to

@@ -2,13 +2,111 @@
 
 from __future__ import annotations
 
-from tradeassay.account.emitting import emit, settle
-from tradeassay.account.forced import call_margin, trade_at_mark
+from math import ceil
+
 from tradeassay.account.futures import is_over
-from tradeassay.account.margin import Margin
+from tradeassay.account.margin import EQUAL, Margin
 from tradeassay.account.session import Session
 from tradeassay.account.venue import Venue
-from tradeassay.core.events import BorrowCharged, Delisted, Event, InterestCharged, Marked, Rolled
+from tradeassay.core.account import Account
+from tradeassay.core.events import (
+    BorrowCharged,
+    Delisted,
+    Event,
+    Filled,
+    InterestCharged,
+    MarginCalled,
+    Marked,
+    Rolled,
+    Settled,
+)
+
+
+def emit(event: Event, account: Account, events: list[Event]) -> None:
+    """Record an event and apply it."""
+    events.append(event)
+    account.apply(event)
+
+
+def settle(symbol: str, price: float, multiplier: float, account: Account, events: list[Event]) -> None:
+    """Mark a held future to ``price`` and move the difference in cash; nothing when it is there already."""
+    quantity = account.quantity(symbol)
+    if quantity == 0.0:
+        return
+    last = account.mark(symbol)
+    if price != last:
+        emit(Settled(symbol, quantity, price, quantity * (price - last) * multiplier), account, events)
+
+
+def trade_at_mark(
+    venue: Venue, order_id: str, column: int, quantity: float, session: Session, events: list[Event]
+) -> None:
+    """Trade a signed quantity at the session's marking price, with slippage and costs, limits aside."""
+    account = session.account
+    symbol, instrument = session.bars.symbols[column], session.bars.instruments[column]
+    buying = quantity > 0.0
+    reference: float = session.reference[column]
+    price = venue.slippage.price(reference, buying)
+    value = abs(quantity) * price * instrument.multiplier
+    fee, tax = venue.fees.charge(value, abs(quantity), buying)
+    future = instrument.kind == "future"
+    cash = (0.0 if future else -value if buying else value) - fee - tax
+    if future:
+        settle(symbol, price, instrument.multiplier, account, events)
+    filled = Filled(
+        order_id, symbol, quantity, price, reference, fee, tax, cash, True, instrument.multiplier, future
+    )
+    emit(filled, account, events)
+
+
+def required_margin(margin: Margin, session: Session) -> float:
+    """Return the maintenance requirement of the account at the session's prices."""
+    return sum((margin.required(_value(symbol, session)) for symbol in session.account.held()), 0.0)
+
+
+def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
+    """Close positions while equity is below the maintenance requirement.
+
+    The position with the largest requirement goes first, each one only as far as needed, at the marking
+    price. A name that does not trade cannot be closed; the call then stays open until it does.
+    """
+    equity, required = session.exposure()[0], required_margin(margin, session)
+    if not _short(equity, required):
+        return
+    emit(MarginCalled(equity, required), session.account, events)
+    needs = {symbol: margin.required(_value(symbol, session)) for symbol in session.account.held()}
+    for symbol in sorted(needs, key=lambda name: -needs[name]):
+        column = session.columns[symbol]
+        if not session.has_price(column):
+            continue
+        equity, required = session.exposure()[0], required_margin(margin, session)
+        if not _short(equity, required):
+            return
+        quantity = _enough(venue, margin, column, required - equity, session)
+        trade_at_mark(venue, f"call:{session.bars.session}:{symbol}", column, quantity, session, events)
+
+
+def _enough(venue: Venue, margin: Margin, column: int, shortfall: float, session: Session) -> float:
+    """Return the signed trade that closes as much of a position as frees ``shortfall`` of margin."""
+    held = session.account.quantity(session.bars.symbols[column])
+    instrument = session.bars.instruments[column]
+    unit = session.reference[column] * instrument.multiplier
+    costs = venue.fees.rate(held < 0.0) + abs(venue.slippage.price(1.0, held < 0.0) - 1.0)
+    freed = margin.required(unit if held > 0.0 else -unit) - unit * costs
+    lot = venue.lots.lot_of(instrument)
+    closing = abs(held)
+    if freed > 0.0:
+        closing = min(closing, ceil(shortfall / freed / lot) * lot)
+    return -closing if held > 0.0 else closing
+
+
+def _value(symbol: str, session: Session) -> float:
+    multiplier = session.bars.instruments[session.columns[symbol]].multiplier
+    return session.account.quantity(symbol) * session.price_of(symbol) * multiplier
+
+
+def _short(equity: float, required: float) -> bool:
+    return equity < required - EQUAL * (abs(equity) + required)
 
 
 def close_positions(venue: Venue, session: Session, events: list[Event]) -> None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from tradeassay.account import sizing
-from tradeassay.account.admission import malformed, untradable
-from tradeassay.account.closing import close_positions
+from tradeassay.account.closing import close_positions, emit, settle
 from tradeassay.account.corporate_actions import apply_actions
-from tradeassay.account.emitting import emit, settle
-from tradeassay.account.gates import gates_of
-from tradeassay.account.order_kinds import AT_CLOSE, AT_OPEN, DURING, satisfied, touched, trigger_price
-from tradeassay.account.refusal import WAITS, Refusal
+from tradeassay.account.orders import (
+    AT_CLOSE,
+    AT_OPEN,
+    DURING,
+    explicit_quantity,
+    malformed,
+    satisfied,
+    size,
+    touched,
+    trigger_price,
+    untradable,
+    wanted,
+)
 from tradeassay.account.resting import Book, Waiting
 from tradeassay.account.session import Moment, Session
-from tradeassay.account.ticket import Ticket
+from tradeassay.account.ticket import WAITS, Refusal, Ticket
 from tradeassay.account.venue import Venue
 from tradeassay.core.account import Account
 from tradeassay.core.errors import ExchangeError
@@ -35,8 +42,8 @@ class Exchange:
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
         self.book = Book()
-        self._buy_gates = gates_of(venue, buying=True)
-        self._sell_gates = gates_of(venue, buying=False)
+        self._buy_gates = venue.gates(buying=True)
+        self._sell_gates = venue.gates(buying=False)
         self._lot = venue.lots.lot
         self._slip = venue.slippage.price
         self._margin = venue.margin is not None
@@ -218,7 +225,7 @@ class Exchange:
         if refusal is None:
             refusal = untradable(symbol, column, session, margin=self._margin)
             if refusal is not None:
-                ticket.ask(sizing.explicit_quantity(order, session.account) or 0.0)
+                ticket.ask(explicit_quantity(order, session.account) or 0.0)
         if refusal is None:
             ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
             if ticket.buying and session.universe is not None and symbol not in session.universe:
@@ -283,7 +290,7 @@ class Exchange:
         assert own is not None
         ticket.reference = float(own)
         ticket.held = session.account.quantity(ticket.symbol)
-        refusal = sizing.size(ticket, session) or self.venue.lots.gate(ticket, session)
+        refusal = size(ticket, session) or self.venue.lots.gate(ticket, session)
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
         else:
@@ -293,7 +300,7 @@ class Exchange:
         """Ask every policy, then trade."""
         ticket.held = session.account.quantity(ticket.symbol)
         if not ticket.resting:
-            refusal = sizing.size(ticket, session)
+            refusal = size(ticket, session)
             if refusal is not None:
                 self._refuse(ticket, refusal, session, events)
                 return
@@ -369,7 +376,7 @@ def _buys(ticket: Ticket, session: Session) -> bool:
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price
     held = session.account.quantity(ticket.symbol)
-    return sizing.wanted(order, price * ticket.multiplier, held, session) > 0.0
+    return wanted(order, price * ticket.multiplier, held, session) > 0.0
 
 
 def _outside(ticket: Ticket, session: Session) -> Refusal | None:

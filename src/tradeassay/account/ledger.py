@@ -4,6 +4,10 @@ Money is float64. A session's sums have a few dozen terms, so that the rounding 
 relative, nine orders below a cent on a million; decimals would cost the hot loop a factor of about ten
 and buy nothing a test can see. Every sum runs in one fixed order (positions in the order they were
 opened), so that a replay gives the same bits as the live account.
+
+Each accounting identity is a function that raises when it is broken. Comparisons allow a relative
+:data:`TOLERANCE`, because an event's ``cash`` and the product it stands for may be summed in another order.
+The negated form ``not (x <= y)`` also catches NaN.
 """
 
 from __future__ import annotations
@@ -13,8 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf, isfinite
 from typing import Any, NoReturn
 
-from tradeassay.account import identities
-from tradeassay.account.holding import Holding
 from tradeassay.core.account import AccountState, Position
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import (
@@ -37,6 +39,125 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.terms import AccountTerms
+
+
+class Holding:
+    """A mutable position inside a ledger.
+
+    ``locked`` counts what was bought in the running session under T+1, ``opened`` the number of
+    sessions that were over when the position was opened. A ``margined`` holding (a future) has no value
+    of its own in NAV: its gains are settled in cash.
+    """
+
+    __slots__ = ("cost", "locked", "margined", "mark", "multiplier", "opened", "quantity")
+
+    def __init__(self, mark: float, opened: int, multiplier: float, margined: bool) -> None:
+        self.quantity = 0.0
+        self.locked = 0.0
+        self.cost = 0.0
+        self.mark = mark
+        self.opened = opened
+        self.multiplier = multiplier
+        self.margined = margined
+
+    def add(self, quantity: float, price: float, sessions: int) -> None:
+        """Change an open position by a trade and keep its average cost.
+
+        Cost moves only when the position grows; a trade through zero opens a new position at its price.
+        """
+        before = self.quantity
+        after = before + quantity
+        if before * quantity >= 0.0:
+            self.cost = (before * self.cost + quantity * price) / after
+        elif before * after < 0.0:
+            self.cost = price
+            self.opened = sessions
+        self.quantity = after
+
+    def position(self, symbol: str, sessions: int) -> Position:
+        """Return the frozen form of this holding."""
+        quantity = self.quantity
+        return Position(
+            symbol,
+            quantity,
+            quantity - self.locked if quantity > 0.0 else 0.0,
+            self.cost,
+            self.mark,
+            sessions - self.opened,
+            self.multiplier,
+        )
+
+
+TOLERANCE = 1e-9
+"""Largest relative difference between two ways of adding up the same money."""
+
+
+def _same_money(stated: float, expected: float, scale: float, what: str) -> None:
+    """Raise :class:`LedgerError` unless two sums agree to :data:`TOLERANCE` of ``scale``."""
+    if not (abs(stated - expected) <= TOLERANCE * abs(scale)) and stated != expected:
+        raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
+
+
+def _check_fill_cash(event: Filled) -> None:
+    """A fill moves exactly its value and its costs; a futures fill moves its costs only."""
+    value = event.quantity * event.price * event.multiplier
+    costs = event.fee + event.tax
+    expected = -costs if event.margined else -value - costs
+    # Written out instead of calling :func:`_same_money`: this runs for every fill.
+    if not (abs(event.cash - expected) <= TOLERANCE * (abs(value) + abs(costs))):
+        raise LedgerError(f"fill of {event.symbol}: cash {event.cash!r} stated, {expected!r} expected")
+    if event.quantity == 0.0:
+        raise LedgerError(f"fill of {event.symbol} has no quantity")
+
+
+def _check_settled_first(event: Filled, holding: Holding) -> None:
+    """A futures position is settled to the trade price before the trade joins it."""
+    if holding.margined != event.margined or holding.multiplier != event.multiplier:
+        raise LedgerError(f"fill of {event.symbol} has other contract terms than the position it joins")
+    if event.margined and holding.mark != event.price:
+        raise LedgerError(
+            f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
+        )
+
+
+def _check_dividend(event: DividendPaid, holding: Holding) -> None:
+    """A dividend is paid on the shares held, and debited on shares sold short."""
+    _same_money(event.quantity, holding.quantity, holding.quantity, f"dividend of {event.symbol}, shares")
+    expected = event.per_share * event.quantity
+    _same_money(event.cash, expected, expected, f"dividend of {event.symbol}, cash")
+
+
+def _check_split(event: SplitApplied, holding: Holding) -> None:
+    """A split changes neither value nor cost: new shares at the new price plus the paid-out fraction."""
+    if not event.ratio > 0.0:
+        raise LedgerError(f"split of {event.symbol} has ratio {event.ratio!r}")
+    before = holding.quantity * holding.mark
+    _same_money(
+        event.quantity * holding.mark / event.ratio + event.cash, before, before, f"split of {event.symbol}, value"
+    )
+
+
+def _check_delisting(event: Delisted, holding: Holding) -> None:
+    """A payout closes the whole position at its price; a settled future has nothing left to pay."""
+    _same_money(event.quantity, holding.quantity, holding.quantity, f"delisting of {event.symbol}, quantity")
+    value = event.quantity * event.price * holding.multiplier
+    _same_money(event.cash, 0.0 if holding.margined else value, value, f"delisting of {event.symbol}, cash")
+
+
+def _check_settlement(event: Settled, holding: Holding) -> None:
+    """A settlement moves the price change since the last one on the whole position."""
+    _same_money(event.quantity, holding.quantity, holding.quantity, f"settlement of {event.symbol}, contracts")
+    expected = event.quantity * (event.price - holding.mark) * holding.multiplier
+    scale = event.quantity * event.price * holding.multiplier
+    _same_money(event.cash, expected, scale, f"settlement of {event.symbol}, cash")
+
+
+def _check_mark(event: Marked, cash: float, positions: float) -> None:
+    """Cash + positions = NAV, and all three are the ledger's own."""
+    scale = abs(cash) + abs(positions)
+    _same_money(event.cash, cash, scale, "marked cash")
+    _same_money(event.positions, positions, scale, "marked positions")
+    _same_money(event.nav, cash + positions, scale, "marked NAV")
 
 
 class Ledger:
@@ -168,14 +289,14 @@ class Ledger:
         self._cash = balance
 
     def _filled(self, event: Filled) -> None:
-        identities.fill_cash(event)
+        _check_fill_cash(event)
         symbol, quantity, terms = event.symbol, event.quantity, self._deposit.terms
         holding = self._holdings.get(symbol)
         if holding is None:
             mark = event.price if event.margined else event.reference
             holding = Holding(mark, self._sessions, event.multiplier, event.margined)
         else:
-            identities.settled_first(event, holding)
+            _check_settled_first(event, holding)
         if quantity < 0.0 and not terms.margin:
             sellable = holding.quantity - holding.locked
             if -quantity > sellable:
@@ -196,13 +317,13 @@ class Ledger:
     def _dividend(self, event: DividendPaid) -> None:
         """Pay it and take it out of the mark: going ex changes where the money is, not how much."""
         holding = self._held(event.symbol)
-        identities.dividend(event, holding)
+        _check_dividend(event, holding)
         self._move(event.cash)
         holding.mark = max(holding.mark - event.per_share, 0.0)
 
     def _split(self, event: SplitApplied) -> None:
         holding = self._held(event.symbol)
-        identities.split(event, holding)
+        _check_split(event, holding)
         self._move(event.cash)
         if event.quantity == 0.0:
             del self._holdings[event.symbol]
@@ -212,7 +333,7 @@ class Ledger:
         holding.mark /= event.ratio
 
     def _delisted(self, event: Delisted) -> None:
-        identities.delisting(event, self._held(event.symbol))
+        _check_delisting(event, self._held(event.symbol))
         self._move(event.cash)
         del self._holdings[event.symbol]
 
@@ -225,7 +346,7 @@ class Ledger:
         holding = self._held(event.symbol)
         if not holding.margined:
             raise LedgerError(f"{event.symbol} is not a future and cannot be settled")
-        identities.settlement(event, holding)
+        _check_settlement(event, holding)
         self._move(event.cash)
         holding.mark = event.price
 
@@ -247,7 +368,7 @@ class Ledger:
             holding.locked = 0.0
             if not holding.margined:
                 positions += holding.quantity * price * holding.multiplier
-        identities.mark(event, self._cash, positions)
+        _check_mark(event, self._cash, positions)
         if self._deposit.terms.margin:
             self._check_margin(event.nav)
         self._called = False
@@ -259,7 +380,7 @@ class Ledger:
         for holding in self._holdings.values():
             value = holding.quantity * holding.mark * holding.multiplier
             required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
-        if not self._called and equity < required - identities.TOLERANCE * (abs(equity) + required):
+        if not self._called and equity < required - TOLERANCE * (abs(equity) + required):
             raise LedgerError(
                 f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
             )

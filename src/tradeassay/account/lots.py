@@ -7,9 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.refusal import Refusal
 from tradeassay.account.session import Session
-from tradeassay.account.ticket import Ticket
+from tradeassay.account.ticket import Refusal, Ticket
 from tradeassay.core.instruments import Instrument
 
 WHOLE = 1e-6

@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 
 from tradeassay.account.lots import floor_to
-from tradeassay.account.refusal import Refusal
 from tradeassay.account.session import Session
-from tradeassay.account.ticket import Ticket
+from tradeassay.account.ticket import Refusal, Ticket
 
 EQUAL = 1e-9
 """Equity this far below the requirement, relatively, is still equal to it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from tradeassay.account.fees import Fees
+from tradeassay.account.costs import Fees
 from tradeassay.core.account import Account
 from tradeassay.core.view import SessionBars
 

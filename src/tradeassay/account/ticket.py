@@ -1,10 +1,25 @@
-"""One order on its way through the venue's policies."""
+"""One order on its way through the policies of a venue, and why it may end there."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from tradeassay.core.events import RejectReason
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
+
+
+class Refusal(NamedTuple):
+    """A counted reason and a sentence for the reader of the log."""
+
+    reason: RejectReason
+    detail: str
+
+
+WAITS: frozenset[RejectReason] = frozenset(
+    {"suspended", "no_price", "limit_up", "limit_down", "no_volume", "t_plus_1"}
+)
+"""Reasons that another day may cure: a good-till-cancelled order rests on them, any other is rejected."""
 
 
 class Ticket:

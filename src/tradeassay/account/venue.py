@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeVar
 
 import msgspec
 
 from tradeassay.account.cash import Cash
-from tradeassay.account.concentration import Concentration
-from tradeassay.account.fees import BPS, Fees
+from tradeassay.account.costs import BPS, Fees, Slippage
 from tradeassay.account.futures import Futures
+from tradeassay.account.limits import Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
-from tradeassay.account.participation import Participation
-from tradeassay.account.price_limits import PriceLimits
 from tradeassay.account.resting import Resting
-from tradeassay.account.settlement import Settlement
-from tradeassay.account.shorting import Shorting
-from tradeassay.account.slippage import Slippage
+from tradeassay.account.selling import Settlement, Shorting
+from tradeassay.account.session import Session
+from tradeassay.account.ticket import Refusal, Ticket
 from tradeassay.core.agent import Rules
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
 from tradeassay.core.terms import AccountTerms
+
+Gate = Callable[[Ticket, Session], Refusal | None]
+"""A policy's question to one order. It may trim the ticket; a refusal ends the order."""
 
 
 class Venue(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,23 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         return AccountTerms(
             margin=True, maintenance_long=margin.maintenance_long, maintenance_short=margin.maintenance_short
         )
+
+    def gates(self, *, buying: bool) -> tuple[Gate, ...]:
+        """Return the policies' questions in the order they are asked, without those that never bind."""
+        gates: list[Gate] = []
+        if self.price_limits is not None:
+            gates.append(self.price_limits.gate)
+        gates.append(self.lots.gate)
+        if not buying:
+            if self.settlement.t_plus:
+                gates.append(self.settlement.gate)
+            gates.append(self.shorting.gate)
+        if self.participation.max_share is not None:
+            gates.append(self.participation.gate)
+        if self.concentration.binds:
+            gates.append(self.concentration.gate)
+        gates.append(self.cash.gate if self.margin is None else self.margin.gate)
+        return tuple(gates)
 
     def limited(self, *, max_weight: float | None = None, max_positions: int | None = None) -> Venue:
         """Return this venue with concentration limits added. None adds none; its own stay, the stricter wins."""

@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tradeassay.core.hashing import sha256_file, sha256_of
+from tradeassay.core.home import data_home
 
 _Args = ParamSpec("_Args")
 _Out = TypeVar("_Out")
 
 
 class Compiler:
-    """Compiles the functions of the package in ``sources`` and keeps them under ``home``.
+    """Compiles the functions of the package in ``sources`` and keeps them under ``home`` (None: the data home).
+
+    ``calls`` are the folders of other packages whose compiled functions are called.
 
     A module that has one imports numba when it is imported itself, so such modules are imported on use.
     """
 
-    def __init__(self, sources: Path, home: Path) -> None:
-        self._sources = sources
+    def __init__(self, sources: Path, home: Path | None = None, *, calls: tuple[Path, ...] = ()) -> None:
+        self._folders = (sources, *calls)
         self._home = home
 
     def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
@@ -56,8 +59,8 @@ class Compiler:
         """Where compiled code is kept, None where nothing can be written: then it is compiled every time."""
         import numba
 
-        sources = [sha256_file(path) for path in sorted(self._sources.rglob("*.py"))]
-        root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else self._home / "compiled"
+        sources = [sha256_file(path) for folder in self._folders for path in sorted(folder.rglob("*.py"))]
+        root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else data_home(self._home) / "compiled"
         folder = root / sha256_of((numba.__version__, sources))[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True)

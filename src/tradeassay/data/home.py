@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.home import data_home as data_home
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
-
-
-def data_home(home: Path | None = None) -> Path:
-    """Return the root of everything tradeassay keeps; it need not exist yet."""
-    if home is not None:
-        return home
-    configured = os.environ.get("TRADEASSAY_HOME")
-    return Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
 
 
 def store_folder(home: Path | None = None) -> Path:

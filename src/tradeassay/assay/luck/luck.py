@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.assay.luck.ground import Ground, ground_of
 from tradeassay.assay.luck.percentile import DEFAULT, By, Place, place_among
-from tradeassay.assay.luck.portfolios import Ground, RandomPortfolios, ground_of, random_portfolios
+from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats

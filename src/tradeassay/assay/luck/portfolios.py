@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tradeassay.account import venues
-from tradeassay.assay.luck.rules import Rules, rules_of
+from tradeassay.account.compiled.tape import Tape
+from tradeassay.assay.luck.ground import Ground
 from tradeassay.assay.luck.schedule import Schedule, Shape
-from tradeassay.assay.luck.tape import NamedTape, Tape, read_tape
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
@@ -26,16 +25,6 @@ LEAST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """Where random portfolios trade: one episode's market, rules and money, as arrays."""
-
-    market: NamedTape
-    rules: Rules
-    cash: float
-    periods_per_year: int
-
-
-@dataclass(frozen=True, slots=True)
 class RandomPortfolios:
     """``nav`` (portfolios, sessions + 1) with the initial value first; ``shapes`` holds one shape per portfolio.
 
@@ -46,13 +35,6 @@ class RandomPortfolios:
     nav: Floats
     shapes: Floats
     seed: int
-
-
-def ground_of(snapshot: Snapshot, config: MarketConfig) -> Ground:
-    """Return an episode's market as arrays; raises :class:`UserError` where random portfolios cannot trade it."""
-    venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
-    market = read_tape(snapshot, config, venue)
-    return Ground(market, rules_of(venue), float(config.cash), venue.periods_per_year)
 
 
 def random_portfolios(ground: Ground, schedule: Schedule, *, n: int = 10_000, seed: int = 0) -> RandomPortfolios:

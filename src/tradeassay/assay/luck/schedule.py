@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeassay.account import Ledger
-from tradeassay.assay.luck.tape import FILL, FUND, MULTIPLIER, NamedTape
+from tradeassay.account.compiled.tape import FILL, FUND, MULTIPLIER
+from tradeassay.assay.luck.ground import NamedTape
 from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord

@@ -1,32 +1,60 @@
-"""A random portfolio's way through a market, in compiled code."""
+"""A random portfolio's way through a market, in compiled code.
+
+The dice are SplitMix64 (Steele, Lea and Flood 2014), the same numbers on every machine.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
-from tradeassay.assay.luck.closing import close_session, open_session
-from tradeassay.assay.luck.compiled import compiled, inner
-from tradeassay.assay.luck.dice import State, throw
-from tradeassay.assay.luck.rules import Rules
-from tradeassay.assay.luck.schedule import Schedule
-from tradeassay.assay.luck.tape import BUYABLE, FILL, FUND, LOT, MEMBER, MULTIPLIER, SELLABLE, Tape
-from tradeassay.assay.luck.trading import (
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.account import compiled as compiled_account
+from tradeassay.account.compiled.book import (
     EMPTY,
     Book,
     book_trade,
     cash_change,
+    close_session,
     largest,
+    open_session,
     shrink,
     slipped,
     valued,
     whole_lots,
 )
+from tradeassay.account.compiled.tape import BUYABLE, FILL, FUND, LOT, MEMBER, MULTIPLIER, SELLABLE, Rules, Tape
+from tradeassay.assay.luck.schedule import Schedule
+from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Floats, Ints
+
+_COMPILER = Compiler(Path(__file__).parent, calls=tuple(map(Path, compiled_account.__path__)))
+compiled, inner = _COMPILER.compiled, _COMPILER.inner
 
 TRIES = 64
 """Throws for a name that is not held and can be bought; then the next one that can is taken."""
 STRETCH = 1.5
 """How much larger or smaller than the recorded one a trade may be, to keep the account as much invested."""
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+State = NDArray[np.uint64]
+"""One number: where the dice are."""
+
+
+@inner
+def throw(state: State, sides: int) -> int:
+    """Return a number from 0 to ``sides`` - 1 and move on."""
+    state[0] = state[0] + _STEP
+    z = state[0]
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    z = z ^ (z >> _31)
+    return int(float(z >> _11) * 2.0**-53 * sides)
 
 
 @compiled

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from tradeassay.account.limits import AT_LIMIT
+from tradeassay.account.session import Moment
+from tradeassay.account.venue import Venue
 from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.view import Bools, Floats, SessionBars
-from tradeassay.play.universe import Choice, Universe, most_traded
-
-if TYPE_CHECKING:
-    from tradeassay.account import Venue
-    from tradeassay.data import Snapshot
-    from tradeassay.play import MarketConfig
-
-AT_LIMIT = 1e-9
-"""A change this close to a price limit has reached it, as the exchange has it."""
 
 FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = range(10)
 """What :attr:`Tape.grid` holds of a name in a session.
@@ -42,67 +38,83 @@ class Tape(NamedTuple):
     eventful: Bools
 
 
-class NamedTape(NamedTuple):
-    """A :class:`Tape` with the names of its rows and columns."""
+class Rules(NamedTuple):
+    """What a trade costs and what an account may hold. Rates are fractions per trade or per session.
 
-    tape: Tape
-    sessions: tuple[str, ...]
-    symbols: tuple[str, ...]
-
-
-def read_tape(snapshot: Snapshot, config: MarketConfig, venue: Venue) -> NamedTape:
-    """Return the market of an episode as arrays; ``venue`` has the episode's own limits already.
-
-    Raises :class:`UserError` when the market has futures, or two splits of a name on one day: fills of the first
-    depend on settlements, and rounding after the second on the order of the two.
+    ``max_weight`` and ``max_positions`` are infinite where there is no limit; the margin fields are unused in a
+    cash account.
     """
-    rows = snapshot.rows(config.first, config.last)
-    last = snapshot.at(rows[-1], "close").session_bars()
-    for instrument in last.instruments:
+
+    buy_bps: float
+    sell_bps: float
+    tax_bps: float
+    minimum: float
+    minimum_covers_tax: bool
+    per_unit: float
+    slip_bps: float
+    min_value: float
+    max_weight: float
+    max_positions: float
+    margin: bool
+    initial: float
+    maintenance_long: float
+    maintenance_short: float
+    borrow: float
+    interest: float
+
+
+def rules_of(venue: Venue) -> Rules:
+    """Return a venue's rules as numbers."""
+    fees, margin, own = venue.fees, venue.margin, venue.concentration
+    return Rules(
+        buy_bps=float(fees.buy_bps),
+        sell_bps=float(fees.sell_bps),
+        tax_bps=float(fees.sell_tax_bps),
+        minimum=float(fees.minimum),
+        minimum_covers_tax=bool(fees.minimum_covers_tax),
+        per_unit=float(fees.per_unit),
+        slip_bps=float(venue.slippage.bps),
+        min_value=float(venue.lots.min_value),
+        max_weight=np.inf if own.max_weight is None else float(own.max_weight),
+        max_positions=np.inf if own.max_positions is None else float(own.max_positions),
+        margin=margin is not None,
+        initial=0.0 if margin is None else float(margin.initial),
+        maintenance_long=0.0 if margin is None else float(margin.maintenance_long),
+        maintenance_short=0.0 if margin is None else float(margin.maintenance_short),
+        borrow=venue.shorting.borrow_per_year / venue.periods_per_year,
+        interest=0.0 if margin is None else margin.interest_per_year / venue.periods_per_year,
+    )
+
+
+def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -> Tape:
+    """Return a tape without prices; raises :class:`UserError` for futures, whose fills depend on settlements."""
+    for instrument in instruments:
         if instrument.kind == "future":
             raise UserError(
                 f"no luck baseline for futures ({instrument.symbol})",
                 mend="random portfolios are made of stocks, funds and coins only",
             )
-    tape = _blank(len(rows), last, venue)
-    universe = Universe(config.universe, most_traded(config.universe, snapshot.at(rows[0], "pre_open")))
-    columns = {symbol: column for column, symbol in enumerate(last.symbols)}
-    for t, row in enumerate(rows):
-        view = snapshot.at(row, _PHASES[config.decide])
-        bars = snapshot.at(row, "close").session_bars()
-        _happenings(tape, t, snapshot, row, columns)
-        _prices(tape, t, bars, config, venue)
-        _choice(tape, t, universe.at(view), columns)
-    sessions = tuple(str(day) for day in snapshot.sessions[rows.start : rows.stop])
-    return NamedTape(tape, sessions, last.symbols)
-
-
-_PHASES: dict[str, Literal["pre_open", "open", "close"]] = {
-    "pre_open": "pre_open",
-    "at_open": "open",
-    "close": "close",
-}
-
-
-def _blank(sessions: int, last: SessionBars, venue: Venue) -> Tape:
-    grid = np.zeros((sessions, len(last.symbols), GONE + 1))
+    grid = np.zeros((sessions, len(instruments), GONE + 1))
     grid[:, :, [FILL, MARK]] = np.nan
     grid[:, :, ROOM] = np.inf
     grid[:, :, LENDABLE] = np.inf if venue.shorting.allowed else 0.0
     grid[:, :, SPLIT] = 1.0
     lots = venue.lots
     facts = [
-        (lots.lot_of(one), lots.step_of(one), one.multiplier, float(one.kind == "index"))
-        for one in last.instruments
+        (lots.lot_of(one), lots.step_of(one), one.multiplier, float(one.kind == "index")) for one in instruments
     ]
     return Tape(grid, np.array(facts, dtype=np.float64), np.zeros(sessions, dtype=np.bool_))
 
 
-def _happenings(tape: Tape, t: int, snapshot: Snapshot, row: int, columns: dict[str, int]) -> None:
-    """Write what happens to holdings before a session's open."""
-    before, now = snapshot.at(row, "pre_open"), tape.grid[t]
-    now[[columns[symbol] for symbol in before.delisted_now()], GONE] = 1.0
-    actions = before.todays_actions()
+def write_actions(
+    tape: Tape, t: int, actions: Sequence[CorporateAction], gone: Iterable[str], columns: dict[str, int]
+) -> None:
+    """Write what happens to holdings before a session's open; ``gone`` names what has left the exchange by now.
+
+    Raises :class:`UserError` for two splits of a name on one day: rounding depends on the order of the two.
+    """
+    now = tape.grid[t]
+    now[[columns[symbol] for symbol in gone], GONE] = 1.0
     for action in actions:
         column = columns[action.symbol]
         if action.kind == "dividend":
@@ -116,19 +128,15 @@ def _happenings(tape: Tape, t: int, snapshot: Snapshot, row: int, columns: dict[
     tape.eventful[t] = bool(actions) or bool(left.any())
 
 
-def _choice(tape: Tape, t: int, choice: Choice, columns: dict[str, int]) -> None:
-    tape.grid[t, [columns[symbol] for symbol in choice.buyable], MEMBER] = 1.0
-
-
-def _prices(tape: Tape, t: int, bars: SessionBars, config: MarketConfig, venue: Venue) -> None:
+def write_prices(tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: Moment, mark: Moment) -> None:
     """Write one session's prices and what may be traded; columns not listed yet stay empty."""
     now = tape.grid[t, : len(bars.symbols)]
-    fill = bars.open if config.fill == "open" else bars.close
-    mark = bars.open if config.mark == "open" else bars.close
-    trades = bars.trading & (fill > 0.0)
-    now[:, FILL] = np.where(trades, fill, np.nan)
-    now[:, MARK] = np.where(bars.trading & (mark > 0.0), mark, np.nan)
-    up, down = _at_limit(bars, fill, venue)
+    filled = bars.open if fill == "open" else bars.close
+    marked = bars.open if mark == "open" else bars.close
+    trades = bars.trading & (filled > 0.0)
+    now[:, FILL] = np.where(trades, filled, np.nan)
+    now[:, MARK] = np.where(bars.trading & (marked > 0.0), marked, np.nan)
+    up, down = _at_limit(bars, filled, venue)
     open_to_all = trades & (now[:, GONE] == 0.0)
     now[:, BUYABLE] = open_to_all & ~up
     now[:, SELLABLE] = open_to_all & ~down

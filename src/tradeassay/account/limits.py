@@ -1,0 +1,155 @@
+"""How much may be traded and held? Daily price limits, a share of the volume, concentration."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.account.lots import floor_to
+from tradeassay.account.session import Session
+from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.core.instruments import Board
+
+AT_LIMIT = 1e-9
+"""A change this close to the threshold counts as reaching it: 10.95 / 10 - 1 is a hair below 0.095."""
+
+
+# Looking a member up on an enum class is slow, and this is asked for every order.
+_MAIN, _CHINEXT, _STAR, _NONE = Board.MAIN, Board.CHINEXT, Board.STAR, Board.NONE
+
+
+class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Daily price limits per board, as fractions of the previous close; None = the board has none.
+
+    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled.
+    ``limit_test`` names the price that is compared: ``open`` takes the price at which the order would
+    trade (the open for a fill at the open); ``close_change`` takes the session's closing change even
+    for a fill at the open, as Qlib's float ``limit_threshold`` does. The latter looks ahead and is for
+    parity runs only.
+    """
+
+    main: float | None = 0.10
+    chinext: float | None = 0.20
+    star: float | None = 0.20
+    bse: float | None = 0.30
+    none: float | None = None
+    buffer: float = 0.005
+    limit_test: Literal["open", "close_change"] = "open"
+
+    def threshold(self, board: Board) -> float | None:
+        """Return the change at which a board's names stop trading, or None."""
+        if board is _MAIN:
+            limit = self.main
+        elif board is _NONE:
+            limit = self.none
+        elif board is _CHINEXT:
+            limit = self.chinext
+        elif board is _STAR:
+            limit = self.star
+        else:
+            limit = self.bse
+        return None if limit is None else limit - self.buffer
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Refuse a buy at limit-up and a sale at limit-down."""
+        threshold = self.threshold(ticket.instrument.board)
+        if threshold is None:
+            return None
+        previous: float = session.prev_close[ticket.column]
+        if not previous > 0.0:
+            return None  # the first session of a listing has no previous close, hence no limit
+        price = ticket.reference if self.limit_test == "open" else session.close[ticket.column]
+        change = price / previous - 1.0
+        if ticket.buying:
+            if change >= threshold - AT_LIMIT:
+                return Refusal(
+                    "limit_up", f"{price:g} is {change:+.2%} from {previous:g}; no BUY from +{threshold:.2%}"
+                )
+        elif change <= AT_LIMIT - threshold:
+            return Refusal(
+                "limit_down", f"{price:g} is {change:+.2%} from {previous:g}; no SELL from -{threshold:.2%}"
+            )
+        return None
+
+
+class Participation(msgspec.Struct, frozen=True, kw_only=True):
+    """``max_share`` of the session's actual volume, all orders in a name together; None = no limit.
+
+    The exchange may look at the whole session's volume even for a fill at the open: it stands for the
+    liquidity that was there, it only ever makes a fill smaller, and no agent learns of it before the
+    session is over. Where the data has no volume (NaN) the limit cannot be applied and is not. Index
+    funds are exempt unless ``index_funds`` is set: their depth is that of their members.
+    """
+
+    max_share: float | None = None
+    index_funds: bool = False
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Trim an order to the share of volume still free, or refuse it when there is none."""
+        if self.max_share is None or (ticket.instrument.kind == "index" and not self.index_funds):
+            return None
+        volume: float = session.volume[ticket.column]
+        if volume != volume:
+            return None
+        free = volume * self.max_share - session.used.get(ticket.symbol, 0.0)
+        if ticket.quantity <= free:
+            return None
+        lot = ticket.lot
+        fits = floor_to(free, lot) if free > 0.0 else 0.0
+        if fits > free:
+            fits -= lot
+        if fits <= 0.0:
+            return Refusal(
+                "no_volume", f"{self.max_share:.1%} of {volume:g} traded leaves room for no lot of {lot:g}"
+            )
+        ticket.trim(fits, "no_volume")
+        return None
+
+
+SLACK = 1e-9
+"""Weights are compared with this absolute slack: a target of exactly the limit is allowed."""
+
+
+class Concentration(msgspec.Struct, frozen=True, kw_only=True):
+    """``max_weight`` of NAV per position after the trade, ``max_positions`` held at once; None = no limit.
+
+    Both bind only orders that make a position larger; a position that grew beyond its weight by itself
+    is left alone. ``on_excess`` says whether an order beyond the weight is refused or cut to it.
+    """
+
+    max_weight: float | None = None
+    max_positions: int | None = None
+    on_excess: Literal["reject", "trim"] = "reject"
+
+    @property
+    def binds(self) -> bool:
+        """Whether there is any limit at all."""
+        return self.max_weight is not None or self.max_positions is not None
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Refuse or trim an order that makes the portfolio too concentrated."""
+        held = ticket.held
+        after = held + ticket.signed(ticket.quantity)
+        if abs(after) <= abs(held):
+            return None
+        if self.max_positions is not None and held == 0.0:
+            count = len(session.account.held())
+            if count >= self.max_positions:
+                return Refusal("max_positions", f"{count} positions are held, {self.max_positions} are allowed")
+        if self.max_weight is None:
+            return None
+        unit = ticket.reference * ticket.multiplier
+        nav = session.nav
+        if abs(after) * unit <= (self.max_weight + SLACK) * nav:
+            return None
+        if self.on_excess == "trim":
+            lot = ticket.lot
+            fits = floor_to(max(self.max_weight * nav / unit - ticket.signed(held), 0.0), lot)
+            if fits > 0.0:
+                ticket.trim(fits, "max_weight")
+                return None
+        weight = abs(after) * unit / nav if nav > 0.0 else float("inf")
+        return Refusal(
+            "max_weight", f"{ticket.symbol} would be {weight:.2%} of NAV, {self.max_weight:.2%} is allowed"
+        )

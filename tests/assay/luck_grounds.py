@@ -1,0 +1,55 @@
+"""Markets and restless accounts on every venue, for the tests of random portfolios and of compiled forms."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import attribute_runs
+import numpy as np
+
+from tradeassay.assay.luck import Ground, Schedule, ground_of, schedule_of
+from tradeassay.core.events import StepRecord
+from tradeassay.core.orders import Decision, Order
+from tradeassay.data import Snapshot
+from tradeassay.play import Market, MarketConfig
+from tradeassay.runs import Run
+
+VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
+
+
+def the_run() -> Run:
+    return attribute_runs.every_venue()
+
+
+def key_of(venue: str, agent: str = "test-provoker") -> str:
+    name = venue if venue.endswith("-v1") else f"tiny-{venue}-v1"
+    return next(one.key for one in the_run().episodes if one.benchmark == name and one.label == agent)
+
+
+@lru_cache(maxsize=16)
+def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
+    """A restless account: every session it moves three names to random weights, on margin short ones too."""
+    key = key_of(venue)
+    run = the_run()
+    snapshot, config = run.snapshot(key), run.manifest.benchmark(run.episode(key)).market
+    rng, market, records = np.random.default_rng(1), Market(snapshot, config), []
+    seen = market.reset()
+    while seen is not None:
+        orders = tuple(
+            Order(symbol=str(name), amount=float(weight), unit="target_weight")
+            for name, weight in zip(
+                rng.permutation(seen.universe)[:3],
+                rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 3) * (rng.choice([1, -1], 3) if "margin" in venue else 1),
+                strict=False,
+            )
+        )
+        record, seen = market.step(Decision(orders=orders))
+        records.append(record)
+    return snapshot, config, tuple(records)
+
+
+@lru_cache(maxsize=16)
+def scheduled(venue: str) -> tuple[Ground, Schedule]:
+    snapshot, config, records = played(venue)
+    ground = ground_of(snapshot, config)
+    return ground, schedule_of(records, ground.market)[0]
