@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tradeassay.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Exchange, Ledger, Venue
+from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing import check_exchange
-from tradeassay.testing._auditor import Auditor
 from tradeassay.testing._rough_market import rough_market
 
 SESSIONS = 12
@@ -52,16 +52,20 @@ def play(
     venue: Venue, stream: list[list[Order]], seed: int, fill: str
 ) -> tuple[Ledger, Exchange, list[StepRecord]]:
     exchange, ledger = Exchange(venue), Ledger(CASH, terms=venue.terms)
-    auditor = Auditor(venue, CASH, f"seed {seed}")
+    auditor, own = Auditor(CASH), venue.concentration
     records = []
     market = rough_market(np.random.default_rng(seed), SESSIONS, futures=venue.margin is not None)
     for step, (session, batch) in enumerate(zip(market, stream, strict=True)):
         opening = exchange.open_session(session.bars, session.actions, ledger, delisted=session.delisted)
-        auditor.opening(session.bars, opening)
+        day = AuditDay(
+            venue, session.bars, session.actions, session.delisted,
+            fill=fill, max_weight=own.max_weight, max_positions=own.max_positions,
+        )  # fmt: skip
+        assert [finding.what for finding in auditor.opening(day, opening)] == []
         placed = [(f"{step}.{number}", order) for number, order in enumerate(batch)]
         events = exchange.execute(placed, session.bars, ledger, fill=fill)
         events += exchange.close_session(session.bars, ledger)
-        auditor.session(placed, events)
+        assert [finding.what for finding in auditor.session(day, dict(placed), events)] == []
         first = () if step else (ledger.deposit,)
         decision = Decision(orders=tuple(batch))
         record = StepRecord(

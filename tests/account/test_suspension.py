@@ -57,3 +57,16 @@ def test_a_name_that_trades_without_an_open_has_no_price(play, plain):
     tape = play(plain(), "2024-01-02 | A 10 10 10 10 1000 | |")
     bars = ["A 0 10 10 10 1000"]
     assert tape.session("2024-01-03", bars, ["a BUY 1 A"])[0].reason == "no_price"
+
+
+def test_a_target_against_its_own_side_does_not_wait_to_trade_the_other_way(play, plain):
+    play(
+        plain(),
+        """
+        2024-01-02 | A - | a SELL A to 100sh gtc; b BUY A to 100sh gtc
+            reject a A suspended
+            rest b A +100
+        2024-01-03 | A 10 10 10 10 1000
+            fill b A +100 @10 fee 0.00 cash -1000.00
+        """,
+    )

@@ -225,7 +225,10 @@ class Exchange:
         if refusal is None:
             refusal = untradable(symbol, column, session, margin=self._margin)
             if refusal is not None:
-                ticket.ask(explicit_quantity(order, session.account) or 0.0)
+                change = explicit_quantity(order, session.account) or 0.0
+                # A target that lies against the order's own side must not wait and trade the other way.
+                if order.side is None or (change > 0.0) == (order.side == "BUY"):
+                    ticket.ask(change)
         if refusal is None:
             ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
             if ticket.buying and session.universe is not None and symbol not in session.universe:

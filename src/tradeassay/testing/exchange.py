@@ -6,17 +6,18 @@ probes single rules with orders that must be refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import nan
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.account import Exchange, Ledger, Venue, venues
+from tradeassay.account.audit import AuditDay, Auditor, Finding
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.testing._auditor import Auditor
 from tradeassay.testing._failed import CheckFailed
 from tradeassay.testing._rough_market import RoughSession, rough_market
 from tradeassay.testing._rough_orders import rough_orders
@@ -59,20 +60,31 @@ def play_journal(venue: Venue, seed: int, *, fill: str) -> list[StepRecord]:
 def _play(venue: Venue, seed: int, fill: str) -> list[StepRecord]:
     rng = np.random.default_rng(seed)
     exchange, ledger = Exchange(venue), Ledger(CASH, terms=venue.terms)
-    auditor = Auditor(venue, CASH, f"seed {seed}, fills at the {fill}")
+    auditor, label = Auditor(CASH), f"venue '{venue.id}', seed {seed}, fills at the {fill}"
+    own = venue.concentration
+    moment: Literal["open", "close"] = "close" if fill == "close" else "open"
     records: list[StepRecord] = []
     for step, session in enumerate(rough_market(rng, _SESSIONS, futures=venue.margin is not None)):
         bars = session.bars
         opening = exchange.open_session(bars, session.actions, ledger, delisted=session.delisted)
-        auditor.opening(bars, opening)
+        day = AuditDay(
+            venue, bars, session.actions, session.delisted,
+            fill=moment, max_weight=own.max_weight, max_positions=own.max_positions,
+        )  # fmt: skip
+        _no_finding(auditor.opening(day, opening), f"{label}, {bars.session}")
         orders = rough_orders(rng, bars, ledger.state())
         placed = [(f"{step}.{number}", order) for number, order in enumerate(orders)]
-        events = exchange.execute(placed, bars, ledger, fill="close" if fill == "close" else "open")
+        events = exchange.execute(placed, bars, ledger, fill=moment)
         events += exchange.close_session(bars, ledger)
-        auditor.session(placed, events)
+        _no_finding(auditor.session(day, dict(placed), events), f"{label}, {bars.session}")
         records.append(_record(step, bars.session, ledger, opening, orders, events))
     _check_replay(venue, seed, ledger, records)
     return records
+
+
+def _no_finding(found: Iterable[Finding], where: str) -> None:
+    for finding in found:
+        raise CheckFailed(f"{where}: {finding.what}")
 
 
 def _record(

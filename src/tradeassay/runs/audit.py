@@ -1,0 +1,51 @@
+"""The auditor's way through a recorded episode: its journal beside the hashed data, session by session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tradeassay.account import venues
+from tradeassay.account.audit import AuditDay, Auditor, Finding
+from tradeassay.core.events import StepRecord
+from tradeassay.data import Snapshot
+from tradeassay.play import MarketConfig, most_traded, parse_universe
+
+
+def audit(
+    records: Sequence[StepRecord], snapshot: Snapshot, config: MarketConfig, *, complete: bool
+) -> Iterator[tuple[int | None, Finding]]:
+    """Yield (step, finding) for everything in a journal that the data or the rules contradict.
+
+    ``complete`` says that the journal must reach the end of the window.
+    """
+    rows = snapshot.rows(config.first, config.last)
+    if len(records) > len(rows) or (complete and len(records) < len(rows)):
+        yield None, Finding("sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions")
+    auditor = Auditor()
+    kept = most_traded(config.universe, snapshot.at(rows[0], "pre_open"))
+    for place, (row, record) in enumerate(zip(rows, records, strict=False)):
+        day = _day(snapshot, config, row, kept)
+        for finding in auditor.step(place, day, record, config.cash):
+            yield place, finding
+
+
+def _day(snapshot: Snapshot, config: MarketConfig, row: int, kept: frozenset[str] | None) -> AuditDay:
+    """Return what the data says about a session; ``kept`` names the stocks a universe of limited size has."""
+    before = snapshot.at(row, "pre_open")
+    seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
+    gone = frozenset(before.delisted_now())
+    index = parse_universe(config.universe).of
+    stocks = seen.symbols if index == "all" else seen.members(index)
+    funds = (symbol for symbol in seen.symbols if seen.instrument(symbol).kind == "index")
+    return AuditDay(
+        venue=venues.get(config.venue),
+        bars=snapshot.at(row, "close").session_bars(),
+        actions=before.todays_actions(),
+        delisted=gone,
+        members=frozenset((*(one for one in stocks if kept is None or one in kept), *funds)) - gone,
+        fill=config.fill,
+        mark=config.mark,
+        max_weight=config.max_weight,
+        max_positions=config.max_positions,
+        decided_at=seen.clock,
+    )
