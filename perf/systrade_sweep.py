@@ -16,9 +16,9 @@ from importlib.resources import files
 import numba
 import numpy as np
 
+from tradeassay.account.shares import COSTS_BP, price_decisions
 from tradeassay.code.bars import make_bars
 from tradeassay.code.engine.compiled_strategies import KERNELS, Tape, run_compiled
-from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
 from tradeassay.code.engine.sweep import Batch, spread_parameters, sweep
 from tradeassay.code.semantics import Semantics, read_semantics
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tradeassay.cli import main
-from tradeassay.code.judges.error_rates import Judged, error_rates
-from tradeassay.code.validation import ProgramLine, ValidationReport
+from tradeassay.code.validation import Judged, ProgramLine, ValidationReport, error_rates
 from tradeassay.core.errors import MissingExtra
 from tradeassay.runs.code.check import read_program
 from tradeassay.sandbox import SandboxRefused, ask_kernel, refusal

@@ -8,7 +8,7 @@ import pytest
 
 from tradeassay.cli import main
 from tradeassay.code.gates import GateConfig
-from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.sandbox import ask_kernel, open_executor, refusal
 

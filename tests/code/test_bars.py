@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.code.bars import FIELDS, MARKETS, TaskBars, bars_from_snapshot, make_bars
-from tradeassay.code.bars_clock import MINUTES, bars_per_session
+from tradeassay.code.bars import (
+    FIELDS,
+    MARKETS,
+    MINUTES,
+    TaskBars,
+    bars_from_snapshot,
+    bars_per_session,
+    make_bars,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.data import open_snapshot, synthetic, write_snapshot
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tradeassay.code.collapse import CollapseConfig, collapse
-from tradeassay.code.program_shape import shape_lines, shape_sha256
+from tradeassay.code.collapse import CollapseConfig, collapse, shape_lines, shape_sha256
 
 SMA = '''
 import backtrader as bt

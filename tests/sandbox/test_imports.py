@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tradeassay.sandbox.imports import ImportFound, allowed_modules, first_forbidden, is_allowed
+from tradeassay.sandbox.strategy import ImportFound, allowed_modules, first_forbidden, is_allowed
 
 ALLOWED = allowed_modules({"numpy", "pandas"})
 

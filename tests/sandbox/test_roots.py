@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tradeassay.sandbox.roots import find_roots, module_names, package_roots
+from tradeassay.sandbox.namespaces import find_roots, module_names, package_roots
 
 
 def test_the_topmost_part_below_a_site_folder() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.sandbox.scratch import collect
-from tradeassay.sandbox.sealed import seal
+from tradeassay.sandbox.scratch import collect, seal
 
 
 def test_sealed_memory_cannot_be_changed() -> None:

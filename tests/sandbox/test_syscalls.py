@@ -7,13 +7,14 @@ import sys
 import pytest
 
 from tradeassay.sandbox import kernel
-from tradeassay.sandbox.syscall_table import AUDIT_ARCH, SYSCALLS
 from tradeassay.sandbox.syscalls import (
     _FAMILY_OF,
     ALLOWED,
     ALLOWED_INT,
+    AUDIT_ARCH,
     QUIET,
     STAT,
+    SYSCALLS,
     WATCHED,
     family_of,
     machines,

@@ -26,8 +26,7 @@ from tradeassay.sandbox import (
     kind_of,
 )
 from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
-from tradeassay.sandbox.imports import ImportFound
-from tradeassay.sandbox.strategy import Parsed
+from tradeassay.sandbox.strategy import ImportFound, Parsed
 from tradeassay.sandbox.verdict import Facts, judge
 
 GOOD = b"".join(encode({"a": [1.0]}))

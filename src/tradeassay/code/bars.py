@@ -1,23 +1,301 @@
-"""The bars that model-written strategies are run on: synthetic markets by name and seed, or a stored data set."""
+"""The bars that strategies of code tasks run on: synthetic markets by name and seed, or a stored data set.
+
+A bar's time is the instant at which it opens, in the exchange's own clock without a zone (UTC for crypto); a
+daily bar has the midnight of its day. A bar is known when the next one opens. Spells of drift are counted in
+bars and drifts in standard deviations of a bar, so that a rule with a period of twenty bars meets the same kind
+of market on days as on minutes. Only the four basic operations and a fixed stream of bits are used: the same
+seed gives the same prices on every machine.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.bars_clock import MINUTES, Clock, bar_times, session_days
-from tradeassay.code.bars_path import MarketSpec, make_paths
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
+from tradeassay.core.view import Field, Floats
+from tradeassay.data.synthetic.draws import Draws
 
 if TYPE_CHECKING:
     from tradeassay.data.snapshot import Snapshot
+
+
+Clock = Literal["exchange", "futures", "always"]
+Times = NDArray[np.datetime64]
+
+MINUTES: Final[dict[Timeframe, int]] = {"1d": 1440, "1h": 60, "15m": 15, "5m": 5, "1m": 1}
+"""Minutes from one bar's open to the next one's."""
+
+OPEN_MINUTE: Final[dict[Clock, int]] = {"exchange": 570, "futures": 1080, "always": 0}
+"""When a session opens: 09:30, 18:00 of the evening before, 00:00."""
+
+SESSION_MINUTES: Final[dict[Clock, int]] = {"exchange": 390, "futures": 1380, "always": 1440}
+
+_FIRST: Final[dict[bool, dict[Clock, str]]] = {
+    True: {"exchange": "2016-01-04", "futures": "2016-01-04", "always": "2018-01-01"},
+    False: {"exchange": "2023-01-03", "futures": "2023-01-03", "always": "2023-01-01"},
+}
+"""The first session of daily and of intraday bars."""
+
+
+def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
+    """Return the opening instants of the first ``bars`` bars."""
+    per_session = bars_per_session(clock, timeframe)
+    days = _sessions(clock, _FIRST[timeframe == "1d"][clock], -(-bars // per_session))
+    if timeframe == "1d":
+        return days[:bars].astype("M8[ns]")
+    start = days.astype("M8[m]") + OPEN_MINUTE[clock]
+    if clock == "futures":
+        start -= 1440
+    within = np.arange(per_session) * MINUTES[timeframe]
+    times: Times = (start[:, None] + within).ravel()[:bars].astype("M8[ns]")
+    return times
+
+
+def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
+    """Return how many bars one session has; the last one is shorter where a session is no multiple of it."""
+    return 1 if timeframe == "1d" else -(-SESSION_MINUTES[clock] // MINUTES[timeframe])
+
+
+def session_days(clock: Clock, times: Times) -> NDArray[np.datetime64]:
+    """Return the session (its day) of every time; an evening of futures belongs to the next day's session."""
+    shift = 1440 - OPEN_MINUTE["futures"] if clock == "futures" else 0
+    days: NDArray[np.datetime64] = (times + np.timedelta64(shift, "m")).astype("M8[D]")
+    return days
+
+
+def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
+    start = np.datetime64(first, "D")
+    if clock == "always":
+        return start + np.arange(count)
+    years = range(start.astype(object).year, start.astype(object).year + count // 240 + 2)
+    free = np.array([day for year in years for day in _holidays(year)], dtype="M8[D]")
+    offsets = np.arange(count)
+    days: NDArray[np.datetime64] = np.busday_offset(start, offsets, roll="forward", holidays=free)
+    return days
+
+
+@lru_cache(maxsize=256)
+def _holidays(year: int) -> tuple[date, ...]:
+    """Return the weekdays of a year on which a US-like exchange is closed."""
+    fixed = [date(year, 1, 1), date(year, 6, 19), date(year, 7, 4), date(year, 12, 25)]
+    moved = [day + timedelta({5: -1, 6: 1}.get(day.weekday(), 0)) for day in fixed]
+    return (
+        *moved,
+        _weekday(year, 1, 0, 3),
+        _weekday(year, 2, 0, 3),
+        _weekday(year, 6, 0, 1) - timedelta(7),
+        _weekday(year, 9, 0, 1),
+        _weekday(year, 11, 3, 4),
+    )
+
+
+def _weekday(year: int, month: int, weekday: int, nth: int) -> date:
+    """Return the ``nth`` weekday (Monday 0) of a month."""
+    first = date(year, month, 1)
+    return first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1))
+
+
+_YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
+_EDGE: Final = 1.2
+"""How much livelier the ends of an exchange's session are than its middle."""
+_CUT: Final = 6.0
+"""The largest move, in standard deviations of its bar."""
+
+
+class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """How a synthetic market behaves.
+
+    ``volatility`` is per year. ``spell`` is the shortest and longest number of bars that a drift lasts, ``drift``
+    the possible drifts in standard deviations of a bar. ``pull`` is the share of the distance to its mean that a
+    price makes good on every bar. ``gap`` is the overnight share of a session's variance. ``common`` is the
+    correlation of two assets, ``tied`` makes all assets follow the first one with a spread that returns to zero.
+    """
+
+    title: str
+    clock: Clock = "exchange"
+    price: float = 100.0
+    tick: float = 0.01
+    volatility: float = 0.25
+    cluster: float = 0.10
+    spell: tuple[int, int] = (40, 160)
+    drift: tuple[float, ...] = (-0.06, 0.0, 0.08, 0.12)
+    pull: float = 0.0
+    gap: float = 0.2
+    common: float = 0.45
+    tied: bool = False
+    volume: float = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Open, high, low, close and volume of one asset."""
+
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+
+
+def make_paths(spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int) -> list[Path]:
+    """Draw the assets of a market; those of a smaller number of assets are the first ones of a larger."""
+    sigma, opens = _sigma(spec, timeframe, bars)
+    shared = _shocks(spec, Draws(seed, "bars", spec.title, timeframe, "common"), bars)
+    paths: list[Path] = []
+    for asset in range(assets):
+        draws = Draws(seed, "bars", spec.title, timeframe, str(asset))
+        own = _shocks(spec, draws, bars)
+        shocks = math.sqrt(spec.common) * shared + math.sqrt(1.0 - spec.common) * own
+        lead = paths[0] if spec.tied and paths else None
+        paths.append(_path(spec, draws, shocks, sigma, opens, lead))
+    return paths
+
+
+def _sigma(spec: MarketSpec, timeframe: Timeframe, bars: int) -> tuple[Floats, Floats]:
+    """Return every bar's standard deviation and that of the gap before it."""
+    daily = spec.volatility / math.sqrt(_YEAR[spec.clock])
+    gap = 0.0 if spec.clock == "always" else spec.gap
+    if timeframe == "1d":
+        return np.full(bars, daily * math.sqrt(1.0 - gap)), np.full(bars, daily * math.sqrt(gap))
+    count = bars_per_session(spec.clock, timeframe)
+    share = MINUTES[timeframe] / SESSION_MINUTES[spec.clock]
+    place = (np.arange(count) + 0.5) / count - 0.5
+    shape = 1.0 + (_EDGE if spec.clock == "exchange" else 0.3) * 4.0 * place * place
+    shape /= math.sqrt(math.fsum((shape * shape).tolist()) / count)
+    within = daily * math.sqrt((1.0 - gap) * share) * shape
+    before = np.zeros(count)
+    before[0] = daily * math.sqrt(gap)
+    times = -(-bars // count)
+    return np.tile(within, times)[:bars], np.tile(before, times)[:bars]
+
+
+def _shocks(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
+    """Return shocks of unit variance in the long run, whose size comes in clusters."""
+    plain = draws.student(bars, 5).tolist()
+    variance, path = 1.0, []
+    keep = 0.97 - spec.cluster
+    for shock in plain:
+        value = math.sqrt(variance) * min(max(shock, -_CUT), _CUT)
+        path.append(value)
+        variance = min(0.03 + spec.cluster * value * value + keep * variance, 9.0)
+    return np.array(path)
+
+
+def _drift(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
+    """Return the drift of every bar; each round of spells has every drift once, in random order."""
+    drift = np.empty(bars)
+    start = 0
+    while start < bars:
+        for which in draws.order(len(spec.drift)).tolist():
+            stop = start + draws.integer(*spec.spell)
+            drift[start:stop] = spec.drift[which]
+            start = stop
+    return drift
+
+
+def _path(
+    spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: Path | None
+) -> Path:
+    bars = shocks.size
+    moves = sigma * (np.clip(shocks, -_CUT, _CUT) + _drift(spec, draws, bars))
+    gaps = before * np.clip(draws.student(bars, 5), -_CUT, _CUT)
+    price = spec.price * (0.6 + 0.8 * float(draws.uniform(1)[0]))
+    if lead is not None:
+        opened, close = _tied(lead, moves, gaps, price)
+    elif spec.pull:
+        opened, close = _pulled(moves, gaps, price, spec.pull)
+    else:
+        steps = np.multiply.accumulate(np.stack([1.0 + gaps, 1.0 + moves], axis=1).ravel()) * price
+        opened, close = steps[0::2], steps[1::2]
+    reach = np.abs(draws.normal((2, bars))) * (0.6 * sigma)
+    top, bottom = np.maximum(opened, close), np.minimum(opened, close)
+    busy = 1.0 + np.abs(shocks) * 0.5 + np.abs(draws.normal(bars)) * 0.4
+    mean = math.fsum(sigma.tolist()) / bars
+    volume = np.rint(spec.volume * busy * 0.5 * (sigma / mean))
+    parts = [
+        _on_ticks(part, spec.tick) for part in (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
+    ]
+    opened, high, low, close = parts
+    return Path(
+        opened,
+        np.maximum(high, np.maximum(opened, close)),
+        np.minimum(low, np.minimum(opened, close)),
+        close,
+        np.maximum(volume, 1.0),
+    )
+
+
+def _pulled(moves: Floats, gaps: Floats, price: float, pull: float) -> tuple[Floats, Floats]:
+    """Return opens and closes that are drawn back to their mean on every bar."""
+    opened, close, last = [], [], price
+    for move, gap in zip(moves.tolist(), gaps.tolist(), strict=True):
+        start = last * (1.0 + gap)
+        last = start * (1.0 + move + pull * (price / start - 1.0))
+        opened.append(start)
+        close.append(last)
+    return np.array(opened), np.array(close)
+
+
+def _tied(lead: Path, moves: Floats, gaps: Floats, price: float) -> tuple[Floats, Floats]:
+    """Return opens and closes of an asset that follows the first one, with a spread that dies away."""
+    spread, close_part, open_part = 0.0, [], []
+    for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
+        open_part.append(1.0 + spread + gap)
+        spread = 0.93 * spread + move
+        close_part.append(1.0 + spread)
+    scale = price / float(lead.open[0])
+    floor = 0.2
+    return (
+        lead.open * scale * np.maximum(np.array(open_part), floor),
+        lead.close * scale * np.maximum(np.array(close_part), floor),
+    )
+
+
+def _on_ticks(prices: Floats, tick: float) -> Floats:
+    """Return prices in whole ticks, at least one. Ticks are dealt with as a number per unit, which is exact."""
+    unit = float(round(1.0 / tick))
+    result: Floats = np.maximum(np.rint(prices * unit), 1.0) / unit
+    return result
+
+
+_PRICES: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
+_MOST = 26
+
+
+def read_bars(
+    snapshot: Snapshot, symbols: tuple[str, ...], first: str | None, last: str | None
+) -> list[Mapping[str, NDArray[Any]]]:
+    """Return one feed per symbol on their common sessions; raises :class:`UserError` when there is none."""
+    if not 1 <= len(symbols) <= _MOST:
+        raise UserError(f"{len(symbols)} symbols cannot be assets", mend=f"give 1 to {_MOST}")
+    rows = snapshot.rows(first, last)
+    view = snapshot.at(rows[-1], "close")
+    places = [view.column(symbol) for symbol in symbols]
+    tables = {name: view.bars(name, len(rows))[:, places] for name in _PRICES}
+    days = view.sessions(len(rows)).astype("M8[ns]")
+    whole = np.all([np.isfinite(table).all(axis=1) for table in tables.values()], axis=0)
+    whole &= (tables["low"] > 0.0).all(axis=1)
+    if not whole.any():
+        raise UserError(f"{', '.join(symbols)} have no session in common in '{snapshot.name}'")
+    times = days[whole]
+    return [
+        MappingProxyType(
+            {"time": times, **{name: np.ascontiguousarray(tables[name][whole, k]) for name in _PRICES}}
+        )
+        for k in range(len(symbols))
+    ]
+
 
 FIELDS: Final = ("time", "open", "high", "low", "close", "volume")
 LABELS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -136,7 +414,6 @@ def bars_from_snapshot(
     The symbols become assets A, B and so on, in their order. Raises :class:`UserError` for an unknown symbol or
     when they have no session in common.
     """
-    from tradeassay.code.bars_snapshot import read_bars
 
     feeds = read_bars(snapshot, symbols, first, last)
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"

@@ -1,19 +1,149 @@
 """Template collapse: many tasks, one program.
 
 A model that is trained on "it runs and it trades" learns one program that does both and hands it in for every
-task. The detector groups programs by shape (:mod:`tradeassay.code.program_shape`) and says how large a share of
-the tasks the largest group answers.
+task. The detector groups programs by shape and says how large a share of the tasks the largest group answers. The
+shape of a program is what remains without constants, comments, formatting and the names that its author chose;
+names of libraries stay, because a crossover of averages and a crossover of an oscillator are two shapes.
 """
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
-from tradeassay.code.program_shape import shape_lines
+from tradeassay.code.extraction import parses
 from tradeassay.core.hashing import sha256_bytes
+
+_PARAMS: Final = frozenset({"p", "params"})
+_API: Final = frozenset(
+    # Methods that Backtrader calls by name; renaming them would make two different hooks look the same.
+    "__init__ next prenext nextstart start stop notify_order notify_trade notify_data notify_cashvalue "
+    "notify_fund notify_store notify_timer params lines plotinfo plotlines signals".split()
+)
+
+
+def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | None:
+    """Return the statements of a program's shape in order, None where the source is no Python.
+
+    Names the program chose become ``v0``, ``v1`` and so on; without ``tell_apart`` all of them become ``v``, so
+    that a statement looks the same wherever it stands.
+    """
+    tree = parses(source)
+    if tree is None:
+        return None
+    try:
+        return tuple(_lines(tree, tell_apart))
+    except RecursionError:
+        return None
+
+
+def shape_sha256(source: str) -> str | None:
+    """Return the hash of a program's shape, None where the source is no Python."""
+    lines = shape_lines(source)
+    return None if lines is None else sha256_bytes("\n".join(lines).encode())
+
+
+def _lines(tree: ast.Module, tell_apart: bool) -> list[str]:
+    own = _own_names(tree)
+    for node in ast.walk(tree):
+        _without_docstring(node)
+    shaped = ast.fix_missing_locations(_Shaper(own, tell_apart).visit(tree))
+    return [line.strip() for line in ast.unparse(shaped).splitlines() if line.strip()]
+
+
+class _Shaper(ast.NodeTransformer):
+    """Takes constants, annotations and chosen names out of a tree."""
+
+    def __init__(self, own: set[str], tell_apart: bool) -> None:
+        self._own = own
+        self._tell_apart = tell_apart
+        self._names: dict[str, str] = {}
+
+    def _renamed(self, name: str) -> str:
+        return self._names.setdefault(name, f"v{len(self._names)}") if self._tell_apart else "v"
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        keep = isinstance(node.value, bool) or node.value is None
+        return node if keep else ast.copy_location(ast.Constant(value=0), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return ast.copy_location(ast.Constant(value=0), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        negative = isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+        return node.operand if negative else node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self._own:
+            return node
+        return ast.copy_location(ast.Name(self._renamed(node.id), node.ctx), node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg("self" if node.arg == "self" else self._renamed(node.arg), None)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        inner = node.value
+        of_self = isinstance(inner, ast.Name) and inner.id == "self" and f"self.{node.attr}" in self._own
+        of_params = (isinstance(inner, ast.Attribute) and inner.attr in _PARAMS) or (
+            isinstance(inner, ast.Name) and inner.id in _PARAMS
+        )
+        self.generic_visit(node)
+        if of_self:
+            node.attr = self._renamed(f"self.{node.attr}")
+        elif of_params:
+            node.attr = "param"
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        if node.name not in _API and node.name in self._own:
+            node.name = self._renamed(node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._renamed(node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if node.value is None else ast.Assign(targets=[node.target], value=node.value)
+
+
+def _own_names(tree: ast.Module) -> set[str]:
+    """Return the names that the program binds itself, attributes of ``self`` as ``self.name``."""
+    own: set[str] = set()
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            own |= {node.name, f"self.{node.name}"}
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            own.add(f"self.{node.attr}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imported |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return own - imported - _API - {"self"} - {f"self.{name}" for name in _API}
+
+
+def _without_docstring(node: ast.AST) -> None:
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    first = node.body[0] if node.body else None
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
+        node.body = node.body[1:] or [ast.Pass()]
 
 
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ import math
 import msgspec
 import numpy as np
 
-from tradeassay.code.bars import TaskBars
-from tradeassay.code.bars_clock import bars_per_session
+from tradeassay.code.bars import TaskBars, bars_per_session
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 

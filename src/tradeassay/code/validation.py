@@ -1,4 +1,7 @@
-"""Run every gold solution and every decoy without a model: gold must pass, a decoy must fail where it says."""
+"""Run every gold solution and every decoy without a model: gold must pass, a decoy must fail where it says.
+
+How often a judge is wrong is measured on the same programs, because their right verdict is known.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,61 @@ import msgspec
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.evaluator import EvaluateConfig, evaluate
 from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, twin_agreement
-from tradeassay.code.judges.error_rates import Judged, JudgeErrors, error_rates
 from tradeassay.code.judges.language import JudgeClient
+from tradeassay.code.judges.verdict import JudgeStatus
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.running import reference_of
 from tradeassay.code.stages.compiling import Framework
 from tradeassay.code.task import CodeTask, Decoy
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import Executor
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One program with a known answer: ``right`` is a gold solution, otherwise a decoy that a judge must turn
+    down.
+    """
+
+    program: str
+    right: bool
+    verdict: JudgeStatus
+
+
+class JudgeErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's errors. ``false_rejects`` is over gold solutions, ``false_accepts`` over decoys, both of those
+    that it gave a verdict on; ``unscored`` counts the others. The lists name the programs it was wrong about.
+    """
+
+    judge: str
+    false_rejects: Measure
+    false_accepts: Measure
+    unscored: int
+    rejected_gold: tuple[str, ...] = ()
+    accepted_decoys: tuple[str, ...] = ()
+    note: str = ""
+
+
+def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> JudgeErrors:
+    """Return how often ``judge`` was wrong, with Wilson intervals; a rate over nothing is not scored."""
+    cases = list(judged)
+    told = [case for case in cases if case.verdict != "not_scored"]
+    gold = [case for case in told if case.right]
+    decoys = [case for case in told if not case.right]
+    rejected = tuple(case.program for case in gold if case.verdict == "failed")
+    accepted = tuple(case.program for case in decoys if case.verdict == "passed")
+    return JudgeErrors(
+        judge=judge,
+        false_rejects=rate_measure(
+            len(rejected), len(gold), nothing="the judge gave no verdict on a gold solution"
+        ),
+        false_accepts=rate_measure(len(accepted), len(decoys), nothing="the judge gave no verdict on a decoy"),
+        unscored=len(cases) - len(told),
+        rejected_gold=rejected,
+        accepted_decoys=accepted,
+        note=note,
+    )
+
 
 GLANCE = LeakConfig(
     warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4, short_rows=500

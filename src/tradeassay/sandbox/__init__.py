@@ -31,9 +31,8 @@ from tradeassay.sandbox.failures import (
 )
 from tradeassay.sandbox.feed import Feed
 from tradeassay.sandbox.job import Job, Limits
-from tradeassay.sandbox.pool import SandboxPool
 from tradeassay.sandbox.result import JobResult, Usage
-from tradeassay.sandbox.sandbox import Sandbox
+from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
 from tradeassay.sandbox.tier import Kernel, SandboxRefused, Tier, ask_kernel, refusal
 from tradeassay.sandbox.trusted import TrustedCodeInProcess
 

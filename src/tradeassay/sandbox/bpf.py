@@ -13,13 +13,13 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.sandbox.syscall_table import SYSCALLS
 from tradeassay.sandbox.syscalls import (
     ALLOWED,
     ALLOWED_INT,
     QUIET,
     SIGABRT,
     STAT,
+    SYSCALLS,
     WATCHED,
     audit_arch,
     number,

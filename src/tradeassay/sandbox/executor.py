@@ -49,7 +49,7 @@ def open_executor(
     if workers < 1:
         raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")
     if kind == "sandbox":
-        from tradeassay.sandbox.pool import SandboxPool
+        from tradeassay.sandbox.sandbox import SandboxPool
 
         return SandboxPool(config, workers=workers)
     if kind == "ray":

@@ -2,7 +2,8 @@
 
 A :data:`HostVerdict` rests on something untrusted code cannot forge: the kernel's exit status, its reports of
 refused calls, a clock, a byte count, or a parser that ran before any of the code did. A :class:`ChildClaim` is
-the child's own word; believing it can only hurt the child.
+the child's own word; believing it can only hurt the child. Its text is made fit to be shown first: no control
+characters, no terminal escapes, no endless lines.
 """
 
 from __future__ import annotations
@@ -13,6 +14,19 @@ import msgspec
 
 from tradeassay.sandbox.codec import ClaimKind
 from tradeassay.sandbox.syscalls import Family
+
+
+def plain_line(text: str, length: int) -> str:
+    """Return ``text`` as one printable line of at most ``length`` characters; anything else becomes a question
+    mark.
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
+
+
+def plain_lines(text: str, length: int) -> str:
+    """Return ``text`` with its line ends and tabs kept and every other control character made a question mark."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text[:length])
+
 
 Stage = Literal["parse", "run"]
 """How far a child had come: our parser, or the code itself."""

@@ -21,8 +21,7 @@ from tradeassay.sandbox.failures import OutputLimit, WallTimeout
 from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job
 from tradeassay.sandbox.result import JobResult, Usage
-from tradeassay.sandbox.scratch import collect
-from tradeassay.sandbox.sealed import seal
+from tradeassay.sandbox.scratch import collect, seal
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.tier import Tier
 from tradeassay.sandbox.verdict import Facts, judge

@@ -31,8 +31,9 @@ from tradeassay.sandbox.failures import (
     Stage,
     SyntaxFault,
     WallTimeout,
+    plain_line,
+    plain_lines,
 )
-from tradeassay.sandbox.plain_text import plain_line, plain_lines
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.syscalls import Family
 

@@ -17,9 +17,8 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import seccomp
-from tradeassay.sandbox.failures import Attempt
+from tradeassay.sandbox.failures import Attempt, plain_line
 from tradeassay.sandbox.namespaces import SCRATCH
-from tradeassay.sandbox.plain_text import plain_line
 from tradeassay.sandbox.seccomp import Notice
 from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
 

@@ -28,15 +28,18 @@ import msgspec
 
 from tradeassay.sandbox import bpf, child, kernel, landlock, seccomp
 from tradeassay.sandbox.config import SandboxConfig
-from tradeassay.sandbox.imports import allowed_modules
 from tradeassay.sandbox.namespaces import (
+    DEVICES,
     SCRATCH,
+    LibraryRoots,
     can_become_nobody,
     enter_private_root,
+    find_roots,
     leave_host,
+    module_names,
     why_not_leave,
 )
-from tradeassay.sandbox.roots import DEVICES, LibraryRoots, find_roots, module_names
+from tradeassay.sandbox.strategy import allowed_modules
 from tradeassay.sandbox.tier import Tier
 
 FDS_PER_JOB: Final = 7

@@ -12,7 +12,7 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
 from tradeassay.code.bars import MARKETS
-from tradeassay.code.program_shape import shape_sha256
+from tradeassay.code.collapse import shape_sha256
 from tradeassay.code.stages.compiling import compile_stage
 from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
 from tradeassay.core.errors import UserError

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.benchmarks.quantcode import load_public_tasks
-from tradeassay.benchmarks.quantcode.public import PUBLIC_KEYS, market_of
+from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS, market_of
 from tradeassay.core.errors import DataError, UserError
 
 

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tradeassay.account.shares import COSTS_BP, keep_account, price_decisions
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
-from tradeassay.code.submission_account import decisions_of, keep_account
-from tradeassay.code.submission_log import TradeLog
-from tradeassay.code.submission_run import closes_of, market_columns
+from tradeassay.code.submission_run import TradeLog, closes_of, decisions_of, market_columns
 
 CAPITAL = 100_000.0
 PAYS = "        self.cash -= quantity * price\n"

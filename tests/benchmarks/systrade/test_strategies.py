@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
-from tradeassay.benchmarks.systrade.scenario_file import actions_of
+from tradeassay.benchmarks.systrade.loading import actions_of
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
-from tradeassay.code.engine.decisions import DecisionList
 from tradeassay.code.gates.audit import audit_gate
 from tradeassay.code.gates.config import GateConfig
 from tradeassay.code.gates.parse import parse_gate

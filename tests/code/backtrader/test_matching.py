@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from tradeassay.code.backtrader.matching import Bar, price_of
-from tradeassay.code.backtrader.order_state import OrderState
+from tradeassay.code.backtrader.matching import Bar, OrderState, price_of
 
 
 def order(kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None) -> OrderState:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars
 from tradeassay.code.drift import DriftReport, changed_lines, check_drift, trace_distance
-from tradeassay.code.engine.decisions import DecisionList, decision_list
 from tradeassay.code.gates import Scenario, StrategySpec
 from tradeassay.code.semantics import read_semantics
 from tradeassay.code.submission import Submission

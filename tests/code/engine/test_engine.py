@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list, price_decisions
 from tradeassay.code.bars import make_bars
 from tradeassay.code.engine.compiled_strategies import KERNELS, Tape, kernel, run_compiled
-from tradeassay.code.engine.decisions import DecisionList, decision_list
-from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
 from tradeassay.code.engine.sweep import Batch, run_batch, spread_parameters, sweep
 from tradeassay.code.semantics import Semantics, interpret, read_semantics
 from tradeassay.core.errors import UserError

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from tradeassay.account.shares import keep_account
 from tradeassay.code.bars import make_bars
 from tradeassay.code.gates import GATES, GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
 from tradeassay.code.gates.audit import audit_gate
@@ -18,9 +19,7 @@ from tradeassay.code.gates.schema import schema_gate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.semantics import read_semantics
 from tradeassay.code.submission import Submission, read_submission, write_submission
-from tradeassay.code.submission_account import decisions_of, keep_account
-from tradeassay.code.submission_log import AuditLog, BadLog, TradeLog, read_trades
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.submission_run import AuditLog, BadLog, SubmissionRun, TradeLog, decisions_of, read_trades
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 

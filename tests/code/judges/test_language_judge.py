@@ -10,13 +10,15 @@ from tradeassay.benchmarks.quantcode.settings import ModelJudge, scripted_judge
 from tradeassay.code.judges.language import (
     ANSWER_SCHEMA,
     JudgeCase,
+    JudgePrompts,
     LanguageJudgeConfig,
     drive_judge,
     judge_dialogue,
+    quote,
+    quote_mark,
     read_answer,
+    without_remarks,
 )
-from tradeassay.code.judges.prompts import JudgePrompts
-from tradeassay.code.judges.quoting import quote, quote_mark, without_remarks
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError

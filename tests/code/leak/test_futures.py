@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tradeassay.code.leak.bench import bench_columns
-from tradeassay.code.leak.feeds import Feeds
-from tradeassay.code.leak.futures import other_future
+from tradeassay.code.leak.futures import Feeds, other_future
 from tradeassay.core.errors import UserError
 
 

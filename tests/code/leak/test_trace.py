@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.code.leak import Trace
-from tradeassay.code.leak.compare import equal_traces, first_difference
+from tradeassay.code.leak.trace import equal_traces, first_difference
 from tradeassay.core.errors import UserError
 
 

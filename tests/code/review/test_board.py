@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradeassay.code.review.board import Review, comparisons, peer_mark, review_board, vendor_of
+from tradeassay.code.review import Review, comparisons, peer_mark, review_board, vendor_of
 
 
 def review(reviewer: str, author: str, fidelity: float | None, strategy: str = "s") -> Review:

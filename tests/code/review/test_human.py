@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from tradeassay.code.review.board import review_board
-from tradeassay.code.review.human import agreement_of, as_reviews, make_form, read_ratings
+from tradeassay.code.review import agreement_of, as_reviews, make_form, read_ratings, review_board
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tradeassay.account.shares import decision_list
 from tradeassay.code.bars import make_bars
-from tradeassay.code.engine.decisions import decision_list
-from tradeassay.code.scores.discipline import Breach, Discipline, discipline
-from tradeassay.code.scores.fidelity import agree
+from tradeassay.code.scores.discipline import STRESSES, Breach, Discipline, discipline, stressed
 from tradeassay.code.scores.robustness import cohort, daily_curve, robustness
-from tradeassay.code.scores.stress import STRESSES, stressed
+from tradeassay.code.scores.scorecard import agree
 
 
 def test_agreement_by_hand() -> None:

@@ -12,7 +12,7 @@ from code_runs_toy import same
 from tradeassay.benchmarks.systrade.dialogue import refused
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
-from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.code.submission_run import submission_config
 from tradeassay.core.errors import UserError

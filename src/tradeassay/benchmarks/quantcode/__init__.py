@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.quantcode.loading import check_ids, load_task, load_tasks, read_task, read_tasks
-from tradeassay.benchmarks.quantcode.public import load_public_tasks
+from tradeassay.benchmarks.quantcode.loading import (
+    check_ids,
+    load_public_tasks,
+    load_task,
+    load_tasks,
+    read_task,
+    read_tasks,
+)
 
 __all__ = ["check_ids", "load_public_tasks", "load_task", "load_tasks", "read_task", "read_tasks"]

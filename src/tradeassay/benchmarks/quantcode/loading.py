@@ -1,4 +1,9 @@
-"""Tasks as files: one TOML file per task, read whole, nothing unknown let through."""
+"""Tasks as files: ours, one TOML file per task, and the public 400-task file of QuantCode-Bench.
+
+Ours are read whole, and nothing unknown is let through. The public file is read as it is, from a user's own
+copy: a public task has one wording, the symbol its authors download, and neither a reference program nor
+decoys. What it lacks is said on the task; the behavioural judge has nothing to compare it with.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,22 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from tradeassay.code.task import CodeTask, Decoy, Expectations, FrameVariant, Sizing
-from tradeassay.core.errors import UserError
+from tradeassay.code.task import (
+    DIFFICULTIES,
+    TIMEFRAMES,
+    CodeTask,
+    Decoy,
+    Difficulty,
+    Expectations,
+    FrameVariant,
+    Sizing,
+    Timeframe,
+)
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.near import did_you_mean
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<where>[^`]*)`)?")
@@ -88,3 +104,127 @@ def load_task(task_id: str) -> CodeTask:
         mend = did_you_mean(task_id, known, "see tradeassay code tasks")
         raise UserError(f"there is no task '{task_id}'", mend=mend)
     return known[task_id]
+
+
+PUBLIC_KEYS = (
+    "id",
+    "reformulated_task",
+    "source",
+    "difficulty",
+    "ticker",
+    "yf_symbol",
+    "timeframe",
+    "original_ticker",
+    "original_timeframe",
+    "was_reformulated",
+)
+"""The ten keys of a record; ``id`` and ``reformulated_task`` are all that a task cannot do without."""
+
+PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "15m": 1560, "5m": 4680, "1m": 2730}
+"""Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
+
+_LACKS = ("a conversational wording", "a reference program", "decoys")
+_NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m15": "15m", "m5": "5m"}
+_CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
+
+
+def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
+    """Return the tasks of a public file, ids ``public-001`` and on.
+
+    A value that is missing or not known is replaced by a default, and the task says so in ``lacks``.
+    Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
+    list of records with ids and texts.
+    """
+    file = Path(path)
+    if not file.is_file():
+        mend = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
+        raise UserError(f"there is no task file {file}", mend=mend)
+    try:
+        records: Any = msgspec.json.decode(file.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{file.name} is not JSON: {error}", mend="download it again") from error
+    if isinstance(records, dict):
+        records = records.get("tasks")
+    if not isinstance(records, list) or not records:
+        raise DataError(f"{file.name} holds no list of tasks", mend=f"a record has {', '.join(PUBLIC_KEYS)}")
+    return check_ids(_task(record, number, file.name) for number, record in enumerate(records, start=1))
+
+
+def _task(record: Any, number: int, where: str) -> CodeTask:
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: record {number} is no object", mend=f"a record has {', '.join(PUBLIC_KEYS)}")
+    text = record.get("reformulated_task")
+    if not isinstance(text, str) or not text.strip():
+        mend = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
+        raise DataError(f"{where}: record {number} has no 'reformulated_task'", mend=mend)
+    lacks = list(_LACKS)
+    timeframe = _timeframe(record.get("timeframe"), lacks)
+    symbol = record.get("yf_symbol") or record.get("ticker")
+    return CodeTask(
+        id=_id(record.get("id"), number, lacks),
+        title=_title(text),
+        difficulty=_difficulty(record.get("difficulty"), lacks),
+        timeframe=timeframe,
+        family=None,
+        source=_source(record.get("source"), lacks),
+        formal=text,
+        market=market_of(symbol if isinstance(symbol, str) else ""),
+        bars=PUBLIC_BARS[timeframe],
+        sizing=Sizing(kind="fixed", value=1.0),
+        expect=Expectations(direction="both", order_kinds=()),
+        symbol=symbol if isinstance(symbol, str) else None,
+        lacks=tuple(lacks),
+    )
+
+
+def market_of(symbol: str) -> str:
+    """Return the synthetic market that stands in for a symbol of the public file."""
+    if _CRYPTO.search(symbol.upper()):
+        return "crypto"
+    return "futures" if symbol.upper().endswith(("=F", "=X")) else "us"
+
+
+def _id(value: object, number: int, lacks: list[str]) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return f"public-{value:03d}"
+    words = re.sub(r"[^a-z0-9]+", "-", str(value or "").lower()).strip("-")
+    if words:
+        return f"public-{words}"
+    lacks.append("an id (numbered by its place in the file)")
+    return f"public-{number:03d}"
+
+
+def _title(text: str) -> str:
+    """The first line that says something, without Markdown, at most 80 characters."""
+    lines = (re.sub(r"[*#`_]+", "", line).strip(" :-") for line in text.splitlines())
+    telling = [line for line in lines if line] or [text.strip()]
+    first = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0])
+    return first if len(first) <= 80 else first[:79].rstrip() + "…"
+
+
+_HEADS = ("assignment", "trading strategy writing assignment", "task", "description")
+
+
+def _difficulty(value: object, lacks: list[str]) -> Difficulty:
+    for known in DIFFICULTIES:
+        if isinstance(value, str) and value.strip().lower() == known:
+            return known
+    lacks.append(f"a known difficulty (has {value!r}, taken as medium)")
+    return "medium"
+
+
+def _timeframe(value: object, lacks: list[str]) -> Timeframe:
+    name = str(value).strip().lower() if value else ""
+    name = _NAMES.get(name, name)
+    for known in TIMEFRAMES:
+        if name == known:
+            return known
+    lacks.append(f"a known timeframe (has {value!r}, taken as 1d)")
+    return "1d"
+
+
+def _source(value: object, lacks: list[str]) -> str:
+    if isinstance(value, str) and value.strip():
+        return value.strip().lower()
+    lacks.append("a source")
+    return "public"

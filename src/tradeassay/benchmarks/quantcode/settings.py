@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts
-from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.code.stages.compiling import Framework
 from tradeassay.code.task import Wording
 from tradeassay.core.dialogue import AskModel, ModelReply

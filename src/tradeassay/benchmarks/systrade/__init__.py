@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from tradeassay.benchmarks.systrade.loading import (
     STRATEGIES,
+    Mutant,
     hashes,
     load_interface,
+    load_mutants,
     load_reference,
     load_semantics,
     load_spec,
+    mutate,
     read_lock,
 )
-from tradeassay.benchmarks.systrade.mutants import Mutant, load_mutants, mutate
 
 __all__ = [
     "STRATEGIES",

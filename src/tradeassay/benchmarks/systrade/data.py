@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
-from tradeassay.code.bars_clock import MINUTES as BAR_MINUTES
+from tradeassay.code.bars import MINUTES as BAR_MINUTES
 from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day

@@ -1,31 +1,181 @@
 """One strategy with one model: build, test, patch. Four iterations at most, evidence between them. No I/O here.
 
-:func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for a
-reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`Scored`), and returns a
-:class:`StrategyOutcome` that keeps every hand-in with everything that was found.
+:func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for
+a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`Scored`), and
+returns a :class:`StrategyOutcome` that keeps every hand-in with everything that was found. The evidence that a
+writer is shown is of the development year alone. Reviewers are shown a submission blind.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.evidence import evidence_text
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
-from tradeassay.benchmarks.systrade.reviewing import review_dialogue
 from tradeassay.benchmarks.systrade.trail import Trail
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
+from tradeassay.code.gates.result import GateReport
 from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.code.judges.language import add_usage
-from tradeassay.code.review.board import Review, peer_mark
-from tradeassay.code.scores.scorecard import Scorecard
+from tradeassay.code.review import Review, peer_mark
+from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import Submission, card_schema
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
+from tradeassay.llm.prompting import answer_object
+
+REVIEW_KIND = "systrade.review"
+ATTEMPTS = 2
+
+
+class Marks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer answers."""
+
+    fidelity: Annotated[float, msgspec.Meta(ge=1, le=10)]
+    risk: Annotated[float, msgspec.Meta(ge=1, le=10)]
+    strengths: str = ""
+    weaknesses: str = ""
+
+
+def review_dialogue(
+    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
+) -> Generator[AskModel, ModelReply, Review]:
+    """Ask for marks once, and once more when they cannot be read. No marks are a failure, never a middle mark."""
+    messages = _review_opening(spec, submission)
+    why = ""
+    for attempt in range(1, ATTEMPTS + 1):
+        reply = yield AskModel(purpose="review", messages=messages, answer_schema=_SCHEMA, attempt=attempt)
+        if reply.error is not None:
+            why = reply.error_kind or "unreachable"
+            break
+        body = answer_object(reply.text, "fidelity")
+        try:
+            marks = msgspec.convert(body or {}, Marks)
+        except msgspec.ValidationError as error:
+            why = f"schema: {error}"
+            said = Message(role="assistant", text=reply.text)
+            payload = msgspec.json.encode({"kind": "feedback", "failures": [{"kind": "schema", "detail": why}]})
+            again = PROMPTS.fill("again", reason=why, payload=payload.decode())
+            messages = (*messages, said, Message(role="user", text=again))
+            continue
+        return Review(
+            reviewer=reviewer,
+            author=author,
+            strategy=spec.id,
+            fidelity=marks.fidelity,
+            risk=marks.risk,
+            strengths=marks.strengths[:1000],
+            weaknesses=marks.weaknesses[:1000],
+        )
+    return Review(reviewer=reviewer, author=author, strategy=spec.id, fidelity=None, risk=None, failure=why)
+
+
+def _review_opening(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
+    # A mark made from the content cannot be written into the content, so nothing inside can end the quotation.
+    mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
+    text = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}"
+    quoted = "\n".join(f"{mark} {line}" for line in text.splitlines())
+    payload = {"kind": REVIEW_KIND, "strategy": spec.id, "lines": len(text.splitlines())}
+    user = PROMPTS.fill(
+        "review",
+        strategy=spec.id,
+        semantics=spec.semantics.canonical.decode(),
+        mark=mark,
+        quoted=quoted,
+        payload=msgspec.json.encode(payload).decode(),
+    )
+    return (
+        Message(role="system", text=PROMPTS.fill("review_system")),
+        Message(role="user", text=user),
+    )
+
+
+_SCHEMA = msgspec.json.encode(msgspec.json.schema(Marks)).decode()
+
+
+_SHOWN = 5
+
+
+def evidence_text(
+    spec: StrategySpec,
+    scored: Scored,
+    reviews: tuple[Review, ...],
+    number: int,
+    budget: int,
+    *,
+    last: bool,
+    set_aside: bool = False,
+) -> str:
+    """Return the message that asks for iteration ``number``; ``last`` adds the goal of the last one.
+
+    ``set_aside`` says that the hand-in was refused, so that the next one starts from the one before it.
+    """
+    card = scored.develop
+    payload = {"kind": "systrade.build", "strategy": spec.id, "iteration": number}
+    goal = PROMPTS.fill("goal", target=TARGET, year=_year(card)) if last else ""
+    return PROMPTS.fill(
+        "evidence",
+        number=number,
+        target=TARGET,
+        scores="\n".join(f"- {name}: {_number(card.sound[name])}" for name in DIMENSIONS),
+        gates=_gates(card.gates),
+        budget=budget,
+        drift=_drift(scored.drift, set_aside=set_aside),
+        reviews=_review_lines(reviews),
+        goal=goal,
+        payload=msgspec.json.encode(payload).decode(),
+    )
+
+
+def _number(measure: Measure) -> str:
+    if measure.value is None:
+        return f"not scored ({measure.reason})"
+    return f"{measure.value:.2f}" + (f" ({measure.note})" if measure.note else "")
+
+
+def _drift(drift: DriftReport | None, *, set_aside: bool) -> str:
+    if drift is None:
+        return ""
+    why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
+    words = f"Your change was judged '{drift.kind}'{f' ({why})' if why else ''}: {drift.changed_lines} lines."
+    if set_aside:
+        words += " It is set aside: go on from the hand-in shown above, not from the refused one."
+    return words
+
+
+def _gates(report: GateReport) -> str:
+    lines = []
+    for gate in report.gates:
+        lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}")
+        lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
+    return "\n".join(lines)
+
+
+def _review_lines(reviews: tuple[Review, ...]) -> str:
+    lines = []
+    for number, review in enumerate(reviews, 1):
+        if review.failure is None:
+            words = f"fidelity {review.fidelity:g}, risk {review.risk:g}. {_one_line(review.weaknesses)}"
+            lines.append(f"- reviewer {number}: {words}")
+    return "\n".join(lines) or "- none"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("`", "'").split())[:400]
+
+
+def _year(card: Scorecard) -> str:
+    if card.year is None:
+        return card.year_reason or "nothing"
+    middle = card.year.costs[len(card.year.costs) // 2]
+    ratio = "none" if middle.sharpe is None else f"{middle.sharpe:.2f}"
+    return f"{middle.total:+.1%} at {middle.cost_bp:g} bp, Sharpe ratio {ratio}, turnover {card.year.turnover:.1f}"
+
 
 BUILD_KIND: Final = "systrade.build"
 ITERATIONS: Final = 4

@@ -1,21 +1,113 @@
-"""The twelve strategies as files: frozen semantics, Strategy Doc, reference, card, micro-scenarios and mutants."""
+"""The twelve strategies as files: frozen semantics, Strategy Doc, reference, card, micro-scenarios and mutants.
+
+A micro-scenario is a handful of closes chosen by hand, the bars made of them, and the trace that is expected. A
+mutant is a reference with one fault, and names the gate that has to reject it: mutants test the harness itself.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+import numpy as np
 
-from tradeassay.benchmarks.systrade.scenario_file import read_scenarios
-from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.account.shares import DecisionList, decision_list
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.gates.result import GateName
+from tradeassay.code.gates.spec import Scenario, StrategySpec
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
 from tradeassay.code.submission import Submission
+from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.near import did_you_mean
+
+_START: Final = np.datetime64("2024-01-01", "D")
+_OPENING: Final = 570
+"""A session opens at 09:30."""
+
+Action = tuple[int, str, float, str]
+"""The bar, the leg, the share of equity wanted there, the signal."""
+
+
+class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One scenario as it is stored.
+
+    A bar opens at the close before (the first at its own), unless ``opens`` says where; high and low lie ``wick``
+    beyond open and close. ``session`` is the number of bars a day for intraday scenarios; 0 makes daily bars.
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]+$")]
+    what: str
+    closes: dict[str, tuple[float, ...]]
+    opens: dict[str, dict[str, float]] = {}
+    wick: float = 0.25
+    session: int = 0
+    expected: tuple[Action, ...] = ()
+
+
+def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
+    """Return the scenarios in a file; raises :class:`UserError` when it does not fit the strategy."""
+    try:
+        stored = msgspec.json.decode(body, type=tuple[ScenarioFile, ...])
+    except msgspec.MsgspecError as error:
+        raise UserError(f"the scenarios of '{semantics.id}' cannot be read: {error}") from error
+    return tuple(
+        Scenario(one.name, one.what, bars_of(one, semantics), _expected(one, semantics)) for one in stored
+    )
+
+
+def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
+    """Return the bars of a scenario; raises :class:`UserError` when its legs are not the strategy's."""
+    legs = semantics.inputs.legs
+    if set(stored.closes) != set(legs):
+        raise UserError(f"scenario '{stored.name}' has closes of {sorted(stored.closes)}, not of {sorted(legs)}")
+    count = len(stored.closes[legs[0]])
+    times = _times(count, stored.session)
+    feeds = {}
+    for leg in legs:
+        close = np.array(stored.closes[leg])
+        opening = np.concatenate([close[:1], close[:-1]])
+        for row, price in stored.opens.get(leg, {}).items():
+            opening[int(row)] = price
+        feeds[leg] = {
+            "time": times,
+            "open": opening,
+            "high": np.maximum(opening, close) + stored.wick,
+            "low": np.minimum(opening, close) - stored.wick,
+            "close": close,
+            "volume": np.full(count, 1000.0),
+        }
+    timeframe: Timeframe = "15m" if stored.session else "1d"
+    return TaskBars(feeds, timeframe, "exchange", f"scenario {stored.name}")
+
+
+def actions_of(decisions: DecisionList, semantics: Semantics) -> tuple[Action, ...]:
+    """Return decisions in the form in which they are stored."""
+    found = zip(decisions.row, decisions.leg, decisions.fraction, decisions.signal, strict=True)
+    return tuple(
+        (int(row), semantics.inputs.legs[leg], float(share), semantics.rules[signal].signal)
+        for row, leg, share, signal in found
+    )
+
+
+def _times(count: int, session: int) -> np.ndarray:
+    if not session:
+        return (_START + np.arange(count)).astype("M8[ns]")
+    days = (_START + np.arange(count) // session).astype("M8[m]")
+    return (days + _OPENING + 15 * (np.arange(count) % session)).astype("M8[ns]")
+
+
+def _expected(stored: ScenarioFile, semantics: Semantics) -> DecisionList:
+    legs = semantics.inputs.legs
+    signals = [rule.signal for rule in semantics.rules]
+    found = [(row, legs.index(leg), share, signals.index(name)) for row, leg, share, name in stored.expected]
+    return decision_list(found)
+
 
 STRATEGIES: Final = (
     "bollinger",
@@ -97,3 +189,49 @@ def _folder(id: str) -> Traversable:
         mend = did_you_mean(id, STRATEGIES, f"one of {', '.join(STRATEGIES)}")
         raise UserError(f"no strategy '{id}'", mend=mend)
     return files(__package__).joinpath("strategies", id.replace("-", "_"))
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Replace ``old``, which stands exactly once in the source, by ``new``; in the card with ``card``."""
+
+    old: str
+    new: str
+    card: bool = False
+
+
+class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault. ``kind`` names it in the words of the benchmark, ``gate`` is the first that fails."""
+
+    name: str
+    kind: str
+    gate: GateName
+    edits: tuple[Edit, ...]
+
+
+def load_mutants(id: str) -> tuple[Mutant, ...]:
+    """Return a strategy's own mutants, then those that are made of every reference."""
+    root = files(__package__)
+    own = root.joinpath("strategies", id.replace("-", "_"), "mutants.toml").read_text(encoding="utf-8")
+    shared = root.joinpath("mutants.toml").read_text(encoding="utf-8")
+    return (*_read(own), *_read(shared))
+
+
+def mutate(id: str, mutant: Mutant) -> Submission:
+    """Return the reference with the mutant's fault; raises :class:`UserError` when an edit does not fit."""
+    reference = load_reference(id)
+    source, card = reference.source, reference.card
+    for edit in mutant.edits:
+        text = card if edit.card else source
+        if text.count(edit.old) != 1:
+            raise UserError(
+                f"mutant '{mutant.name}' of '{id}' looks for {edit.old!r}, found {text.count(edit.old)} times"
+            )
+        if edit.card:
+            card = text.replace(edit.old, edit.new)
+        else:
+            source = text.replace(edit.old, edit.new)
+    return Submission(source=source, card=card, name=f"{id}, {mutant.name}")
+
+
+def _read(text: str) -> tuple[Mutant, ...]:
+    return msgspec.convert(tomllib.loads(text)["mutants"], type=tuple[Mutant, ...])

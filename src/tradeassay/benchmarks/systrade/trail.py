@@ -10,14 +10,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.engine.decisions import DecisionList
 from tradeassay.code.gates.spec import StrategySpec
-from tradeassay.code.scores.fidelity import NEAR
-from tradeassay.code.submission_log import AuditLog
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.scores.scorecard import NEAR
+from tradeassay.code.submission_run import AuditLog, SubmissionRun
 from tradeassay.core.view import Floats
-from tradeassay.sandbox.plain_text import plain_line
+from tradeassay.sandbox.failures import plain_line
 
 MarkKind = Literal["both", "other size", "only submission", "only frozen"]
 Place = tuple[int, int]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tradeassay.code.backtrader.account import Fill, Trade
+from tradeassay.code.backtrader.account import BrokerTerms, Fill, Trade, terms_of
 from tradeassay.code.backtrader.backtest import Backtest, Trick
 from tradeassay.code.backtrader.host_broker import Replay, replay
 from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.backtrader.runner import BacktestJob, many, run_backtrader, sandbox_config
-from tradeassay.code.backtrader.subject import BacktraderSubject
-from tradeassay.code.backtrader.terms import BrokerTerms, terms_of
+from tradeassay.code.backtrader.runner import BacktestJob, BacktraderSubject, many, run_backtrader, sandbox_config
 from tradeassay.code.backtrader.trusted import TrustedRun, run_trusted
 
 __all__ = [

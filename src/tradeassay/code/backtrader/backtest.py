@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.code.backtrader.account import Fill, Trade
-from tradeassay.code.backtrader.order_state import Status
+from tradeassay.code.backtrader.matching import Status
 from tradeassay.code.backtrader.orders import EMPTY, OrderLog
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Attempt, Failure, Usage

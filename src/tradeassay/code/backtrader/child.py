@@ -1,7 +1,13 @@
-"""The harness of a Backtrader job: runs in the sandbox's child, on the job's rows, and sends decisions home."""
+"""The harnesses of a Backtrader job: run in the sandbox's child, they send decisions home.
+
+:func:`run` has all rows of the job. :func:`run_fed` gets a bar only when the orders of the bar before are with the
+host: the framework runs without preloading, so its lines hold the bars so far, and there are no others anywhere in
+the process.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
@@ -9,11 +15,10 @@ from typing import Any, Final
 import backtrader as bt
 import numpy as np
 
-from tradeassay.code.backtrader.child_broker import RecordingBroker
-from tradeassay.code.backtrader.child_feed import feeds_of
-from tradeassay.code.backtrader.child_lines import LineWatch
-from tradeassay.code.backtrader.child_watch import Members, Print, changes, fingerprint, shadowed
-from tradeassay.code.backtrader.wire import ACCOUNT, FLOATS, INTEGERS, NOTES
+from tradeassay.code.backtrader.child_broker import RecordingBroker, feeds_of, frame_of
+from tradeassay.code.backtrader.child_watch import LineWatch, Members, Print, changes, fingerprint, shadowed
+from tradeassay.code.backtrader.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES, PRICES
+from tradeassay.sandbox.feed import answer, receive
 from tradeassay.sandbox.strategy import MODULE, NoEntry
 
 _ORIGINAL: Final[list[Print | Members]] = fingerprint()
@@ -78,3 +83,81 @@ def add_sizer(cerebro: Any, kind: str, value: float) -> None:
         cerebro.addsizer(bt.sizers.PercentSizer, percents=value)
     else:
         cerebro.addsizer(bt.sizers.FixedSize, stake=int(value) if value == int(value) else value)
+
+
+class _Line:
+    """The line to the host: one frame of doubles per bar (its time, then five prices per asset)."""
+
+    def __init__(self, broker: RecordingBroker, assets: int) -> None:
+        self._row = struct.Struct(f"<{1 + len(PRICES) * assets}d")
+        self._record = broker.record
+        self._sent = 0
+        self._owed = False
+        self.values: tuple[float, ...] | None = ()
+
+    def step(self) -> None:
+        """Answer the last bar with what was decided on it, then wait for the next."""
+        self.settle()
+        frame = receive(self._row.size)
+        self._owed = frame is not None
+        self.values = None if frame is None else self._row.unpack(frame)
+
+    def settle(self) -> None:
+        """Answer the last bar, if that has not been done."""
+        if not self._owed:
+            return
+        columns = [self._record[name][self._sent :] for name in (*INTEGERS, *FLOATS)]
+        self._sent += len(columns[0])
+        answer(b"".join(ACTION.pack(*action) for action in zip(*columns, strict=True)))
+        self._owed = False
+
+
+class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types
+    """One asset's bars as they come; the first asset's feed is the one that asks for the next."""
+
+    params = (("line", None), ("place", 0))
+
+    def _load(self) -> bool:
+        line, place = self.p.line, self.p.place
+        if place == 0:
+            line.step()
+        values = line.values
+        if values is None:
+            return False
+        self.lines.datetime[0] = values[0]
+        start = 1 + len(PRICES) * place
+        for name, value in zip(PRICES, values[start : start + len(PRICES)], strict=True):
+            getattr(self.lines, name)[0] = value
+        self.lines.openinterest[0] = float("nan")
+        return True
+
+    def _tick_nullify(self) -> None:
+        """Nothing: see the feed of whole columns."""
+
+    def _tick_fill(self, force: bool = False) -> None:
+        """Nothing; see above."""
+
+
+def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the module's strategy on bars that come one at a time; its orders leave as answers.
+
+    Raises what the strategy raises; the answers until then have gone.
+    """
+    strategy = find_strategy(module)
+    broker = RecordingBroker()
+    broker.setcash(params["cash"])
+    broker.setcommission(commission=params["commission"])
+    cerebro = bt.Cerebro(stdstats=False, preload=False, runonce=False)
+    cerebro.broker = broker
+    labels = str(params["assets"]).split(",")
+    line = _Line(broker, len(labels))
+    frame, compression = frame_of(params["timeframe"])
+    for place, label in enumerate(labels):
+        feed = FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
+        cerebro.adddata(feed, name=label)
+        broker.feeds.append(feed)
+    add_sizer(cerebro, params["sizing"], params["size"])
+    cerebro.addstrategy(strategy)
+    cerebro.run()
+    line.settle()
+    return {"turns": [broker.turns]}

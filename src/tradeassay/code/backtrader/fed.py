@@ -14,12 +14,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest
-from tradeassay.code.backtrader.clock import day_numbers
 from tradeassay.code.backtrader.orders import EMPTY, BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.runner import LIMITS
-from tradeassay.code.backtrader.terms import BrokerTerms
-from tradeassay.code.backtrader.wire import ACTION, FED, FLOATS, INTEGERS, PRICES
+from tradeassay.code.backtrader.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
 from tradeassay.code.bars import TaskBars
 from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, Usage
 
@@ -126,7 +125,7 @@ def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
 
 def compare_fed(scored: Backtest, fed: FedRun, rows: int, rtol: float) -> FedVerdict:
     """Return what a fed run says about the scored one, over ``rows`` bars; raises UserError if that one failed."""
-    from tradeassay.code.leak.compare import first_difference
+    from tradeassay.code.leak.trace import first_difference
 
     found = first_difference(scored.trace(), fed.trace, fed.answered, rtol)
     if found is not None:

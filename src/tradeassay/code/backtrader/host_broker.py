@@ -14,13 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import Fill, Holding, Trade, TradeBook
-from tradeassay.code.backtrader.clock import day_numbers
-from tradeassay.code.backtrader.matching import Bar, price_of
-from tradeassay.code.backtrader.order_state import OrderState, Status, make_order
+from tradeassay.code.backtrader.account import BrokerTerms, Fill, Holding, Trade, TradeBook
+from tradeassay.code.backtrader.matching import Bar, OrderState, Status, make_order, price_of
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog
-from tradeassay.code.backtrader.terms import BrokerTerms
-from tradeassay.code.backtrader.wire import ACTION_SUBMIT
+from tradeassay.code.backtrader.wire import ACTION_SUBMIT, day_numbers
 from tradeassay.code.bars import TaskBars
 
 MAX_STEPS: Final = 5_000_000

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest, Trick
 from tradeassay.code.backtrader.host_broker import replay as replay_orders
 from tradeassay.code.backtrader.orders import BadOrders, read_orders
-from tradeassay.code.backtrader.terms import BrokerTerms
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
-from tradeassay.code.backtrader.wire import ACCOUNT, FED_MODULE, HARNESS, HARNESS_MODULE, NOTES
+from tradeassay.code.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.code.bars import TaskBars
-from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits, SandboxConfig
-from tradeassay.sandbox.plain_text import plain_line
+from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits, SandboxConfig, kind_of
+from tradeassay.sandbox.failures import plain_line
+
+if TYPE_CHECKING:
+    from tradeassay.code.leak import RunFailure, Trace
+
 
 LIMITS: Final = Limits(result_mb=48, rows=300_000, columns=32)
 """What one run may use unless it is said otherwise."""
@@ -45,7 +49,7 @@ def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
     import msgspec
 
     base = config or SandboxConfig()
-    missing = tuple(name for name in (HARNESS_MODULE, FED_MODULE) if name not in base.harnesses)
+    missing = () if HARNESS_MODULE in base.harnesses else (HARNESS_MODULE,)
     return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
 
 
@@ -170,3 +174,44 @@ def _failed(result: JobResult, failure: Any, tricks: list[Trick]) -> Backtest:
     return Backtest(
         failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktraderSubject:
+    """Runs one source on any rows of the form of ``bars.columns()``, a fresh child each time."""
+
+    executor: Executor
+    source: str
+    bars: TaskBars
+    terms: BrokerTerms
+    limits: Limits | None = None
+    seed: int = 0
+
+    def run(self, columns: Mapping[str, NDArray[Any]]) -> Trace | RunFailure:
+        """Run it once."""
+        return self.run_many([columns])[0]
+
+    def run_many(self, batch: Sequence[Mapping[str, NDArray[Any]]]) -> list[Trace | RunFailure]:
+        """Run it on each of several tables, in parallel where the executor can."""
+        jobs = (
+            BacktestJob(
+                source=self.source,
+                bars=self.bars.with_columns(columns),
+                terms=self.terms,
+                limits=self.limits,
+                seed=self.seed,
+            )
+            for columns in batch
+        )
+        return [_outcome(done) for done in self._backtests(jobs)]
+
+    def _backtests(self, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+        return many(self.executor, jobs)
+
+
+def _outcome(done: Backtest) -> Trace | RunFailure:
+    from tradeassay.code.leak import RunFailure
+
+    if done.failure is not None:
+        return RunFailure(kind=kind_of(done.failure), text=done.failure.text)
+    return done.trace()

@@ -1,9 +1,17 @@
-"""The columns in which a child sends a strategy's decisions home. The host believes none of it."""
+"""The columns in which a child sends a strategy's decisions home, and the framework's own count of time.
+
+The host believes none of the columns. Time is counted in days since the year 1 as a float, to the bit as the
+framework would work it out itself.
+"""
 
 from __future__ import annotations
 
+import math
 import struct
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 ACTION_SUBMIT: Final = 0
 ACTION_CANCEL: Final = 1
@@ -37,5 +45,37 @@ FUTURE: Final = "future: "
 
 HARNESS_MODULE: Final = "tradeassay.code.backtrader.child"
 HARNESS: Final = f"{HARNESS_MODULE}:run"
-FED_MODULE: Final = "tradeassay.code.backtrader.child_fed"
-FED: Final = f"{FED_MODULE}:run"
+
+FED: Final = f"{HARNESS_MODULE}:run_fed"
+
+
+_EPOCH_ORDINAL: Final = 719_163
+_END_OF_DAY: Final = (23 / 24.0, 59 / 1440.0, 59 / 86_400.0, 999_990 / 86_400e6)
+"""When a session ends unless a feed says otherwise: 23:59:59.99999."""
+
+
+def day_numbers(times: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the times (M8[ns]) as day numbers. Every hour, minute and second is divided before they are summed,
+    and the sum is rounded once: any other way may differ in the last bit from what the framework computes.
+    """
+    days = times.astype("M8[D]")
+    whole = days.astype(np.int64) + _EPOCH_ORDINAL
+    micro = (times - days).astype("m8[us]").astype(np.int64)
+    if not micro.any():
+        return whole.astype(np.float64)
+    inside, place = np.unique(micro, return_inverse=True)
+    parts = [_parts(value) for value in inside.tolist()]
+    sums = [math.fsum((base, *parts[k])) for base, k in zip(whole.tolist(), place.tolist(), strict=True)]
+    return np.array(sums)
+
+
+def end_of_day(number: float) -> float:
+    """Return the day number of the end of the session that ``number`` lies in."""
+    return math.fsum((float(int(number)), *_END_OF_DAY))
+
+
+def _parts(micro: int) -> tuple[float, float, float, float]:
+    seconds, rest = divmod(micro, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return hour / 24.0, minute / 1440.0, second / 86_400.0, rest / 86_400e6

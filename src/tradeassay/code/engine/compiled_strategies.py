@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.engine.decisions import DecisionList
-from tradeassay.code.semantics.functions import calendar_of
+from tradeassay.account.shares import DecisionList
+from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.semantics.model import Semantics
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats

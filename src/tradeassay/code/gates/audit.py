@@ -12,11 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from tradeassay.account.shares import TradedAccount
 from tradeassay.code.gates.config import GateConfig
 from tradeassay.code.gates.result import Finding, GateResult, Measures, failed, passed
-from tradeassay.code.submission_account import Account
-from tradeassay.code.submission_log import AuditLog, TradeLog
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.submission_run import AuditLog, SubmissionRun, TradeLog
 from tradeassay.core.view import Floats
 
 CHAIN: Final = ("signal", "risk_check", "order", "position", "pnl")
@@ -69,7 +68,7 @@ def audit_gate(scored: SubmissionRun, closes: Floats, config: GateConfig) -> Gat
     return passed("audit", measures=measures)
 
 
-def _follow(trades: TradeLog, audit: AuditLog, account: Account, config: GateConfig, tally: _Tally) -> None:
+def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, config: GateConfig, tally: _Tally) -> None:
     by_id, by_parent = _index(audit)
     scale = float(np.abs(trades.quantity).max())
     room = config.tolerance * max(account.capital, float(np.abs(account.equity).max()))
@@ -123,7 +122,7 @@ def _words(kind: str) -> str:
     }[kind]
 
 
-def _claims(trades: TradeLog, account: Account, closes: Floats, config: GateConfig, tally: _Tally) -> None:
+def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, config: GateConfig, tally: _Tally) -> None:
     """Compare what the trade log itself says: prices, and P&L and equity where they are given."""
     price = closes[trades.leg, trades.row]
     equity = account.equity[trades.row]

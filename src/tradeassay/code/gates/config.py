@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from tradeassay.code.leak.config import LeakConfig
+from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.submission_run import CAPITAL, LIMITS
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox.job import Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradeassay.code.gates.result import Finding, GateResult, Measures, failed, passed
-from tradeassay.code.leak.compare import first_difference
+from tradeassay.code.leak.trace import first_difference
 from tradeassay.code.submission_run import SubmissionRun
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from tradeassay.code.gates.config import GateConfig
 from tradeassay.code.gates.result import Finding, GateResult, failed, passed
-from tradeassay.code.leak.speed import LONG, SpeedProbe, probe_speed
-from tradeassay.code.leak.subject import RunFailure
+from tradeassay.code.leak.subject import LONG, RunFailure, SpeedProbe, probe_speed
 from tradeassay.code.leak.trace import Columns
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner
 

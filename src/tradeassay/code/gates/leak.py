@@ -14,11 +14,10 @@ import msgspec
 from tradeassay.code.gates.config import GateConfig
 from tradeassay.code.gates.result import Finding, GateResult, Measures, failed, not_run, passed
 from tradeassay.code.leak.check import check_leaks
-from tradeassay.code.leak.compare import first_difference
 from tradeassay.code.leak.report import LeakRecord
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.subject import RunFailure
-from tradeassay.code.leak.trace import Columns, Trace
+from tradeassay.code.leak.trace import Columns, Trace, first_difference
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner
 from tradeassay.core.hashing import sha256_bytes
 

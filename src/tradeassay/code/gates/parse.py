@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.code.gates.result import Finding, GateResult, failed, passed
 from tradeassay.code.submission import CARD, CLASS, Submission
 from tradeassay.sandbox.config import PRELOAD
-from tradeassay.sandbox.imports import allowed_modules, first_forbidden
+from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
 
 
 def parse_gate(submission: Submission) -> GateResult:

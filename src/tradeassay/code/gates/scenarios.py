@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tradeassay.code.engine.decisions import DecisionList
+from tradeassay.account.shares import DecisionList
 from tradeassay.code.gates.result import Finding, GateResult, Measures, failed, not_run, passed
 from tradeassay.code.gates.spec import Scenario, StrategySpec
 from tradeassay.code.submission_run import SubmissionRun

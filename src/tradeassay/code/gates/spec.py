@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.engine.decisions import DecisionList
 from tradeassay.code.semantics import Semantics, interpret
-from tradeassay.code.semantics.functions import calendar_of
+from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.task import Timeframe
 
 

@@ -7,11 +7,10 @@ language judge reads the program. Both verdicts are shown; neither stands in for
 from __future__ import annotations
 
 from tradeassay.code.judges.agreement import Agreement, agreement
-from tradeassay.code.judges.error_rates import JudgeErrors, error_rates
-from tradeassay.code.judges.expectations import check_expectations
-from tradeassay.code.judges.language import LanguageJudgeConfig, judge_dialogue
-from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.judges.behaviour import check_expectations
+from tradeassay.code.judges.language import JudgePrompts, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict, MarketAgreement
+from tradeassay.code.validation import JudgeErrors, error_rates
 
 __all__ = [
     "Agreement",

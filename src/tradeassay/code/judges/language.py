@@ -1,22 +1,113 @@
 """The language judge: a model reads task and program and answers per criterion, in strict JSON. No I/O here.
 
-:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies. Whoever
-drives it brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the stage
+:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies; whoever
+drives it brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the check
 not scored.
+
+Foreign text inside the prompt is quoted between marks that hold a hash of the text, every line with its number.
+To end the quotation early, a text would have to hold its own SHA-256. Nothing in it is random, so that the same
+program is asked about with the same words.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Generator
+from string import Template
 from typing import Final, Literal, Protocol
 
 import msgspec
 
-from tradeassay.code.judges.prompts import JudgePrompts
-from tradeassay.code.judges.quoting import quote, quote_mark, without_remarks
+from tradeassay.code.extraction import parses
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.json_text import fenced_blocks, parse_object
+
+_BLANKS = {"system": set[str](), "question": {"payload", "task", "program"}, "again": {"problem", "left"}}
+
+
+class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
+    """The three texts of the judge; ``$name`` marks a blank.
+
+    ``system`` has none. ``question`` has ``$payload``, ``$task`` and ``$program``, ``again`` (an answer could
+    not be read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text whose blanks are others.
+    """
+
+    system: str
+    question: str
+    again: str
+    version: str
+
+    def __post_init__(self) -> None:
+        for name, wanted in _BLANKS.items():
+            found = set(Template(getattr(self, name)).get_identifiers())
+            if found != wanted:
+                raise UserError(
+                    f"the judge's prompt '{name}' has the blanks {sorted(found)}",
+                    mend=f"it needs exactly {sorted(wanted)}",
+                )
+
+    @property
+    def sha256(self) -> str:
+        """The hash under which a verdict names what was asked."""
+        return sha256_of(self)
+
+    def ask(self, *, payload: str, task: str, program: str) -> str:
+        """Return the question filled in."""
+        return Template(self.question).substitute(payload=payload, task=task, program=program)
+
+    def ask_again(self, *, problem: str, left: str) -> str:
+        """Return the words for an answer that could not be read."""
+        return Template(self.again).substitute(problem=problem, left=left)
+
+
+def quote(kind: str, text: str) -> str:
+    """Return ``text`` between marks, line by line, control and invisible characters spelt out."""
+    mark = quote_mark(kind, text)
+    lines = [f"{number:04d}| {_visible(line)}" for number, line in enumerate(text.splitlines(), start=1)]
+    return "\n".join([f"<<<{mark}", *lines, f"{mark}>>>"])
+
+
+def quote_mark(kind: str, text: str) -> str:
+    """Return the mark around a quotation, e.g. ``PROGRAM-5f0c...``: 32 hex digits of the text's own hash."""
+    return f"{kind.upper()}-{sha256_bytes(text.encode('utf-8', 'surrogatepass'))[:32]}"
+
+
+def without_remarks(source: str) -> str:
+    """Return a program without comments and docstrings: what runs, and no words to its reader.
+
+    A source that is no Python comes back as it is.
+    """
+    tree = parses(source)
+    if tree is None:
+        return source
+    for node in ast.walk(tree):
+        for part in ("body", "orelse", "finalbody"):
+            statements = getattr(node, part, None)
+            if isinstance(statements, list) and statements:
+                kept = [statement for statement in statements if not _is_remark(statement)]
+                setattr(node, part, kept or ([ast.Pass()] if part == "body" else []))
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    except RecursionError:
+        return source
+
+
+def _is_remark(statement: object) -> bool:
+    """Return whether a statement does nothing: an expression of constants, which only a reader can mean."""
+    return isinstance(statement, ast.Expr) and all(
+        isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.expr_context)
+        for node in ast.walk(statement.value)
+    )
+
+
+def _visible(line: str) -> str:
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else f"\\u{{{ord(letter):x}}}" for letter in line
+    )
+
 
 JUDGE_KIND: Final = "quantcode.judge"
 """The ``kind`` of the payload by which a scripted model knows the question."""

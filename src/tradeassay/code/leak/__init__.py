@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 from tradeassay.code.leak.check import check_leaks
-from tradeassay.code.leak.config import LeakConfig
-from tradeassay.code.leak.report import PASSING, Evidence, LeakRecord, LeakReport, Placebo
-from tradeassay.code.leak.speed import SpeedProbe, probe_speed
-from tradeassay.code.leak.subject import FunctionSubject, JobSubject, RunFailure, Subject
+from tradeassay.code.leak.report import PASSING, Evidence, LeakConfig, LeakRecord, LeakReport, Placebo
+from tradeassay.code.leak.subject import FunctionSubject, JobSubject, RunFailure, SpeedProbe, Subject, probe_speed
 from tradeassay.code.leak.trace import Columns, Trace
 
 __all__ = [

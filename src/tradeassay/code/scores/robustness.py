@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tradeassay.code.engine.decisions import DecisionList
-from tradeassay.code.engine.pricing import COSTS_BP, price_decisions
+from tradeassay.account.shares import COSTS_BP, DecisionList, price_decisions
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig

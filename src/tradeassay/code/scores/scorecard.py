@@ -3,26 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
 
+from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
-from tradeassay.code.engine.decisions import DecisionList
 from tradeassay.code.gates import GateConfig, Gated, GateReport, StrategySpec, pass_gates
-from tradeassay.code.review.board import Review, peer_mark
-from tradeassay.code.scores.discipline import Discipline, discipline, examine
-from tradeassay.code.scores.fidelity import fidelity
+from tradeassay.code.review import Review, peer_mark
+from tradeassay.code.scores.discipline import STRESSES, Discipline, discipline, examine, stressed
 from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
-from tradeassay.code.scores.reliability import reliability
 from tradeassay.code.scores.robustness import Robustness, robustness
-from tradeassay.code.scores.stress import STRESSES, stressed
-from tradeassay.code.semantics.functions import calendar_of
+from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import Submission
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.sandbox import Executor
+
+NEAR = 0.01
+"""Two exposures that differ by less than this share of equity are the same decision."""
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How many decisions both made at the same bar, in the same leg and size, of how many either made."""
+
+    both: int
+    either: int
+
+    @property
+    def share(self) -> float:
+        """1 when nobody decided anything: doing nothing where nothing is to be done is right."""
+        return self.both / self.either if self.either else 1.0
+
+
+def agree(ours: DecisionList, theirs: DecisionList, *, near: float = NEAR) -> Agreement:
+    """Return the agreement of two decision lists; the last decision of a bar and leg counts."""
+    mine, other = _by_place(ours), _by_place(theirs)
+    both = sum(abs(mine[place] - other[place]) <= near for place in mine.keys() & other.keys())
+    return Agreement(both=both, either=len(mine.keys() | other.keys()))
+
+
+def fidelity(
+    spec: StrategySpec,
+    scenarios: Mapping[str, SubmissionRun],
+    scored: SubmissionRun | None,
+    expected: DecisionList | None,
+) -> Measure:
+    """Return D1, 0 to 10: half from the micro-scenarios, half from the test data.
+
+    ``expected`` is what the frozen semantics decide on the data of ``scored``. A scenario that could not be run
+    agrees in nothing. Not scored when there is no run at all.
+    """
+    if scored is None or scored.decisions is None or expected is None:
+        return not_scored("it could not be run on the test data")
+    parts = []
+    for scenario in spec.scenarios:
+        run = scenarios.get(scenario.name)
+        found = None if run is None else run.decisions
+        parts.append(0.0 if found is None else agree(found, scenario.expected).share)
+    test = agree(scored.decisions, expected)
+    small = float(np.mean(parts)) if parts else test.share
+    note = f"scenarios {small:.3f}, test data {test.share:.3f} of {test.either} decisions"
+    return Measure(value=10.0 * (small + test.share) / 2.0, n=test.either, note=note)
+
+
+def _by_place(decisions: DecisionList) -> dict[tuple[int, int], float]:
+    return {
+        (int(row), int(leg)): float(fraction)
+        for row, leg, fraction in zip(decisions.row, decisions.leg, decisions.fraction, strict=True)
+    }
+
+
+WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25}
+"""What each gate is worth; ours, near the paper's weights."""
+
+
+def reliability(report: GateReport) -> Measure:
+    """Return D3, 0 to 10. The audit gives what share of its cells is complete and of its trades can be followed.
+
+    A gate that could not be asked counts as not held, because nothing is known in its favour. Not scored when
+    the submission could not even be parsed.
+    """
+    if not report.gate("parse").passed:
+        return not_scored("it could not be parsed")
+    total = 0.0
+    for name, weight in WEIGHTS.items():
+        gate = report.gate(name)  # type: ignore[arg-type]  # names of gates
+        total += weight * (_audit_share(report) if name == "audit" else float(gate.passed))
+    return Measure(value=10.0 * total, n=len(WEIGHTS))
+
+
+def _audit_share(report: GateReport) -> float:
+    gate = report.gate("audit")
+    if gate.status == "not_run":
+        return 0.0
+    complete, traced = gate.measures.get("completeness"), gate.measures.get("traceable")
+    if not isinstance(complete, float | int) or not isinstance(traced, float | int):
+        return float(gate.passed)  # no trade to be followed
+    return (float(complete) + float(traced)) / 2.0
+
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
 TARGET = 8.5

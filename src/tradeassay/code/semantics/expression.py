@@ -1,4 +1,9 @@
-"""The rule language: Python's arithmetic and comparisons over named values, parsed and never run as Python."""
+"""The rule language: Python's arithmetic and comparisons over named values, parsed and never run as Python.
+
+Its functions look back only: value ``t`` of a result depends on rows up to ``t``. They are written plainly,
+window by window, because they are the authority that fast code is compared with. Missing values are NaN, and a
+window that holds one gives NaN.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +11,182 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeassay.code.semantics import functions as fn
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
+
+_TIE: Final = 1e-12
+"""A spread this small beside the values is rounding: it counts as zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Which session each bar belongs to (counted from 0), and whether it is the first or the last of it.
+
+    That a bar is the last one is known from the exchange's timetable, not from the data after it.
+    """
+
+    session: Ints
+    first: Floats
+    last: Floats
+
+
+def mean(x: Floats, n: float) -> Floats:
+    """Return the mean of the last ``n`` values, the present one included."""
+    return _windows(x, n, lambda w: float(w.sum() / w.size))
+
+
+def total(x: Floats, n: float) -> Floats:
+    """Return the sum of the last ``n`` values."""
+    return _windows(x, n, lambda w: float(w.sum()))
+
+
+def std(x: Floats, n: float, ddof: float) -> Floats:
+    """Return the standard deviation of the last ``n`` values; exactly 0 where they do not vary."""
+
+    def spread(w: Floats) -> float:
+        found = float(np.std(w, ddof=int(ddof)))
+        return 0.0 if found <= _TIE * float(np.abs(w).max()) else found
+
+    return _windows(x, n, spread)
+
+
+def highest(x: Floats, n: float) -> Floats:
+    """Return the largest of the last ``n`` values, the present one included."""
+    return _windows(x, n, lambda w: float(w.max()))
+
+
+def lowest(x: Floats, n: float) -> Floats:
+    """Return the smallest of the last ``n`` values, the present one included."""
+    return _windows(x, n, lambda w: float(w.min()))
+
+
+def prev(x: Floats, k: float) -> Floats:
+    """Return the value ``k`` bars ago."""
+    shift = int(k)
+    out = np.full(x.shape, np.nan)
+    if shift < x.size:
+        out[shift:] = x[: x.size - shift]
+    return out
+
+
+def ema(x: Floats, n: float) -> Floats:
+    """Return the exponential mean: weight 2 / (n + 1), started with the plain mean of the first ``n`` values."""
+    return _smoothed(x, int(n), 2.0 / (n + 1.0))
+
+
+def wilder(x: Floats, n: float) -> Floats:
+    """Return Wilder's mean: weight 1 / n, started with the plain mean of the first ``n`` values."""
+    return _smoothed(x, int(n), 1.0 / n)
+
+
+def day_open(x: Floats, calendar: Calendar) -> Floats:
+    """Return the first value of the present session."""
+    out = np.empty(x.shape)
+    for t in range(x.size):
+        out[t] = x[t] if calendar.first[t] else out[t - 1]
+    return out
+
+
+def day_before(x: Floats, calendar: Calendar, kind: str, n: float) -> Floats:
+    """Return the ``high``, ``low`` or ``close`` of the last ``n`` whole sessions before the present one.
+
+    ``high`` is the largest of them, ``low`` the smallest, ``max_close`` and ``min_close`` are over their closes,
+    and ``close`` is that of the last one. NaN until ``n`` whole sessions have passed.
+    """
+    sessions = int(calendar.session[-1]) + 1 if x.size else 0
+    daily = np.full(sessions, np.nan)
+    for s in range(sessions):
+        w = x[calendar.session == s]
+        daily[s] = w.max() if kind == "high" else w.min() if kind == "low" else w[-1]
+    pick: dict[str, Callable[[Floats], float]] = {
+        "high": lambda w: float(w.max()),
+        "low": lambda w: float(w.min()),
+        "close": lambda w: float(w[-1]),
+        "max_close": lambda w: float(w.max()),
+        "min_close": lambda w: float(w.min()),
+    }
+    out = np.full(x.shape, np.nan)
+    count = int(n)
+    for t in range(x.size):
+        s = int(calendar.session[t])
+        if s >= count:
+            out[t] = pick[kind](daily[s - count : s])
+    return out
+
+
+def day_so_far(x: Floats, calendar: Calendar, kind: str) -> Floats:
+    """Return the running ``high`` or ``low`` of the present session, the present bar included."""
+    out = np.empty(x.shape)
+    for t in range(x.size):
+        fresh = calendar.first[t] or t == 0
+        out[t] = x[t] if fresh else (max(out[t - 1], x[t]) if kind == "high" else min(out[t - 1], x[t]))
+    return out
+
+
+def calendar_of(times: NDArray[Any], last: NDArray[np.bool_] | None = None) -> Calendar:
+    """Return the calendar of bars by the UTC day they open on; ``last`` marks sessions' last bars where known."""
+    days = times.astype("M8[D]").astype(np.int64)
+    fresh = np.concatenate(([True], np.diff(days) != 0)) if days.size else np.empty(0, dtype=bool)
+    session = np.cumsum(fresh) - 1
+    ends = np.concatenate((fresh[1:], [True])) if last is None and days.size else last
+    marks = np.zeros(days.size) if ends is None else np.asarray(ends, dtype=np.float64)
+    return Calendar(session.astype(np.int64), fresh.astype(np.float64), marks)
+
+
+def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:
+    size = int(n)
+    out = np.full(x.shape, np.nan)
+    for t in range(size - 1, x.size):
+        w = x[t - size + 1 : t + 1]
+        if not np.isnan(w).any():
+            out[t] = function(w)
+    return out
+
+
+def _smoothed(x: Floats, n: int, weight: float) -> Floats:
+    out = np.full(x.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(x))
+    if known.size < n:
+        return out
+    start = int(known[0]) + n - 1
+    value = float(x[known[0] : start + 1].sum() / n)
+    out[start] = value
+    for t in range(start + 1, x.size):
+        value += weight * (float(x[t]) - value)
+        out[t] = value
+    return out
+
 
 FIELDS: Final = ("open", "high", "low", "close", "volume")
 
 SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
-    "mean": (fn.mean, 2),
-    "sum": (fn.total, 2),
-    "std": (fn.std, 3),
-    "highest": (fn.highest, 2),
-    "lowest": (fn.lowest, 2),
-    "prev": (fn.prev, 2),
-    "ema": (fn.ema, 2),
-    "wilder": (fn.wilder, 2),
+    "mean": (mean, 2),
+    "sum": (total, 2),
+    "std": (std, 3),
+    "highest": (highest, 2),
+    "lowest": (lowest, 2),
+    "prev": (prev, 2),
+    "ema": (ema, 2),
+    "wilder": (wilder, 2),
 }
 """Functions of a series and numbers; only indicators may use them."""
 
 DAILY: Final[dict[str, Callable[..., Floats]]] = {
-    "day_open": lambda x, c: fn.day_open(x, c),
-    "day_high": lambda x, c, n=1.0: fn.day_before(x, c, "high", n),
-    "day_low": lambda x, c, n=1.0: fn.day_before(x, c, "low", n),
-    "day_close": lambda x, c: fn.day_before(x, c, "close", 1.0),
-    "day_max_close": lambda x, c, n=1.0: fn.day_before(x, c, "max_close", n),
-    "day_min_close": lambda x, c, n=1.0: fn.day_before(x, c, "min_close", n),
-    "high_so_far": lambda x, c: fn.day_so_far(x, c, "high"),
-    "low_so_far": lambda x, c: fn.day_so_far(x, c, "low"),
+    "day_open": lambda x, c: day_open(x, c),
+    "day_high": lambda x, c, n=1.0: day_before(x, c, "high", n),
+    "day_low": lambda x, c, n=1.0: day_before(x, c, "low", n),
+    "day_close": lambda x, c: day_before(x, c, "close", 1.0),
+    "day_max_close": lambda x, c, n=1.0: day_before(x, c, "max_close", n),
+    "day_min_close": lambda x, c, n=1.0: day_before(x, c, "min_close", n),
+    "high_so_far": lambda x, c: day_so_far(x, c, "high"),
+    "low_so_far": lambda x, c: day_so_far(x, c, "low"),
 }
 """Functions that know sessions; only indicators may use them."""
 
@@ -118,7 +267,7 @@ def is_pointwise(text: str) -> bool:
     return not used & (set(SERIES) | set(DAILY))
 
 
-def evaluate(text: str, values: Values, calendar: fn.Calendar | None = None) -> Floats:
+def evaluate(text: str, values: Values, calendar: Calendar | None = None) -> Floats:
     """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN.
 
     Raises :class:`UserError` for an unknown name, or a session function without a calendar.
@@ -127,7 +276,7 @@ def evaluate(text: str, values: Values, calendar: fn.Calendar | None = None) -> 
         return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
 
 
-def _value(node: ast.expr, values: Values, calendar: fn.Calendar | None, text: str) -> Floats | float:
+def _value(node: ast.expr, values: Values, calendar: Calendar | None, text: str) -> Floats | float:
     match node:
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # checked to be a number when parsed
@@ -155,7 +304,7 @@ def _value(node: ast.expr, values: Values, calendar: fn.Calendar | None, text: s
     raise UserError(f"'{text}' holds something that is not of the rule language")
 
 
-def _compare(node: ast.Compare, values: Values, calendar: fn.Calendar | None, text: str) -> Floats:
+def _compare(node: ast.Compare, values: Values, calendar: Calendar | None, text: str) -> Floats:
     sides = [np.asarray(_value(side, values, calendar, text)) for side in (node.left, *node.comparators)]
     out = np.asarray(True)
     for op, a, b in zip(node.ops, sides, sides[1:], strict=False):
@@ -163,7 +312,7 @@ def _compare(node: ast.Compare, values: Values, calendar: fn.Calendar | None, te
     return out.astype(np.float64)
 
 
-def _call(node: ast.Call, values: Values, calendar: fn.Calendar | None, text: str) -> Floats:
+def _call(node: ast.Call, values: Values, calendar: Calendar | None, text: str) -> Floats:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
     args = [_value(arg, values, calendar, text) for arg in node.args]

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.engine.decisions import DecisionList, decision_list
-from tradeassay.code.semantics.expression import FIELDS, evaluate, is_pointwise, names_in
-from tradeassay.code.semantics.functions import Calendar, calendar_of
+from tradeassay.account.shares import DecisionList, decision_list
+from tradeassay.code.semantics.expression import FIELDS, Calendar, calendar_of, evaluate, is_pointwise, names_in
 from tradeassay.code.semantics.model import Rule, Semantics
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats

@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from tradeassay.code.streaming.bar import Layout
-from tradeassay.code.streaming.desk import Desk
-from tradeassay.code.streaming.wire import pack_decisions
+from tradeassay.code.streaming.desk import Desk, Layout, pack_decisions
 from tradeassay.sandbox.feed import answer, receive
 
 

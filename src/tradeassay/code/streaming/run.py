@@ -12,9 +12,16 @@ import numpy as np
 
 from tradeassay.code.leak.subject import RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
-from tradeassay.code.streaming.bar import Layout
-from tradeassay.code.streaming.desk import Decision, Desk, trace_of
-from tradeassay.code.streaming.wire import WireError, frame_format, pack_rows, read_decisions
+from tradeassay.code.streaming.desk import (
+    Decision,
+    Desk,
+    Layout,
+    WireError,
+    frame_format,
+    pack_rows,
+    read_decisions,
+    trace_of,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, kind_of
 

@@ -26,8 +26,7 @@ from tradeassay.benchmarks.systrade.dialogue import (
 )
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.drift import check_drift
-from tradeassay.code.drift.check import Runs
+from tradeassay.code.drift import Runs, check_drift
 from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.code.submission import Submission
 from tradeassay.code.submission_run import submission_config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from tradeassay.code.judges.prompts import JudgePrompts
+from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm.prompting import PromptFolder
 

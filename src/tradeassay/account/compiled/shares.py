@@ -1,11 +1,16 @@
-"""One account per cost level, carried through a list of decisions."""
+"""Exposures as shares of equity in compiled code: one account per cost level, carried through a list of decisions."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
-from tradeassay.code.engine.kernels import compiled, inner
+from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Floats, Ints
+
+_COMPILER = Compiler(Path(__file__).parent)
+compiled, inner = _COMPILER.compiled, _COMPILER.inner
 
 
 @inner

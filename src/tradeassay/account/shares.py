@@ -1,0 +1,181 @@
+"""Exposures and trades filled at the close of their bar: what they come to, at several cost levels in one pass.
+
+The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded value. Exposures are
+shares of net equity, so a dearer level holds less from the first fee on, and each level carries its own account.
+Between two decisions quantities stand still, so only the bars with decisions are visited; equity in between is read
+off the closes when a curve is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats, Ints
+
+COSTS_BP = (0.1, 1.0, 5.0, 10.0, 20.0)
+"""The cost levels of the benchmark: basis points of traded value, per side."""
+
+
+_DUST: Final = 1e-9
+"""A position this small beside the largest trade is the rounding of a position that was closed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionList:
+    """Decisions in order. ``row`` is the bar at whose close it was made and filled, ``leg`` the asset's place.
+
+    ``fraction`` is the signed exposure wanted in that leg, as a share of net equity at that close. ``signal`` is
+    the place of the rule that fired, -1 where it is not known. Decisions of one bar are carried out together.
+    """
+
+    row: Ints
+    leg: Ints
+    fraction: Floats
+    signal: Ints
+
+    def __post_init__(self) -> None:
+        sizes = {array.shape for array in (self.row, self.leg, self.fraction, self.signal)}
+        if len(sizes) != 1 or self.row.ndim != 1:
+            raise ValueError("the columns of a decision list have one length")
+        if self.row.size and (np.diff(self.row) < 0).any():
+            raise ValueError("decisions are listed in the order of their bars")
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+    def same_as(self, other: DecisionList) -> bool:
+        """Return whether both decide the same at the same bars, to the last bit; signals are not compared."""
+        pairs = ((self.row, other.row), (self.leg, other.leg), (self.fraction, other.fraction))
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+
+def decision_list(found: list[tuple[int, int, float, int]]) -> DecisionList:
+    """Return a list from (row, leg, fraction, signal) tuples."""
+    row, leg, fraction, signal = zip(*found, strict=True) if found else ((), (), (), ())
+    return DecisionList(
+        np.array(row, dtype=np.int64),
+        np.array(leg, dtype=np.int64),
+        np.array(fraction, dtype=np.float64),
+        np.array(signal, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """One row per cost level: final equity (start 1), fees and traded value as shares of the start, the curve.
+
+    ``quantity`` is what each decision traded at each level, shape (levels, decisions). ``curve`` has shape
+    (levels, bars), equity at every close, or is None where it was not asked for.
+    """
+
+    costs_bp: tuple[float, ...]
+    final: Floats
+    fees: Floats
+    traded: Floats
+    quantity: Floats
+    curve: Floats | None
+
+
+def price_decisions(
+    decisions: DecisionList, closes: Floats, costs_bp: Sequence[float] = COSTS_BP, *, curve: bool = False
+) -> Priced:
+    """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held.
+
+    An account that falls to nothing stays there. Raises :class:`UserError` for a decision outside the bars or an
+    unknown leg.
+    """
+    closes = np.ascontiguousarray(closes, dtype=np.float64)
+    costs = np.asarray(costs_bp, dtype=np.float64) / 10_000.0
+    if closes.ndim != 2:
+        raise UserError("closes have the shape (legs, bars)")
+    if len(decisions):
+        if int(decisions.row[-1]) >= closes.shape[1] or int(decisions.row[0]) < 0:
+            raise UserError("a decision lies outside the bars")
+        if int(decisions.leg.max()) >= closes.shape[0] or int(decisions.leg.min()) < 0:
+            raise UserError("a decision names a leg that is not there")
+    shape = (costs.size, closes.shape[1] if curve else 0)
+    path = np.empty(shape)
+    quantity = np.empty((costs.size, len(decisions)))
+    from tradeassay.account.compiled.shares import carry
+
+    final, fees, traded = carry(decisions.row, decisions.leg, decisions.fraction, closes, costs, path, quantity)
+    return Priced(tuple(costs_bp), final, fees, traded, quantity, path if curve else None)
+
+
+class Trades(Protocol):
+    """Trades in the order of their bars: bar, leg and signed quantity of each."""
+
+    @property
+    def row(self) -> Ints:
+        """The bars."""
+        ...
+
+    @property
+    def leg(self) -> Ints:
+        """The legs, by place."""
+        ...
+
+    @property
+    def quantity(self) -> Floats:
+        """What was bought (positive) or sold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradedAccount:
+    """Trades filled at the close of their bar, without costs.
+
+    ``position`` is what each trade left in its leg, ``realised`` what it earned against the average entry price.
+    ``equity`` is the account at every close, ``held`` the quantities of shape (legs, bars).
+    """
+
+    capital: float
+    position: Floats
+    realised: Floats
+    equity: Floats
+    held: Floats
+
+    @property
+    def ruined(self) -> bool:
+        """Whether equity was ever nothing or less."""
+        return bool(self.equity.size and self.equity.min() <= 0.0)
+
+
+def keep_account(trades: Trades, closes: Floats, capital: float) -> TradedAccount:
+    """Return the account of trades on closes of shape (legs, bars)."""
+    legs, bars = closes.shape
+    change = np.zeros((legs, bars))
+    np.add.at(change, (trades.leg, trades.row), trades.quantity)
+    held = np.cumsum(change, axis=1)
+    position = np.zeros(trades.row.size)
+    for leg in range(legs):
+        mine = trades.leg == leg
+        largest = float(np.abs(trades.quantity[mine]).max()) if mine.any() else 0.0
+        after = np.cumsum(trades.quantity[mine])
+        position[mine] = np.where(np.abs(after) <= _DUST * largest, 0.0, after)
+        held[leg] = np.where(np.abs(held[leg]) <= _DUST * largest, 0.0, held[leg])
+    cash = capital - np.cumsum((change * closes).sum(axis=0))
+    equity = cash + (held * closes).sum(axis=0)
+    return TradedAccount(capital, position, _realised(trades, closes), equity, held)
+
+
+def _realised(trades: Trades, closes: Floats) -> Floats:
+    size, price = [0.0] * closes.shape[0], [0.0] * closes.shape[0]
+    earned = np.zeros(trades.row.size)
+    moves = zip(trades.row.tolist(), trades.leg.tolist(), trades.quantity.tolist(), strict=True)
+    for number, (row, leg, quantity) in enumerate(moves):
+        now, held = float(closes[leg, row]), size[leg]
+        closed = min(abs(quantity), abs(held)) if held * quantity < 0 else 0.0
+        earned[number] = closed * (now - price[leg]) * (1.0 if held > 0 else -1.0)
+        after = held + quantity
+        if held * quantity >= 0 and after != 0.0:
+            price[leg] = (price[leg] * held + now * quantity) / after
+        elif abs(quantity) > abs(held):
+            price[leg] = now
+        size[leg] = after
+    return earned

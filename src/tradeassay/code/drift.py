@@ -1,0 +1,289 @@
+"""Did a patch repair the strategy or change it? Cards by meaning, traces by edit distance, patches by lines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from tradeassay.account.shares import DecisionList
+from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.semantics import Semantics
+from tradeassay.code.submission import StrategyCard, Submission
+from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.core.errors import UserError
+
+BUDGET: Final = 50
+
+
+def changed_lines(before: str, after: str) -> int:
+    """Return the lines that were added or replaced, plus those that were taken out without a replacement.
+
+    Blank lines and blanks at the ends of lines do not count; a replaced line counts once.
+    """
+    a, b = _lines(before), _lines(after)
+    count = 0
+    for tag, a_start, a_stop, b_start, b_stop in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag != "equal":
+            count += max(a_stop - a_start, b_stop - b_start)
+    return count
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+AGREEMENT: Final = 1e-6
+"""Shares of equity nearer than this are one action."""
+
+Action = tuple[int, int, float, int]
+
+
+def trace_distance(left: DecisionList, right: DecisionList, agreement: float = AGREEMENT) -> float:
+    """Return the smallest number of insertions, deletions and replacements that turns one list of actions into the
+    other, over the length of the longer: 0 when they are the same, 1 when they share nothing.
+
+    An action is a bar, a leg, a share of equity and a signal; two agree when all four do. A quiet bar is no
+    action: counted as one, a strategy that trades seldom could change all its trades and stay under any threshold.
+    """
+    a, b = _actions(left), _actions(right)
+    longest = max(len(a), len(b))
+    if not longest:
+        return 0.0
+    return _edits(a, b, agreement) / longest
+
+
+def _edits(a: list[Action], b: list[Action], agreement: float) -> int:
+    row = list(range(len(b) + 1))
+    for i, one in enumerate(a, start=1):
+        diagonal, row[0] = row[0], i
+        for j, other in enumerate(b, start=1):
+            kept = diagonal + (not _same(one, other, agreement))
+            diagonal, row[j] = row[j], min(kept, row[j] + 1, row[j - 1] + 1)
+    return row[-1]
+
+
+def _same(a: Action, b: Action, agreement: float) -> bool:
+    return a[0] == b[0] and a[1] == b[1] and a[3] == b[3] and abs(a[2] - b[2]) <= agreement
+
+
+def _actions(decisions: DecisionList) -> list[Action]:
+    columns = (decisions.row, decisions.leg, decisions.fraction, decisions.signal)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+Kind = Literal["unchanged", "allowed", "repair", "review", "drift", "unknown"]
+
+
+class ScenarioDrift(msgspec.Struct, frozen=True, kw_only=True):
+    """One micro-scenario: how far the traces are from each other and from the frozen semantics, 0 to 1.
+
+    ``moved`` is the distance between the first and the patched submission; ``before`` and ``after`` are their
+    distances from the reference.
+    """
+
+    name: str
+    moved: float
+    before: float
+    after: float
+
+
+class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a patch, with everything it rests on.
+
+    ``unchanged``: no trace moved. ``repair``: traces moved nearer the reference, on no scenario away from it.
+    ``allowed`` and ``review``: they moved, on balance no farther away, by less than the first or the second
+    threshold. ``drift``: the card changed its core logic, a parameter or a constraint, or the traces moved away
+    from the reference, or they moved by the second threshold or more without coming nearer. ``unknown``: there was
+    no trace to compare, and ``reasons`` says why. ``justification`` is what the author said; it decides nothing.
+    """
+
+    kind: Kind
+    reasons: tuple[str, ...] = ()
+    card_changes: tuple[str, ...] = ()
+    scenarios: tuple[ScenarioDrift, ...] = ()
+    moved: float | None = None
+    before: float | None = None
+    after: float | None = None
+    changed_lines: int = 0
+    budget: int = 50
+    justification: str = ""
+
+    @property
+    def within_budget(self) -> bool:
+        """Whether the patch kept to the number of lines it may change."""
+        return self.changed_lines <= self.budget
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the patch may become the next baseline: no drift, and within the budget."""
+        return self.kind not in ("drift", "unknown") and self.within_budget
+
+
+_NUMERIC = 1e-6
+"""A float parameter that differs by less is the same number written differently."""
+
+
+def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantics) -> tuple[str, ...]:
+    """Return what a patched card says otherwise than the first one; empty when both mean the same.
+
+    A change back to the frozen value of a parameter or constraint is no change: the first card was wrong.
+    """
+    found: list[str] = []
+    if first.core_sha256 != patched.core_sha256:
+        found += _core(first, patched)
+    for name in sorted(set(first.parameters) | set(patched.parameters)):
+        frozen = semantics.parameters.get(name)
+        before, after = first.parameters.get(name), patched.parameters.get(name)
+        if before == after or (frozen is not None and after == frozen.value):
+            continue
+        if frozen is None and after is None:
+            continue  # a name that the strategy does not have is gone
+        room = max(frozen.tolerance, 0.0 if frozen.kind == "int" else _NUMERIC) if frozen is not None else 0.0
+        if before is None or after is None or abs(before - after) > room:
+            found.append(f"parameter '{name}': {_shown(before)} became {_shown(after)}")
+    said, says = msgspec.to_builtins(first.constraints), msgspec.to_builtins(patched.constraints)
+    frozen_limits = msgspec.to_builtins(semantics.constraints)
+    for name, value in says.items():
+        if value not in (said[name], frozen_limits.get(name)):
+            found.append(f"constraint '{name}': {said[name]} became {value}")
+    return tuple(found)
+
+
+def _core(first: StrategyCard, patched: StrategyCard) -> list[str]:
+    named = [name for name, text in patched.core_logic.items() if text != first.core_logic[name]]
+    for name in ("strategy", "version", "execution", "legs"):
+        if getattr(first, name) != getattr(patched, name):
+            named.append(name)
+    return [f"core logic: '{name}' was rewritten" for name in named]
+
+
+def _shown(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:g}"
+
+
+_ROUNDING: Final = 1e-12
+
+Runs = Mapping[str, SubmissionRun]
+
+
+class DriftConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Thresholds of trace movement, and the number of lines that a patch may change."""
+
+    allowed: float = 0.05
+    suspicious: float = 0.15
+    budget: int = BUDGET
+
+
+def check_drift(
+    spec: StrategySpec,
+    first: Submission,
+    patched: Submission,
+    first_runs: Runs,
+    patched_runs: Runs,
+    config: DriftConfig | None = None,
+    *,
+    previous: Submission | None = None,
+    justification: str = "",
+) -> DriftReport:
+    """Return what a patch did. ``first`` is Iter0; ``previous``, if not the same, is what was patched.
+
+    The runs are those on the micro-scenarios, by name, as :func:`pass_gates` returns them. Lines are counted
+    against ``previous``, all else against ``first``. A justification is kept and decides nothing.
+    """
+    config = config or DriftConfig()
+    changes, unread = _card(spec, first, patched)
+    scenarios, missing = _scenarios(spec, first_runs, patched_runs)
+    moved, before, after = (
+        _mean([getattr(one, name) for one in scenarios]) for name in ("moved", "before", "after")
+    )
+    kind, reasons = _judge(scenarios, config)
+    if changes:
+        kind, reasons = "drift", ("the card says something else than at first", *reasons)
+    elif unread or missing:
+        kind, reasons = "unknown", (*unread, *missing)
+    return DriftReport(
+        kind=kind,
+        reasons=reasons,
+        card_changes=changes,
+        scenarios=scenarios,
+        moved=moved,
+        before=before,
+        after=after,
+        changed_lines=changed_lines((previous or first).source, patched.source),
+        budget=config.budget,
+        justification=justification,
+    )
+
+
+def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[Kind, tuple[str, ...]]:
+    """Nearer the reference is a repair, farther is drift; what moved sideways goes by how much."""
+    if not scenarios:
+        return "unknown", ("there are no micro-scenarios",)
+    moved = max(one.moved for one in scenarios)
+    before, after = (sum(getattr(one, name) for one in scenarios) for name in ("before", "after"))
+    farther = [one for one in scenarios if one.after > one.before + _ROUNDING]
+    if moved <= _ROUNDING:
+        return "unchanged", ()
+    if after > before + _ROUNDING:
+        return "drift", tuple(
+            f"scenario {one.name}: {one.before:.3f} from the reference became {one.after:.3f}" for one in farther
+        )
+    if after < before - _ROUNDING:
+        if not farther:
+            count = len(scenarios)
+            return "repair", (f"nearer the reference: {before / count:.3f} became {after / count:.3f}",)
+        named = ", ".join(one.name for one in farther)
+        return "review", (f"nearer the reference on balance, farther on {named}",)
+    if moved < config.allowed:
+        return "allowed", (f"traces moved by {moved:.3f}, no farther from the reference",)
+    if moved < config.suspicious:
+        return "review", (f"traces moved by {moved:.3f}, no farther from the reference",)
+    return "drift", (f"traces moved by {moved:.3f} and came no nearer the reference",)
+
+
+def _card(spec: StrategySpec, first: Submission, patched: Submission) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the changes, and why they cannot be told. A first card that cannot be read may be mended freely."""
+    try:
+        after = patched.read_card()
+    except UserError as error:
+        return (), (f"the patched card cannot be read: {error.message}",)
+    try:
+        before = first.read_card()
+    except UserError:
+        return (), ()
+    return card_changes(before, after, spec.semantics), ()
+
+
+def _scenarios(
+    spec: StrategySpec, first_runs: Runs, patched_runs: Runs
+) -> tuple[tuple[ScenarioDrift, ...], tuple[str, ...]]:
+    """Compare scenario by scenario. A first submission that did not run there was as far away as can be."""
+    found: list[ScenarioDrift] = []
+    missing: list[str] = []
+    for scenario in spec.scenarios:
+        first, patched = first_runs.get(scenario.name), patched_runs.get(scenario.name)
+        after = patched.decisions if patched is not None else None
+        before = first.decisions if first is not None else None
+        if after is None:
+            missing.append(f"the patched submission gave no trace on scenario {scenario.name}")
+            continue
+        far = trace_distance(after, scenario.expected)
+        if before is None:
+            found.append(ScenarioDrift(name=scenario.name, moved=1.0, before=1.0, after=far))
+            continue
+        found.append(
+            ScenarioDrift(
+                name=scenario.name,
+                moved=trace_distance(before, after),
+                before=trace_distance(before, scenario.expected),
+                after=far,
+            )
+        )
+    return tuple(found), tuple(missing)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,308 @@
+"""Plain vectorised signals on a pandas frame: the second framework.
+
+A program defines ``signals(frame)`` (one asset) or ``signals(frames)`` (a dict of frames) and returns target
+positions, row by row. It runs in the sandbox. The host turns a target that differs from the row before (before the
+first row it is 0) into a market order that fills at the next open. Sizes follow from the task's terms and the
+account at that close:
+
+- ``fixed``: target x value units;
+- ``percent``: target x value per cent of the account's worth, over the close; parts of a unit are bought too;
+- ``own``: the target is a share of the account's worth; orders are for whole units, as target-percent orders are.
+
+A target of 0 closes the position. Several assets: orders that reduce come first, so that their cash can be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, Trick, replay
+from tradeassay.code.backtrader.account import Holding
+from tradeassay.code.backtrader.orders import BadOrders
+from tradeassay.code.backtrader.runner import BacktestJob, Trust, in_order
+from tradeassay.code.backtrader.tricks import scrub, tricks_in
+from tradeassay.code.backtrader.wire import ACTION_SUBMIT, FLOATS, INTEGERS
+from tradeassay.code.bars import FIELDS, TaskBars
+from tradeassay.core.view import Floats
+from tradeassay.sandbox import BadResult, Executor, Failure, Job, JobResult, Limits
+from tradeassay.sandbox.failures import plain_line
+
+_ROUNDING: Final = 1e-9
+"""How far beyond one a target may be and still count as one."""
+_SHOWN: Final = 40
+
+_UNFIT: Final = {
+    "O": "texts or missing values",
+    "U": "texts",
+    "M": "times",
+    "m": "spans of time",
+    "c": "complex numbers",
+}
+
+
+class BadTargets(ValueError):
+    """What came back is no table of target positions. The text says what is wrong and how to mend it."""
+
+
+def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
+    """Return the targets as an array of shape (rows, assets), each in -1 .. 1.
+
+    One asset: one column of any name. Several: one column per asset, under its label. Raises
+    :class:`BadTargets` for missing or additional columns, another length, and values that are no numbers in that
+    range.
+    """
+    named = _by_asset(columns, assets)
+    table = np.empty((rows, len(assets)))
+    for place, (asset, values) in enumerate(named):
+        table[:, place] = _read(asset if len(assets) > 1 else "", values, rows)
+    return np.clip(table, -1.0, 1.0)
+
+
+def _by_asset(columns: Mapping[str, NDArray[Any]], assets: Sequence[str]) -> list[tuple[str, NDArray[Any]]]:
+    if len(assets) == 1:
+        if len(columns) != 1:
+            raise BadTargets(f"signals returned {len(columns)} columns; one asset needs one target per row")
+        return [(assets[0], next(iter(columns.values())))]
+    missing = [asset for asset in assets if asset not in columns]
+    if missing:
+        found = ", ".join(plain_line(name, _SHOWN) for name in list(columns)[:8]) or "none"
+        raise BadTargets(
+            f"signals returned no column for asset {missing[0]} (columns: {found}); "
+            f"return one per asset: {', '.join(assets)}"
+        )
+    extra = [name for name in columns if name not in assets]
+    if extra:
+        shown = plain_line(extra[0], _SHOWN)
+        raise BadTargets(f"signals returned a column '{shown}', which is no asset; drop it")
+    return [(asset, columns[asset]) for asset in assets]
+
+
+def _read(asset: str, values: NDArray[Any], rows: int) -> Floats:
+    of = f" for asset {asset}" if asset else ""
+    if values.dtype.kind not in "fiub":
+        what = _UNFIT.get(values.dtype.kind, "values that are no numbers")
+        raise BadTargets(f"signals returned {what}{of}; a target is a number from -1 to 1")
+    if len(values) != rows:
+        raise BadTargets(f"signals returned {len(values)} targets{of} for {rows} rows; return one per row")
+    numbers = values.astype(np.float64)
+    unknown = np.flatnonzero(np.isnan(numbers))
+    if unknown.size:
+        raise BadTargets(
+            f"{unknown.size} targets{of} are NaN, the first in row {unknown[0]}; "
+            "say 0 where nothing is to be held (fillna(0))"
+        )
+    beyond = np.flatnonzero(np.abs(numbers) > 1.0 + _ROUNDING)
+    if beyond.size:
+        raise BadTargets(
+            f"{beyond.size} targets{of} are outside -1 .. 1, the first in row {beyond[0]}: {numbers[beyond[0]]:g}"
+        )
+    return numbers
+
+
+_DUST: Final = 1e-12
+"""A change of position, relative to the position, that is rounding and no order."""
+
+Order = tuple[int, int, float]
+"""The row of the decision, the asset's place, the signed size."""
+
+
+def orders_for(targets: Floats, bars: TaskBars, terms: BrokerTerms) -> OrderLog:
+    """Return the orders that take an account through ``targets`` (rows, assets)."""
+    opens = np.column_stack([feed["open"] for feed in bars.feeds.values()])
+    closes = np.column_stack([feed["close"] for feed in bars.feeds.values()])
+    desk = _Desk(terms, [Holding() for _ in bars.feeds])
+    before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
+    changed = targets != before
+    sent: list[Order] = []
+    waiting: list[Order] = []
+    for row in np.flatnonzero(changed.any(axis=1)).tolist():
+        if waiting:
+            desk.fill(waiting, closes[waiting[0][0]].tolist(), opens[waiting[0][0] + 1].tolist())
+        prices = closes[row].tolist()
+        waiting = [
+            (row, place, size)
+            for place, size in desk.wanted(targets[row].tolist(), np.flatnonzero(changed[row]).tolist(), prices)
+        ]
+        sent += waiting
+    return _log(sent)
+
+
+@dataclass(slots=True)
+class _Desk:
+    """An account that deals at the open what was decided at the close before. The broker's replay, which counts,
+    keeps the same account; here it is needed to know how much a share of it is.
+    """
+
+    terms: BrokerTerms
+    holdings: list[Holding]
+    cash: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cash = float(self.terms.cash)
+
+    def wanted(self, targets: list[float], places: list[int], prices: list[float]) -> list[tuple[int, float]]:
+        """Return the orders (place, signed size) for the assets in ``places``, reductions first."""
+        worth = self.cash + sum(held.size * price for held, price in zip(self.holdings, prices, strict=True))
+        orders = [(place, self._order(place, targets[place], worth, prices[place])) for place in places]
+        return sorted((order for order in orders if order[1]), key=lambda order: not self._reduces(*order))
+
+    def _order(self, place: int, target: float, worth: float, price: float) -> float:
+        held = self.holdings[place].size
+        sizing = self.terms.sizing
+        if target == 0.0:
+            return -held
+        if sizing.kind == "own":
+            return float(int((target * worth - held * price) / price))
+        whole = sizing.value if sizing.kind == "fixed" else sizing.value / 100.0 * worth / price
+        size = target * whole - held
+        return size if abs(size) > _DUST * max(abs(held), abs(target * whole)) else 0.0
+
+    def _reduces(self, place: int, size: float) -> bool:
+        held = self.holdings[place].size
+        return held != 0.0 and (size > 0) != (held > 0)
+
+    def fill(self, orders: list[Order], closes: list[float], opens: list[float]) -> None:
+        """Deal orders at the open, where the cash allows it: by the closes when they come in, and by the opens."""
+        for _, place, size in self._accepted(orders, closes):
+            self._deal(place, size, opens[place])
+
+    def _accepted(self, orders: list[Order], closes: list[float]) -> list[Order]:
+        cash = self.cash
+        held = [Holding(each.size, each.price) for each in self.holdings]
+        taken = []
+        for order in orders:
+            _, place, size = order
+            price = closes[place]
+            holding = held[place]
+            holding.size, holding.price, opened, closed = holding.after(size, price)
+            for part in (closed, opened):
+                if part:
+                    cash = cash - part * price - abs(part) * self.terms.commission * price
+            if cash >= 0.0:
+                taken.append(order)
+        return taken
+
+    def _deal(self, place: int, size: float, price: float) -> None:
+        holding = self.holdings[place]
+        _, _, opened, closed = holding.after(size, price)
+        if closed:
+            self.cash = self.cash - closed * price - abs(closed) * self.terms.commission * price
+        left = self.cash - opened * price - abs(opened) * self.terms.commission * price
+        if opened and left < 0.0:
+            opened = 0.0
+        elif opened:
+            self.cash = left
+        if closed + opened:
+            holding.size, holding.price, _, _ = holding.after(closed + opened, price)
+
+
+def _log(sent: list[Order]) -> OrderLog:
+    count = len(sent)
+    columns: dict[str, Any] = {name: np.zeros(count, dtype=np.int64) for name in INTEGERS}
+    columns |= {name: np.zeros(count) for name in FLOATS}
+    sizes = np.array([size for _, _, size in sent], dtype=np.float64)
+    rows = np.array([row for row, _, _ in sent], dtype=np.int64)
+    columns |= {
+        "action": np.full(count, ACTION_SUBMIT, dtype=np.int64),
+        "row": rows,
+        "turn": rows + 1,
+        "ref": np.arange(1, count + 1, dtype=np.int64),
+        "asset": np.array([place for _, place, _ in sent], dtype=np.int64),
+        "side": np.where(sizes > 0, 1, -1).astype(np.int64),
+        "transmit": np.ones(count, dtype=np.int64),
+        "size": np.abs(sizes),
+    }
+    return OrderLog(**columns)
+
+
+ENTRY: Final = "signals"
+LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
+"""What one run may use unless it is said otherwise."""
+
+_NOT_HERE: Final = frozenset({"preloaded-array"})
+"""A frame holds whole columns by design: taking hold of one is no trick. The look-ahead check is the judge."""
+
+FrameJob = BacktestJob
+"""One run to be done: a program's source, the bars and the terms. The same facts as for Backtrader."""
+
+
+def run_frame(
+    executor: Executor,
+    source: str,
+    bars: TaskBars,
+    terms: BrokerTerms,
+    *,
+    limits: Limits | None = None,
+    seed: int = 0,
+    trust: Trust = "untrusted",
+) -> Backtest:
+    """Run one program. A bad program, or targets that are none, is a result with a ``failure``; only a broken
+    executor raises.
+    """
+    job = FrameJob(source=source, bars=bars, terms=terms, limits=limits, seed=seed, trust=trust)
+    return read_result(job, executor.run(sandbox_job(job)))
+
+
+def many_frames(executor: Executor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
+    """Run many programs, as parallel as the executor can; results come in the order of the jobs."""
+    return in_order(executor, jobs, sandbox_job, read_result)
+
+
+def sandbox_job(job: FrameJob) -> Job:
+    """Return the sandbox's job for a run: one asset is a frame, several are a dict of frames."""
+    single = len(job.bars.assets) == 1
+    feed = next(iter(job.bars.feeds.values()))
+    return Job(
+        source=job.source,
+        entry=ENTRY,
+        columns={name: feed[name] for name in FIELDS} if single else job.bars.columns(),
+        pass_as="frame" if single else "frames",
+        limits=job.limits or LIMITS,
+        seed=job.seed,
+        trust=job.trust,
+    )
+
+
+def read_result(job: FrameJob, result: JobResult) -> Backtest:
+    """Return what came of a run: the targets checked, turned into orders and carried out."""
+    tricks = [trick for trick in tricks_in(job.source, (), result.log) if trick.name not in _NOT_HERE]
+    if result.columns is None:
+        failure, found = scrub(result.failure)
+        return _failed(result, failure, [*tricks, *found])
+    try:
+        targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
+        orders = orders_for(targets, job.bars, job.terms)
+        done = replay(orders, job.bars, job.terms)
+    except (BadTargets, BadOrders) as error:
+        return _failed(result, BadResult(reason=str(error)), tricks)
+    return Backtest(
+        orders=orders,
+        fills=done.fills,
+        trades=done.trades,
+        statuses=done.statuses,
+        equity=done.equity,
+        final_value=done.value,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        attempts=result.attempts,
+        log=result.log,
+    )
+
+
+def _failed(result: JobResult, failure: Failure | None, tricks: list[Trick]) -> Backtest:
+    return Backtest(
+        failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameSubject(BacktraderSubject):
+    """The same subject, run as a program of signals instead of a strategy."""
+
+    def _backtests(self, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
+        return many_frames(self.executor, jobs)

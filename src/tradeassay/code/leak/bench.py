@@ -1,0 +1,172 @@
+"""Leaky and honest strategies that the leak check, and any other, can be measured on: who finds what."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.code.leak.check import check_leaks
+from tradeassay.code.leak.futures import PRICES, TIME, Feeds
+from tradeassay.code.leak.report import LeakConfig
+from tradeassay.code.leak.source_rules import guard_objects, paper_rules, source_advice
+from tradeassay.code.leak.subject import FunctionSubject
+from tradeassay.code.leak.trace import Array, Columns, Trace
+
+Data = Literal["daily", "hourly"]
+BARS: Final[dict[Data, int]] = {"daily": 2_500, "hourly": 1_750}
+_HOURS: Final = 7
+_SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
+
+
+@lru_cache(maxsize=4)
+def bench_columns(data: Data) -> dict[str, Array]:
+    """Return time, open, high, low, close, volume and a sparse ``score`` (missing on three rows of four).
+
+    Daily bars are business days that end in December 2024; hourly ones are seven a day. Prices wander with quiet
+    and nervous spells.
+    """
+    bars = BARS[data]
+    rng = np.random.default_rng(_SEEDS[data])
+    spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
+    close = 100 * np.exp(np.cumsum(0.0002 + 0.01 * spell * rng.standard_normal(bars)))
+    opened = np.concatenate([[100.0], close[:-1]]) * np.exp(0.003 * rng.standard_normal(bars))
+    high = np.maximum(opened, close) * np.exp(np.abs(0.004 * rng.standard_normal(bars)))
+    low = np.minimum(opened, close) * np.exp(-np.abs(0.004 * rng.standard_normal(bars)))
+    score = np.where(rng.random(bars) < 0.25, rng.standard_normal(bars), np.nan)
+    volume = 1e6 * spell * rng.uniform(0.5, 1.5, bars)
+    return {
+        "time": _times(data, bars),
+        "open": opened,
+        "high": high,
+        "low": low,
+        "close": close,
+        "volume": volume,
+        "score": score,
+    }
+
+
+def _times(data: Data, bars: int) -> Array:
+    days = bars if data == "daily" else -(-bars // _HOURS)
+    end = np.busday_offset(np.datetime64("2024-12-31"), 0, roll="backward")
+    dates = np.busday_offset(end, np.arange(1 - days, 1)).astype("M8[ns]")
+    if data == "daily":
+        return np.asarray(dates)
+    hours = np.timedelta64(10, "h") + np.arange(_HOURS) * np.timedelta64(1, "h")
+    return np.asarray((dates[:, None] + hours).ravel()[:bars])
+
+
+class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One strategy as source text: ``run(frame)`` returns the position after each row. ``what`` says why it is
+    leaky, or why it is not.
+    """
+
+    name: str
+    what: str
+    source: str
+    leaky: bool
+    data: Data = "daily"
+
+    def subject(self) -> FunctionSubject:
+        """Return the strategy, to be run in this process: it ships with the project."""
+        decide = self.decide()
+        return FunctionSubject(lambda columns: Trace.of_rows(decide(columns)))
+
+    def decide(self) -> Callable[[Columns], dict[str, Array]]:
+        """Return a function from columns to decisions by row."""
+        from tradeassay.sandbox.strategy import Call, parse, run_code
+
+        code, parsed = parse(self.source, None)
+        if code is None:
+            raise ValueError(f"bench case '{self.name}': {parsed.syntax}")
+
+        def decide(columns: Columns) -> dict[str, Array]:
+            returned = run_code(code, Call(), columns, None)
+            return {name: np.asarray(values) for name, values in returned.items()}
+
+        return decide
+
+
+@lru_cache(maxsize=1)
+def load_bench() -> tuple[BenchCase, ...]:
+    """Return all cases, leaky ones first."""
+    cases: list[BenchCase] = []
+    for name, leaky in (("leaky", True), ("honest", False)):
+        text = files("tradeassay.code.leak").joinpath(f"bench_{name}.toml").read_text(encoding="utf-8")
+        for entry in tomllib.loads(text)["case"]:
+            cases.append(msgspec.convert({**entry, "leaky": leaky}, BenchCase))
+    return tuple(cases)
+
+
+def replay(decide: Callable[[Columns], dict[str, Any]], columns: Columns, rows: Iterable[int]) -> dict[str, Array]:
+    """Return what the code decides on each of ``rows`` when it knows that row and those before it, no others.
+
+    One flat bar follows, at the time of the true next one: closing out at the end of the data happens there, and
+    it tells nothing that was not known. ``rows`` must leave out the last row.
+    """
+    feeds = Feeds.of(columns)
+    decided: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, values in decide(_with_flat_bar(feeds, row)).items():
+            decided.setdefault(name, []).append(values[row])
+    return {name: np.asarray(values) for name, values in decided.items()}
+
+
+def _with_flat_bar(feeds: Feeds, row: int) -> dict[str, Array]:
+    grown = {name: values.copy() for name, values in feeds.head(row + 2).items()}
+    for feed, group in feeds.groups.items():
+        prefix = f"{feed}/" if feed else ""
+        for name in group:
+            if name == TIME:
+                continue
+            known = f"{prefix}close" if name in PRICES and "close" in group else f"{prefix}{name}"
+            grown[f"{prefix}{name}"][-1] = grown[known][-2]
+    return grown
+
+
+class BenchLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One case: whether it leaks, and who says so.
+
+    ``method`` is what convicted it, ``runs`` and ``bars`` are what it took.
+    """
+
+    name: str
+    what: str
+    leaky: bool
+    check: bool
+    method: str
+    runs: int
+    bars: int
+    rules: bool
+    paper_rules: bool
+    paper_guard: bool
+
+
+def measure_bench(
+    seed: int, config: LeakConfig | None = None, cases: Iterable[BenchCase] | None = None
+) -> list[BenchLine]:
+    """Return a line for each case. A case that cannot be checked counts as not found."""
+    lines = []
+    for case in load_bench() if cases is None else cases:
+        columns = bench_columns(case.data)
+        report = check_leaks(case.subject(), columns, config, seed=seed)
+        lines.append(
+            BenchLine(
+                name=case.name,
+                what=case.what,
+                leaky=case.leaky,
+                check=report.leaky,
+                method=report.evidence[0].method if report.evidence else "",
+                runs=report.record.runs,
+                bars=report.record.bars,
+                rules=bool(source_advice(case.source)),
+                paper_rules=bool(paper_rules(case.source)),
+                paper_guard=guard_objects(case.source, columns),
+            )
+        )
+    return lines

@@ -1,1 +1,0 @@
-"""Models that mark each other's submissions, and people who do."""
