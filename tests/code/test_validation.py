@@ -8,14 +8,13 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.benchmarks.quantcode.settings import ModelJudge, scripted_judge
-from tradeassay.code.evaluation import Evaluation
-from tradeassay.code.evaluator import Decides, EvaluateConfig, evaluate, with_language
+from tradeassay.code.checks import PASSED
+from tradeassay.code.evaluation import Decides, EvaluateConfig, Evaluation, evaluate, with_language
 from tradeassay.code.judges.behaviour import References, market_plan
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.reward import RewardConfig, reward, reward_of
 from tradeassay.code.running import open_code_executor
-from tradeassay.code.stages.result import PASSED
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import GLANCE, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import ModelReply

@@ -6,12 +6,10 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.code.earned import Earned, Performance
-from tradeassay.code.evaluation import Evaluation, TrickFound
-from tradeassay.code.evaluator import EvaluateConfig
+from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
+from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, Performance, TrickFound
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.leak.report import Evidence, LeakRecord
-from tradeassay.code.stages.result import PASSED, failed, not_reached, not_scored
 from tradeassay.runs.code import CodeRun, CodeRunSpec, run_code
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"

@@ -7,7 +7,7 @@ from unittest import mock
 import msgspec
 
 from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
-from tradeassay.code.gates.result import GATES, Finding, GateReport, failed, not_run, passed
+from tradeassay.code.gates import GATES, Finding, GateReport, failed, not_run, passed
 from tradeassay.code.scores.discipline import Breach, Discipline
 from tradeassay.code.scores.paper import PaperScore
 from tradeassay.code.scores.robustness import CostPoint, Robustness

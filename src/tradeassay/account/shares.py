@@ -1,9 +1,9 @@
 """Exposures and trades filled at the close of their bar: what they come to, at several cost levels in one pass.
 
-The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded value. Exposures are
-shares of net equity, so a dearer level holds less from the first fee on, and each level carries its own account.
-Between two decisions quantities stand still, so only the bars with decisions are visited; equity in between is read
-off the closes when a curve is asked for.
+The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded value.
+Exposures are shares of net equity, so a dearer level holds less from the first fee on, and each level carries
+its own account. Between two decisions quantities stand still, so only the bars with decisions are visited;
+equity in between is read off the closes when a curve is asked for.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ from typing import Final, Literal
 import msgspec
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.code.semantics import Semantics
-from tradeassay.code.submission import StrategyCard, Submission
+from tradeassay.code.submission import StrategyCard, StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRun
 from tradeassay.core.errors import UserError
 

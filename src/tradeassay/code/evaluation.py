@@ -1,17 +1,68 @@
-"""What came of one program: every stage, both judges, the look-ahead check, tricks, and what it earned."""
+"""One program on one task: compile, run, trade, look-ahead, judges; what each check found, and what it earned."""
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal
 
 import msgspec
+import numpy as np
 
-from tradeassay.code.earned import Earned
+from tradeassay.code.backtrader import Backtest
+from tradeassay.code.bars import TaskBars, bars_per_session
+from tradeassay.code.checks import (
+    PASSED,
+    Check,
+    Finding,
+    failed,
+    not_reached,
+    not_scored,
+    run_checks,
+)
+from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, judge_behaviour
+from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
-from tradeassay.code.leak.report import LeakRecord
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.stages.result import StageResult
+from tradeassay.code.leak import LeakConfig, LeakRecord
+from tradeassay.code.lookahead import BRIEF, program_lookahead
+from tradeassay.code.running import run_programs, task_bars
+from tradeassay.code.source import check_compiles
+from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
+from tradeassay.core.drive import drive
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.view import Floats
+from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
+from tradeassay.sandbox import ChildClaim, Crashed, Executor, Limits, SyntaxFault, kind_of
+
+_SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
+
+
+_LONGEST: Final = 4_000
+
+
+class Performance(msgspec.Struct, frozen=True, kw_only=True):
+    """One value path: fractions over the whole run, and the yearly Sharpe ratio of its bars (risk-free rate 0).
+
+    None where a number is not defined: a path that never moves has no Sharpe ratio.
+    """
+
+    total_return: float | None
+    max_drawdown: float | None
+    sharpe: float | None
+
+
+class Earned(msgspec.Struct, frozen=True, kw_only=True):
+    """The strategy on the task's home market after commission; equal-weight buy and hold of its assets from the
+    first open, without costs.
+    """
+
+    market: str
+    strategy: Performance
+    hold: Performance
+    trades: int
+    final_value: float
+
 
 StageName = Literal["compile", "backtest", "trade", "lookahead", "judge"]
 STAGES: Final[tuple[StageName, ...]] = ("compile", "backtest", "trade", "lookahead", "judge")
@@ -60,11 +111,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     task: str
     framework: Framework
     source_sha256: str
-    compile: StageResult
-    backtest: StageResult
-    trade: StageResult
-    lookahead: StageResult
-    judge: StageResult
+    compile: Finding
+    backtest: Finding
+    trade: Finding
+    lookahead: Finding
+    judge: Finding
     decided_by: str = ""
     judge_behaviour: BehaviourVerdict | None = None
     judge_language: LanguageVerdict | None = None
@@ -81,7 +132,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.grave_tricks:
             return "trick"
         for name in STAGES:
-            stage: StageResult = getattr(self, name)
+            stage: Finding = getattr(self, name)
             if stage.failed:
                 return name
         return "solved" if all(getattr(self, name).passed for name in STAGES) else "not_scored"
@@ -135,9 +186,339 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
         return by_outcome.get(outcome)
 
-    def stage(self, name: str) -> StageResult:
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What each check found, under its name."""
+        return tuple(msgspec.structs.replace(self.stage(name), name=name) for name in STAGES)
+
+    def stage(self, name: str) -> Finding:
         """Return a stage's result by name; raises KeyError for another name."""
         if name not in STAGES:
             raise KeyError(name)
-        result: StageResult = getattr(self, name)
+        result: Finding = getattr(self, name)
         return result
+
+
+Decides = Literal["reference-first", "behaviour", "language", "both"]
+
+
+class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program is evaluated.
+
+    ``decides`` says which judge the judge stage goes by: ``reference-first`` is the behavioural one, and the
+    language judge where a task has no reference; ``both`` asks for both. ``leak`` None leaves the look-ahead
+    check out; the stage is then not scored, and nothing can be solved.
+    """
+
+    decides: Decides = "reference-first"
+    behaviour: BehaviourConfig = BehaviourConfig()
+    language: LanguageJudgeConfig = LanguageJudgeConfig()
+    leak: LeakConfig | None = BRIEF
+    limits: Limits | None = None
+
+
+def evaluate(
+    task: CodeTask,
+    source: str,
+    *,
+    executor: Executor,
+    config: EvaluateConfig | None = None,
+    judge: JudgeClient | None = None,
+    framework: Framework = "backtrader",
+    wording: Wording = "formal",
+    references: References = SHARED,
+) -> Evaluation:
+    """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
+
+    The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
+    shown. Raises :class:`UserError` for a framework that the task has no variant for.
+    """
+    config = config or EvaluateConfig()
+    found = examine(task, source, executor=executor, config=config, framework=framework, references=references)
+    if judge is None or not wants_language_judge(found):
+        return found
+    case = judge_case(task, source, framework=framework, wording=wording)
+    dialogue = judge_dialogue(case, judge.prompts, judge=judge.name, config=config.language)
+    return with_language(found, drive(dialogue, judge.ask), config)
+
+
+def examine(
+    task: CodeTask,
+    source: str,
+    *,
+    executor: Executor,
+    config: EvaluateConfig | None = None,
+    framework: Framework = "backtrader",
+    references: References = SHARED,
+) -> Evaluation:
+    """Return all of an evaluation but the language judge, whom somebody else may ask; see
+    :func:`with_language`.
+    """
+    if framework == "frame" and task.frame is None:
+        raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
+    program = _Program(task, source, executor, config or EvaluateConfig(), framework, references)
+    return program.evaluation(run_checks(CHECKS, program))
+
+
+class _Program:
+    """One program as far as it has been looked at. Mutable, and gone when the record is written."""
+
+    def __init__(
+        self,
+        task: CodeTask,
+        source: str,
+        executor: Executor,
+        config: EvaluateConfig,
+        framework: Framework,
+        references: References,
+    ) -> None:
+        self.task, self.source, self.executor, self.config = task, source, executor, config
+        self.framework, self.references = framework, references
+        self.runs: list[Backtest] = []
+        self.usage = EvaluationUsage()
+        self.leak: LeakRecord | None = None
+        self.behaviour: BehaviourVerdict | None = None
+        self.language: LanguageVerdict | None = None
+        self.decided_by = ""
+
+    @property
+    def home(self) -> Backtest:
+        """Its run on the task's home market."""
+        return self.runs[0]
+
+    def compiles(self) -> Finding:
+        """Read the source, then run it: that it holds no strategy after all shows only there."""
+        found = check_compiles(self.source, self.framework)
+        if not found.passed:
+            return found
+        wanted = [(self.source, task_bars(self.task))]
+        self.runs = list(run_programs(self.executor, self.task, wanted, self.framework, limits=self.config.limits))
+        self.spend(1, self.home.usage.cpu_s)
+        return compile_failure(self.home) or found
+
+    def looks_ahead(self) -> Finding:
+        """Ask the look-ahead check, unless the configuration leaves it out."""
+        if self.config.leak is None:
+            return not_scored("the look-ahead check was left out")
+        found, self.leak = program_lookahead(
+            self.executor, self.task, self.source, task_bars(self.task), self.home, self.framework,
+            self.config.leak, limits=self.config.limits,
+        )  # fmt: skip
+        self.spend(self.leak.runs)
+        return found
+
+    def judged(self) -> Finding:
+        """Ask the behavioural judge; the language judge may be asked afterwards."""
+        self.behaviour, others = judge_behaviour(
+            self.executor, self.task, self.source, self.home, self.framework,
+            config=self.config.behaviour, references=self.references, limits=self.config.limits,
+        )  # fmt: skip
+        self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
+        self.runs += others
+        self.spend(len(others), sum(other.usage.cpu_s for other in others))
+        if any(trick.grave for trick in _tricks(self.runs)):
+            return not_reached("a trick was found on another market")
+        found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
+        return found
+
+    def spend(self, runs: int, cpu_s: float = 0.0) -> None:
+        """Book runs of the program."""
+        self.usage = EvaluationUsage(runs=self.usage.runs + runs, cpu_s=self.usage.cpu_s + cpu_s)
+
+    def evaluation(self, found: dict[str, Finding]) -> Evaluation:
+        """Return the record."""
+        run = self.runs[0] if self.runs else None
+        honest = run is not None and found["trick"].passed
+        return Evaluation(
+            task=self.task.id,
+            framework=self.framework,
+            source_sha256=sha256_bytes(self.source.encode("utf-8", "surrogatepass")),
+            compile=found["compile"],
+            backtest=found["backtest"],
+            trade=found["trade"],
+            lookahead=found["lookahead"],
+            judge=found["judge"],
+            decided_by=self.decided_by,
+            judge_behaviour=self.behaviour,
+            judge_language=self.language,
+            leak=self.leak,
+            tricks=_tricks(self.runs),
+            attempts=() if run is None else tuple(attempt.text for attempt in run.attempts),
+            trades=len(run.trades) if run is not None and found["backtest"].passed else None,
+            earned=earned(task_bars(self.task), run.equity, self.task.cash, len(run.trades))
+            if run is not None and honest
+            else None,
+            usage=self.usage,
+        )
+
+
+def wants_language_judge(found: Evaluation) -> bool:
+    """Return whether a program got as far as a judge and no language judge has spoken yet."""
+    return found.judge.status != "not_reached" and (
+        found.judge_language is None or found.judge_language.status == "not_scored"
+    )
+
+
+def judge_case(
+    task: CodeTask, source: str, *, framework: Framework = "backtrader", wording: Wording = "formal"
+) -> JudgeCase:
+    """Return what a language judge is shown; a wording that the task lacks becomes the formal one."""
+    description = task.text(wording, framework) or task.text("formal", framework) or task.formal
+    return JudgeCase(
+        task_id=task.id,
+        description=description,
+        source=source,
+        framework=framework,
+        indicators=task.expect.indicators,
+        direction=task.expect.direction,
+    )
+
+
+def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None = None) -> Evaluation:
+    """Return an evaluation with the language judge's verdict in it, the judge stage decided anew."""
+    config = config or EvaluateConfig()
+    stage, by = _decide(found.judge_behaviour, verdict, config.decides)
+    return msgspec.structs.replace(found, judge_language=verdict, judge=stage, decided_by=by)
+
+
+def compile_failure(run: Backtest) -> Finding | None:
+    """Return what a run shows about the stage before: no strategy after all, or a source that the child's parser
+    refused. None when there is nothing of the kind.
+    """
+    failure = run.failure
+    if isinstance(failure, ChildClaim) and failure.kind == "no_entry":
+        return failed(failure.message, "no_strategy", claimed=True)
+    if isinstance(failure, SyntaxFault):
+        return failed(failure.text, "SyntaxError", line=failure.line)
+    if isinstance(failure, Crashed) and failure.stage == "parse":
+        return failed(failure.text, kind_of(failure))
+    return None
+
+
+def backtest_stage(run: Backtest) -> Finding:
+    """Return whether a run came to its end.
+
+    ``error_class`` is the exception's name where the program says it raised one, otherwise the host's finding.
+    """
+    failure = run.failure
+    if failure is None:
+        return PASSED
+    if isinstance(failure, ChildClaim):
+        line = _line(failure.trace)
+        where = f" (line {line})" if line is not None else ""
+        text = f"{failure.error}: {failure.message}{where}"[:_LONGEST]
+        return failed(text, failure.error, line=line, claimed=True)
+    return failed(failure.text[:_LONGEST], kind_of(failure))
+
+
+def trade_stage(run: Backtest) -> Finding:
+    """Return whether at least one trade was opened, by the host's own fills."""
+    if run.trades:
+        return PASSED
+    orders = run.orders.orders
+    what = f"{orders} orders were given and none was filled" if orders else "no order was given"
+    return failed(f"no trade was opened: {what}", "no_fill" if orders else "no_order")
+
+
+def honest_stage(run: Backtest) -> Finding:
+    """Return whether a run is free of tricks that alone score zero."""
+    grave = run.grave
+    return failed(grave[0].evidence, grave[0].name) if grave else PASSED
+
+
+def _line(trace: str) -> int | None:
+    """Return the last line of the program itself that a traceback names."""
+    found = None
+    for part in trace.split('File "strategy.py", line ')[1:]:
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        found = int(digits) if digits else found
+    return found
+
+
+def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
+    """Return the panel of a run; ``equity`` is the account's value at every bar's close."""
+    per_year = _SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
+    hold = np.mean([feed["close"] / feed["open"][0] for feed in bars.feeds.values()], axis=0)
+    return Earned(
+        market=bars.name,
+        strategy=performance(np.concatenate([[cash], equity]), per_year),
+        hold=performance(np.concatenate([[1.0], hold]), per_year),
+        trades=trades,
+        final_value=float(equity[-1]) if equity.size else cash,
+    )
+
+
+def performance(path: Floats, per_year: float) -> Performance:
+    """Return the numbers of one value path, which starts with the initial value."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Performance(
+            total_return=_finite(cumulative_return(path)),
+            max_drawdown=_finite(max_drawdown(path)),
+            sharpe=_finite(sharpe(simple_returns(path), per_year)),
+        )
+
+
+def _finite(value: Floats) -> float | None:
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _decide(
+    behaviour: BehaviourVerdict | None, language: LanguageVerdict | None, decides: Decides
+) -> tuple[Finding, str]:
+    first = decides == "reference-first"
+    if first:
+        decides = "behaviour" if behaviour is not None and behaviour.status != "not_scored" else "language"
+    if decides == "behaviour":
+        return _stage(behaviour), "behaviour"
+    if decides == "language":
+        stage = _stage(language)
+        if first and stage.status == "not_scored" and behaviour is not None:
+            stage = not_scored(f"{behaviour.reason}; {stage.reason}")
+        return stage, "language"
+    parts = [_stage(behaviour), _stage(language)]
+    against = [part for part in parts if part.failed]
+    silent = [part for part in parts if part.status == "not_scored"]
+    if against:
+        return failed("; ".join(part.reason for part in against), "does_not_match"), "both"
+    return (not_scored("; ".join(part.reason for part in silent)), "both") if silent else (PASSED, "both")
+
+
+def _stage(verdict: BehaviourVerdict | LanguageVerdict | None) -> Finding:
+    if verdict is None or verdict.status == "not_scored":
+        return not_scored(verdict.reason if verdict is not None else "no judge was asked")
+    return PASSED if verdict.status == "passed" else failed(verdict.reason, "does_not_match")
+
+
+def _tricks(runs: list[Backtest]) -> tuple[TrickFound, ...]:
+    found = {
+        trick.name: TrickFound(name=trick.name, detail=trick.evidence, grave=trick.grave)
+        for run in reversed(runs)
+        for trick in run.tricks
+    }
+    return tuple(found[name] for name in sorted(found))
+
+
+_RUNS: Final = {"compile": "it does not compile", "backtest": "it did not run to its end"}
+_TRADES: Final = {**_RUNS, "trade": "it opened no trade", "trick": "a trick was found"}
+
+CHECKS: Final[tuple[Check[_Program], ...]] = (
+    Check("compile", "Does it compile, and define exactly what was asked for?", _Program.compiles),
+    Check(
+        "backtest", "Does it run to its end?", lambda one: backtest_stage(one.home),
+        {"compile": _RUNS["compile"]},
+    ),
+    Check("trade", "Does it open a trade?", lambda one: trade_stage(one.home), _RUNS),
+    Check(
+        "trick", "Does it play by the rules?", lambda one: honest_stage(one.home),
+        {**_RUNS, "trade": _TRADES["trade"]},
+    ),
+    Check("lookahead", "Does no decision depend on later bars?", _Program.looks_ahead, _TRADES),
+    Check(
+        "judge", "Is it the strategy of the task?", _Program.judged,
+        {**_TRADES, "lookahead": "it was found to look ahead"},
+    ),
+)  # fmt: skip
+"""What is asked of a program, in order. All but the last are stages: nothing is asked behind one that failed."""
+
+QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import Final, Literal
 
 import msgspec
+
+from tradeassay.code.source import parses
 
 LONGEST_ANSWER: Final = 2_000_000
 """Characters of an answer that are read. A longer one is cut, and the note says so."""
@@ -61,16 +62,6 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
     if bare is not None:
         return Extraction(code=bare, form="bare", blocks=1, note=note)
     return Extraction(code=None, form="none", missing=_missing(answer, thinking is not None, cut_off), note=note)
-
-
-def parses(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, None where it has none. Nothing of the source is run."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        return None
 
 
 def _blocks(text: str) -> tuple[list[str], str | None]:

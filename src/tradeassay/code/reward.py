@@ -11,13 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.code.evaluation import STAGES, Evaluation, Outcome
-from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate
 from tradeassay.code.judges.behaviour import SHARED, References
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.running import open_code_executor
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import CodeTask
+from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Executor
 

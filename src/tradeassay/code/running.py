@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import FrameJob, FrameSubject, many_frames
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import CodeTask, Timeframe
+from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.sandbox import Executor, Limits, SandboxPool
 
 if TYPE_CHECKING:

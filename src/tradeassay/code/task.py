@@ -21,6 +21,7 @@ Family = Literal[
 ]
 OrderKind = Literal["market", "limit", "stop", "stop-limit", "trailing", "bracket", "oco"]
 Wording = Literal["formal", "conversational"]
+Framework = Literal["backtrader", "frame"]
 FailStage = Literal["compile", "backtest", "trade", "judge", "lookahead", "trick"]
 DecoyKind = Literal[
     "wrong-indicator",
@@ -169,7 +170,7 @@ class CodeTask(_Part, frozen=True, kw_only=True):
         """The wordings this task has."""
         return WORDINGS if self.conversational.strip() else ("formal",)
 
-    def text(self, wording: Wording, framework: Literal["backtrader", "frame"] = "backtrader") -> str | None:
+    def text(self, wording: Wording, framework: Framework = "backtrader") -> str | None:
         """Return the wording for a framework, None where the task does not have it."""
         part: CodeTask | FrameVariant | None = self if framework == "backtrader" else self.frame
         if part is None:

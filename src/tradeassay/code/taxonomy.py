@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.stages.result import StageResult
+from tradeassay.code.checks import Finding
 
 FailureClass = Literal[
     "signals-never-activate",
@@ -110,7 +110,7 @@ _BY_CODE: Final[dict[str, FailureClass]] = {
 }
 
 
-def classify_run(result: StageResult) -> FailureClass:
+def classify_run(result: Finding) -> FailureClass:
     """Return the class of a failed backtest stage, from its error's name and words."""
     name, words = result.error_class, result.reason
     if name in _BY_CODE:

@@ -10,15 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from tradeassay.code.evaluation import Evaluation
-from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, twin_agreement
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.verdict import JudgeStatus
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.running import reference_of
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import CodeTask, Decoy
+from tradeassay.code.task import CodeTask, Decoy, Framework
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import Executor

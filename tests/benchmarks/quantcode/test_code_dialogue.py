@@ -8,9 +8,9 @@ import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
+from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation, TrickFound
 from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict
-from tradeassay.code.stages.result import PASSED, StageResult, failed, not_reached, not_scored
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
@@ -30,7 +30,7 @@ def evaluation(**stages: object) -> Evaluation:
 
 def stopped(stage: str, reason: str, error_class: str = "X") -> Evaluation:
     names = ["compile", "backtest", "trade", "lookahead", "judge"]
-    parts: dict[str, StageResult] = {name: not_reached("no") for name in names[names.index(stage) + 1 :]}
+    parts: dict[str, Finding] = {name: not_reached("no") for name in names[names.index(stage) + 1 :]}
     return evaluation(**{stage: failed(reason, error_class, line=3)}, **parts)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tradeassay.benchmarks.quantcode.published import OurRun, published, why_not_comparable
-from tradeassay.code.stages.result import failed
+from tradeassay.code.checks import failed
 from tradeassay.code.taxonomy import BY_CLASS, FAILURES, classify_run
 
 

@@ -10,7 +10,7 @@ from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.code.backtrader import Trade, TrustedRun, run_trusted, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import run_frame
-from tradeassay.code.stages.compiling import compile_stage
+from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
 
@@ -100,11 +100,11 @@ def test_a_variant_for_frames_is_complete(task: CodeTask) -> None:
     formal, conversational = task.text("formal", "frame"), task.text("conversational", "frame")
     assert formal and conversational and formal != conversational
     assert "signals(frame" in formal
-    assert compile_stage(task.frame.reference, "frame").status == "passed"
+    assert check_compiles(task.frame.reference, "frame").status == "passed"
     assert task.frame.decoys
     for decoy in task.frame.decoys:
         assert decoy.source.strip() != task.frame.reference.strip()
-        assert compile_stage(decoy.source, "frame").status == "passed"
+        assert check_compiles(decoy.source, "frame").status == "passed"
 
 
 def same_trades(task: CodeTask, seed: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
 from tradeassay.code.bars import MARKETS
 from tradeassay.code.collapse import shape_sha256
-from tradeassay.code.stages.compiling import compile_stage
+from tradeassay.code.source import check_compiles
 from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
 from tradeassay.core.errors import UserError
 
@@ -57,11 +57,11 @@ def test_a_task_is_complete(task: CodeTask) -> None:
     assert task.market in MARKETS
     assert task.has_reference
     assert task.decoys
-    assert compile_stage(task.reference).status == "passed"
+    assert check_compiles(task.reference).status == "passed"
     assert (task.assets > 1) == (task.family == "multi-asset") or task.family != "multi-asset"
     for decoy in task.decoys:
         assert decoy.source.strip() != task.reference.strip()
-        assert (compile_stage(decoy.source).status == "failed") == (decoy.fails_at == "compile"), decoy.name
+        assert (check_compiles(decoy.source).status == "failed") == (decoy.fails_at == "compile"), decoy.name
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)

@@ -17,7 +17,7 @@ from tradeassay.benchmarks.systrade.dialogue import (
     read_hand_in,
 )
 from tradeassay.code.drift import DriftReport
-from tradeassay.code.gates.result import GATES, Finding, GateReport, failed, passed
+from tradeassay.code.gates import GATES, Finding, GateReport, failed, passed
 from tradeassay.code.scores.scorecard import Scorecard, overall
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.measure import Measure, not_scored

@@ -7,10 +7,7 @@ from collections import Counter
 import pytest
 
 from tradeassay.benchmarks.systrade import STRATEGIES, Mutant, load_mutants, load_reference, load_spec, mutate
-from tradeassay.code.gates import GateConfig, run_gates
-from tradeassay.code.gates.parse import parse_gate
-from tradeassay.code.gates.scenarios import scenarios_gate
-from tradeassay.code.gates.schema import schema_gate
+from tradeassay.code.gates import GateConfig, parse_gate, run_gates, scenarios_gate, schema_gate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.submission_run import SubmissionRunner, market_columns
 from tradeassay.core.errors import UserError

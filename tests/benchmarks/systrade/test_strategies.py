@@ -8,13 +8,11 @@ import pytest
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
 from tradeassay.benchmarks.systrade.loading import actions_of
+from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
-from tradeassay.code.gates.audit import audit_gate
-from tradeassay.code.gates.config import GateConfig
-from tradeassay.code.gates.parse import parse_gate
-from tradeassay.code.gates.schema import schema_gate
-from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.gates import GateConfig, parse_gate, schema_gate
+from tradeassay.code.submission import StrategySpec
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess

@@ -12,7 +12,7 @@ from tradeassay.code.backtrader import BrokerTerms, run_backtrader, terms_of
 from tradeassay.code.backtrader.fed import compare_fed, run_fed
 from tradeassay.code.bars import make_bars
 from tradeassay.code.leak import LeakConfig
-from tradeassay.code.stages.lookahead import BRIEF, lookahead_stage
+from tradeassay.code.lookahead import BRIEF, program_lookahead
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 
@@ -81,7 +81,7 @@ def test_the_first_bar_on_which_the_runs_part_convicts(pool: SandboxPool) -> Non
     task = msgspec.structs.replace(load_task("d-donchian-20-10"), sizing=TERMS.sizing)
     source = program(PEEPS["a hidden array on one bar"][0])
     run = run_backtrader(pool, source, BARS, TERMS)
-    stage, record = lookahead_stage(pool, task, source, BARS, run, "backtrader", LeakConfig(splice_runs=0))
+    stage, record = program_lookahead(pool, task, source, BARS, run, "backtrader", LeakConfig(splice_runs=0))
     assert stage.failed
     assert record.fed == "differs"
     assert [found.row for found in record.evidence][:1] == [76]
@@ -91,7 +91,7 @@ def test_a_proof_needs_one_run(pool: SandboxPool) -> None:
     task = load_task("d-donchian-20-10")
     bars = make_bars("us", "1d", 1, 150)
     run = run_backtrader(pool, task.reference, bars, terms_of(task))
-    stage, record = lookahead_stage(pool, task, task.reference, bars, run, "backtrader", BRIEF)
+    stage, record = program_lookahead(pool, task, task.reference, bars, run, "backtrader", BRIEF)
     assert stage.passed
     assert (record.fed, record.runs) == ("same", 1)
     assert "no decision can depend on a later one" in record.reason

@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 
 from tradeassay.account.shares import keep_account
+from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import make_bars
-from tradeassay.code.gates import GATES, GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
-from tradeassay.code.gates.audit import audit_gate
-from tradeassay.code.gates.parse import parse_gate
-from tradeassay.code.gates.result import Finding, failed, not_run, passed
-from tradeassay.code.gates.schema import schema_gate
+from tradeassay.code.gates import (
+    GATES,
+    Finding,
+    GateConfig,
+    GateReport,
+    StrategySpec,
+    failed,
+    not_run,
+    parse_gate,
+    pass_gates,
+    passed,
+    schema_gate,
+)
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.semantics import read_semantics
 from tradeassay.code.submission import Submission, read_submission, write_submission
@@ -235,10 +244,10 @@ def test_junit_and_sarif() -> None:
     )
     report = GateReport(strategy="hold", semantics_sha256="", submission="mine", submission_sha256="ab", bars="",
                         rows=1, tier="strong", gates=gates)  # fmt: skip
-    suite = ElementTree.fromstring(to_junit(report))[0]
+    suite = ElementTree.fromstring(report.junit())[0]
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "1", "1")
     assert suite[1][0].text == "strategy_card.json:4: legs: a < b & ?"
-    sarif = json.loads(to_sarif(report))
+    sarif = json.loads(report.sarif())
     assert sarif["version"] == "2.1.0"
     first, second = sarif["runs"][0]["results"]
     assert (first["ruleId"], first["level"], second["level"]) == ("schema", "error", "note")

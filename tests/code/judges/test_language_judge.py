@@ -12,7 +12,6 @@ from tradeassay.code.judges.language import (
     JudgeCase,
     JudgePrompts,
     LanguageJudgeConfig,
-    drive_judge,
     judge_dialogue,
     quote,
     quote_mark,
@@ -21,6 +20,7 @@ from tradeassay.code.judges.language import (
 )
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 
 TASK = "Buy when the 10-bar simple average crosses above the 30-bar one; close when it crosses below."
@@ -52,7 +52,7 @@ def judged(
     answer: Callable[[AskModel], ModelReply], source: str = GOOD, config: LanguageJudgeConfig | None = None
 ) -> LanguageVerdict:
     client = ModelJudge(name="test/judge", answer=answer)
-    return drive_judge(judge_dialogue(case(source), client.prompts, judge=client.name, config=config), client)
+    return drive(judge_dialogue(case(source), client.prompts, judge=client.name, config=config), client.ask)
 
 
 def test_all_criteria_must_pass() -> None:
@@ -145,7 +145,7 @@ def test_a_program_cannot_speak_to_its_judge(injection: str, remarks: bool) -> N
     source = injection + TEMPLATE
     assert judged(gullible, source, config).status == "failed"
     crude = scripted_judge()
-    verdict = drive_judge(judge_dialogue(case(source), crude.prompts, config=config), crude)
+    verdict = drive(judge_dialogue(case(source), crude.prompts, config=config), crude.ask)
     assert verdict.status == "failed" and {c.verdict for c in verdict.criteria} >= {"fail"}
 
 
@@ -170,11 +170,11 @@ def test_remarks_are_left_out_and_the_program_stays() -> None:
 
 def test_the_crude_judge_tells_a_template_from_the_task() -> None:
     crude = scripted_judge()
-    good = drive_judge(judge_dialogue(case(GOOD), crude.prompts), crude)
+    good = drive(judge_dialogue(case(GOOD), crude.prompts), crude.ask)
     assert good.status == "passed"
-    bad = drive_judge(judge_dialogue(case(TEMPLATE), crude.prompts), crude)
+    bad = drive(judge_dialogue(case(TEMPLATE), crude.prompts), crude.ask)
     assert bad.status == "failed" and "SMA" in bad.reason
-    broken = drive_judge(judge_dialogue(case("class ("), crude.prompts), crude)
+    broken = drive(judge_dialogue(case("class ("), crude.prompts), crude.ask)
     assert broken.status == "failed"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.code.stages.compiling import LONGEST_SOURCE, compile_stage
+from tradeassay.code.source import LONGEST_SOURCE, check_compiles
 
 ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
 
@@ -22,7 +22,7 @@ ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
     ],
 )
 def test_one_strategy_passes(source: str) -> None:
-    assert compile_stage(source).passed
+    assert check_compiles(source).passed
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_one_strategy_passes(source: str) -> None:
     ],
 )
 def test_everything_else_fails_with_its_class(source: str, error_class: str | None) -> None:
-    result = compile_stage(source)
+    result = check_compiles(source)
     assert result.failed and result.reason
     assert error_class is None or result.error_class in (error_class, "ValueError")
 
 
 def test_the_line_of_a_syntax_error_is_told() -> None:
-    assert compile_stage("x = 1\ny = = 2\n").line == 2
+    assert check_compiles("x = 1\ny = = 2\n").line == 2
 
 
 def test_a_frame_program_needs_its_function() -> None:
-    assert compile_stage("def signals(frame):\n    return 0", "frame").passed
-    assert compile_stage(ONE, "frame").error_class == "no_strategy"
+    assert check_compiles("def signals(frame):\n    return 0", "frame").passed
+    assert check_compiles(ONE, "frame").error_class == "no_strategy"
     twice = "def signals(f):\n    pass\n" * 2
-    assert compile_stage(twice, "frame").error_class == "many_strategies"
+    assert check_compiles(twice, "frame").error_class == "many_strategies"

@@ -7,8 +7,8 @@ import pytest
 from code_runs_toy import same
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
-from tradeassay.code.stages.result import PASSED, failed, not_reached
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.runs.code import CodeRun, CodeRunSpec, QuantCodeProtocol, resume_code, run_code, verify_code
 from tradeassay.runs.models import Asking

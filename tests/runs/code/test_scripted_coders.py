@@ -8,7 +8,7 @@ from tradeassay.benchmarks.quantcode.dialogue import play
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
 from tradeassay.code.extraction import extract
 from tradeassay.code.running import open_code_executor
-from tradeassay.code.stages.compiling import compile_stage
+from tradeassay.code.source import check_compiles
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.coder_programs import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME
@@ -28,7 +28,7 @@ def ask(name: str, framework: str = "backtrader", attempt: int = 1) -> str:
 def test_the_template_fits_its_framework() -> None:
     assert extract(ask("coder-sma")).code == SMA_CROSS
     assert extract(ask("coder-sma", "frame")).code == SMA_FRAME
-    assert compile_stage(SMA_CROSS).passed and compile_stage(SMA_FRAME, "frame").passed
+    assert check_compiles(SMA_CROSS).passed and check_compiles(SMA_FRAME, "frame").passed
 
 
 def test_the_mending_one_gets_better_and_the_silent_one_loops() -> None:

@@ -1,4 +1,6 @@
-"""Exposures as shares of equity in compiled code: one account per cost level, carried through a list of decisions."""
+"""Exposures as shares of equity in compiled code: one account per cost level, carried through a list of
+decisions.
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ from tradeassay.code.bars import LABELS
 from tradeassay.code.evaluation import STAGES, EvaluateRequest, Evaluation
 from tradeassay.code.extraction import Extraction, extract
 from tradeassay.code.judges.language import add_usage
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import CodeTask, Wording
+from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError

@@ -10,8 +10,7 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts
 from tradeassay.code.judges.language import JudgePrompts
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import Wording
+from tradeassay.code.task import Framework, Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
-from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.submission import StrategySpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset

@@ -18,12 +18,11 @@ from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.trail import Trail
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
-from tradeassay.code.gates.result import GateReport
-from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.gates import GateReport
 from tradeassay.code.judges.language import add_usage
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
-from tradeassay.code.submission import Submission, card_schema
+from tradeassay.code.submission import StrategySpec, Submission, card_schema
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure

@@ -17,10 +17,9 @@ import numpy as np
 
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates.result import GateName
-from tradeassay.code.gates.spec import Scenario, StrategySpec
+from tradeassay.code.gates import GateName
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
-from tradeassay.code.submission import Submission
+from tradeassay.code.submission import Scenario, StrategySpec, Submission
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates.spec import StrategySpec
 from tradeassay.code.scores.scorecard import NEAR
+from tradeassay.code.submission import StrategySpec
 from tradeassay.code.submission_run import AuditLog, SubmissionRun
 from tradeassay.core.view import Floats
 from tradeassay.sandbox.failures import plain_line

@@ -18,6 +18,7 @@ from tradeassay.code.backtrader.backtest import Trick
 from tradeassay.code.backtrader.host_broker import Replay
 from tradeassay.code.backtrader.orders import OrderLog
 from tradeassay.code.backtrader.wire import FUTURE, PATCHED
+from tradeassay.code.source import parses
 from tradeassay.sandbox import ChildClaim, Failure
 from tradeassay.sandbox.config import ENVIRONMENT
 
@@ -129,9 +130,8 @@ def _noted(notes: Iterable[str]) -> list[Trick]:
 
 def _arrays(source: str) -> list[Trick]:
     """Return whether the source takes hold of whole lines, which hold the bars to come as well."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parses(source)
+    if tree is None:
         return []
     inside = {
         id(node)

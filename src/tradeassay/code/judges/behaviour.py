@@ -20,8 +20,7 @@ from tradeassay.code.bars import MARKETS, TaskBars
 from tradeassay.code.judges.agreement import Agreement, AgreementConfig, FillTable, agreement, hints
 from tradeassay.code.judges.verdict import BehaviourVerdict, MarketAgreement
 from tradeassay.code.running import HOME_SEED, reference_of, run_programs, task_bars
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import CodeTask, Expectations
+from tradeassay.code.task import CodeTask, Expectations, Framework
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import Executor, Limits

@@ -18,8 +18,8 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from tradeassay.code.extraction import parses
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
+from tradeassay.code.source import parses
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
@@ -238,19 +238,6 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
             Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
         )
     return tuple(criteria)
-
-
-def drive_judge(
-    dialogue: Generator[AskModel, ModelReply, LanguageVerdict], client: JudgeClient
-) -> LanguageVerdict:
-    """Carry a judge's dialogue to its end with a client."""
-    try:
-        request = next(dialogue)
-        while True:
-            request = dialogue.send(client.ask(request))
-    except StopIteration as done:
-        verdict: LanguageVerdict = done.value
-        return verdict
 
 
 def add_usage(left: Usage, right: Usage) -> Usage:

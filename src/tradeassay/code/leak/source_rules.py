@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from tradeassay.code.leak.trace import Columns
+from tradeassay.code.source import parses
 
 _BACKWARD: Final = frozenset({"shift", "pct_change", "diff"})
 _NOT_CAUSAL: Final = {
@@ -50,9 +51,8 @@ def source_advice(source: str) -> tuple[Advice, ...]:
 
     Nothing for source that does not parse.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parses(source)
+    if tree is None:
         return ()
     found = [advice for node in ast.walk(tree) for advice in _look(node)]
     return tuple(sorted(found, key=lambda advice: advice.line))
@@ -163,7 +163,7 @@ def guard_objects(source: str, columns: Columns) -> bool:
 
 def paper_rules(source: str) -> tuple[str, ...]:
     """Return which of the paper's source rules object."""
-    tree = ast.parse(source)
+    tree = parses(source) or ast.Module([], [])
     found = [name for name, rule in _RULES.items() if any(rule(node) for node in ast.walk(tree))]
     if any(_WORDS.search(word) for word in _names(tree)):
         found.append("suspicious word")

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.code.semantics.model import Semantics
+from tradeassay.code.source import parses
 
 KEYWORDS: Final = (
     "signal",
@@ -80,10 +81,7 @@ def complexity(semantics: Semantics) -> float:
 
 
 def _tree(source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError):
-        return ast.parse("")
+    return parses(source) or ast.Module([], [])
 
 
 def _determinism(tree: ast.Module) -> float:

@@ -13,12 +13,11 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.settings import ModelJudge
-from tradeassay.code.evaluation import Evaluation
-from tradeassay.code.evaluator import EvaluateConfig, evaluate
+from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.running import open_code_executor
-from tradeassay.code.stages.compiling import Framework, compile_stage
-from tradeassay.code.task import CodeTask, Wording
+from tradeassay.code.source import check_compiles
+from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import SandboxError, UserError
@@ -67,7 +66,7 @@ def check_program(
     """
     chosen = load_task(task) if isinstance(task, str) else task
     config = EvaluateConfig(leak=LeakConfig()) if thorough else EvaluateConfig()
-    if executor is None and not compile_stage(source, framework).passed:
+    if executor is None and not check_compiles(source, framework).passed:
         executor = _NotNeeded()
     if executor is None:
         require_code_extra()

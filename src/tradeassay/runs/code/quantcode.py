@@ -15,8 +15,15 @@ from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
-from tradeassay.code.evaluation import EvaluateRequest, Evaluation, EvaluationUsage
-from tradeassay.code.evaluator import examine, judge_case, wants_language_judge, with_language
+from tradeassay.code.evaluation import (
+    EvaluateRequest,
+    Evaluation,
+    EvaluationUsage,
+    examine,
+    judge_case,
+    wants_language_judge,
+    with_language,
+)
 from tradeassay.code.judges.language import judge_dialogue
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.running import open_code_executor, reference_of

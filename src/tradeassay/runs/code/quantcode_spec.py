@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from tradeassay.benchmarks.quantcode.settings import Setting
-from tradeassay.code.evaluator import EvaluateConfig
-from tradeassay.code.stages.compiling import Framework
-from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Wording
+from tradeassay.code.evaluation import EvaluateConfig
+from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, parse_name

@@ -27,8 +27,7 @@ from tradeassay.benchmarks.systrade.dialogue import (
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift
-from tradeassay.code.gates.spec import StrategySpec
-from tradeassay.code.submission import Submission
+from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import submission_config
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError

@@ -13,8 +13,7 @@ from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateConfig, GateReport, StrategySpec, pass_gates, to_junit, to_sarif
-from tradeassay.code.gates.parse import parse_gate
+from tradeassay.code.gates import GateConfig, GateReport, StrategySpec, parse_gate, pass_gates
 from tradeassay.code.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
 from tradeassay.code.submission import Submission, read_submission
 from tradeassay.code.submission_run import (
@@ -55,11 +54,11 @@ class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     def junit(self) -> str:
         """Return the gates as JUnit XML."""
-        return to_junit(self.gates)
+        return self.gates.junit()
 
     def sarif(self) -> str:
         """Return the findings as SARIF."""
-        return to_sarif(self.gates)
+        return self.gates.sarif()
 
 
 def examine_submission(

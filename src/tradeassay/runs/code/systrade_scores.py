@@ -11,13 +11,13 @@ import numpy as np
 
 from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates.result import GATES
-from tradeassay.code.gates.spec import StrategySpec
+from tradeassay.code.gates import GATES
 from tradeassay.code.review import Review, ReviewBoard, review_board
 from tradeassay.code.scores.paper import complexity
 from tradeassay.code.scores.robustness import Cohort, cohort, daily_curve
 from tradeassay.code.scores.scorecard import DIMENSIONS, Scorecard
 from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
 from tradeassay.metrics.rates import rate_measure

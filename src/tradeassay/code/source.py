@@ -1,14 +1,15 @@
-"""The first stage: the source compiles and defines exactly one strategy. Nothing of it is run here."""
+"""A program's source, read and never run: the one place that says "this is not Python", and the compile check."""
 
 from __future__ import annotations
 
 import ast
 import warnings
-from typing import Final, Literal
+from typing import Final
 
-from tradeassay.code.stages.result import PASSED, StageResult, failed
+import msgspec
 
-Framework = Literal["backtrader", "frame"]
+from tradeassay.code.checks import PASSED, Finding, failed
+from tradeassay.code.task import Framework
 
 LONGEST_SOURCE: Final = 200_000
 """Characters of source that are parsed on the host. A strategy has a few thousand."""
@@ -16,7 +17,39 @@ _BASES: Final = frozenset({"Strategy", "SignalStrategy"})
 _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 
 
-def compile_stage(source: str, framework: Framework = "backtrader") -> StageResult:
+class NotPython(msgspec.Struct, frozen=True):
+    """Why a source cannot be read: the error's name and words, its line where it has one, and whether it is a
+    mistake of syntax (otherwise the parser gave up on it).
+    """
+
+    error: str
+    message: str
+    line: int | None
+    syntax: bool
+
+
+def read_source(source: str, *, compiles: bool = False) -> ast.Module | NotPython:
+    """Return the syntax tree of a source, or why it has none; with ``compiles`` it must compile as well."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+            if compiles:
+                compile(tree, "strategy.py", "exec", dont_inherit=True)
+            return tree
+    except SyntaxError as error:
+        return NotPython(type(error).__name__, error.msg, error.lineno, True)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return NotPython(type(error).__name__, str(error)[:200], None, False)
+
+
+def parses(source: str) -> ast.Module | None:
+    """Return the syntax tree of a source, None where it has none."""
+    found = read_source(source)
+    return None if isinstance(found, NotPython) else found
+
+
+def check_compiles(source: str, framework: Framework = "backtrader") -> Finding:
     """Return whether a source compiles and holds the one thing its framework asks for.
 
     ``backtrader``: exactly one class that derives from ``bt.Strategy``, a class that others of the file derive
@@ -24,20 +57,11 @@ def compile_stage(source: str, framework: Framework = "backtrader") -> StageResu
     """
     if len(source) > LONGEST_SOURCE:
         return failed(f"the source has more than {LONGEST_SOURCE} characters", "too_long")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-            compile(tree, "strategy.py", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        line = error.lineno
-        where = f" in line {line}" if line else ""
-        return failed(f"{type(error).__name__}{where}: {error.msg}", type(error).__name__, line=line)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        return failed(f"{type(error).__name__}: {str(error)[:200]}", type(error).__name__)
-    if framework == "frame":
-        return _one_function(tree)
-    return _one_strategy(tree)
+    tree = read_source(source, compiles=True)
+    if isinstance(tree, NotPython):
+        where = f" in line {tree.line}" if tree.line else ""
+        return failed(f"{tree.error}{where}: {tree.message}", tree.error, line=tree.line)
+    return _one_function(tree) if framework == "frame" else _one_strategy(tree)
 
 
 def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
@@ -65,7 +89,7 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
     return tuple(name for name in parents if name in found and name not in used)
 
 
-def _one_strategy(tree: ast.Module) -> StageResult:
+def _one_strategy(tree: ast.Module) -> Finding:
     names = strategy_classes(tree)
     if len(names) == 1:
         return PASSED
@@ -77,7 +101,7 @@ def _one_strategy(tree: ast.Module) -> StageResult:
     )
 
 
-def _one_function(tree: ast.Module) -> StageResult:
+def _one_function(tree: ast.Module) -> Finding:
     named = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "signals"]
     if len(named) == 1:
         return PASSED

@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 
 from tradeassay.account.shares import TradedAccount
-from tradeassay.code.gates.config import GateConfig
-from tradeassay.code.gates.result import Finding, GateResult, Measures, failed, passed
+from tradeassay.code.checks import Exhibit, Finding, Measures, convicted, passed
 from tradeassay.code.submission_run import AuditLog, SubmissionRun, TradeLog
 from tradeassay.core.view import Floats
 
@@ -31,32 +30,32 @@ class _Tally:
     required: int = 0
     present: int = 0
     traceable: int = 0
-    broken: list[Finding] = field(default_factory=list)
-    false: list[Finding] = field(default_factory=list)
+    broken: list[Exhibit] = field(default_factory=list)
+    false: list[Exhibit] = field(default_factory=list)
 
 
-def audit_gate(scored: SubmissionRun, closes: Floats, config: GateConfig) -> GateResult:
-    """Follow every trade of the scored run through the audit log, and compare every figure."""
+def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, tolerance: float) -> Finding:
+    """Follow every trade of the scored run through the audit log, and compare every figure.
+
+    ``completeness`` and ``tolerance`` are those of :class:`~tradeassay.code.gates.GateConfig`.
+    """
     assert scored.trades is not None and scored.audit is not None and scored.account is not None
     trades, audit = scored.trades, scored.audit
     if not len(trades):
-        return passed(
-            "audit",
-            "there was no trade to be followed",
-            measures={"trades": 0, "completeness": None, "traceable": None},
-        )
+        nothing: Measures = {"trades": 0, "completeness": None, "traceable": None}
+        return passed("there was no trade to be followed", nothing)
     tally = _Tally()
-    _follow(trades, audit, scored.account, config, tally)
-    _claims(trades, scored.account, closes, config, tally)
+    _follow(trades, audit, scored.account, tolerance, tally)
+    _claims(trades, scored.account, closes, tolerance, tally)
     complete = tally.present / tally.required
     traceable = tally.traceable / len(trades)
     found = list(tally.false)
-    if complete < config.completeness:
-        text = f"{complete:.1%} of the required cells are filled; {config.completeness:.0%} are asked for"
-        found.append(Finding(code="incomplete", text=text))
-    if traceable < config.completeness:
+    if complete < completeness:
+        text = f"{complete:.1%} of the required cells are filled; {completeness:.0%} are asked for"
+        found.append(Exhibit(code="incomplete", text=text))
+    if traceable < completeness:
         text = f"{tally.traceable} of {len(trades)} trades can be followed from signal to P&L"
-        found += [Finding(code="untraceable", text=text), *tally.broken[:_SHOWN]]
+        found += [Exhibit(code="untraceable", text=text), *tally.broken[:_SHOWN]]
     measures: Measures = {
         "trades": len(trades),
         "completeness": round(complete, 6),
@@ -64,14 +63,14 @@ def audit_gate(scored: SubmissionRun, closes: Floats, config: GateConfig) -> Gat
         "false_claims": len(tally.false),
     }
     if found:
-        return failed("audit", tuple(found[: 4 * _SHOWN]), measures=measures)
-    return passed("audit", measures=measures)
+        return convicted(found[: 4 * _SHOWN], measures)
+    return passed("", measures)
 
 
-def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, config: GateConfig, tally: _Tally) -> None:
+def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, tolerance: float, tally: _Tally) -> None:
     by_id, by_parent = _index(audit)
     scale = float(np.abs(trades.quantity).max())
-    room = config.tolerance * max(account.capital, float(np.abs(account.equity).max()))
+    room = tolerance * max(account.capital, float(np.abs(account.equity).max()))
     for number in range(len(trades)):
         _count_trade(trades, number, tally)
         chain = _chain(trades.order_id[number], audit, by_id, by_parent)
@@ -82,19 +81,19 @@ def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, config: G
         missing = next((kind for kind, place in chain.items() if place is None), None)
         row, leg = int(trades.row[number]), int(trades.leg[number])
         if missing is not None:
-            tally.broken.append(_finding("no_" + missing, number, row, f"has no {missing} row in the audit log"))
+            tally.broken.append(_exhibit("no_" + missing, number, row, f"has no {missing} row in the audit log"))
             continue
         true = {
             "risk_check": (1.0, 1e-9),
-            "order": (float(trades.quantity[number]), config.tolerance * scale),
-            "position": (float(account.position[number]), config.tolerance * scale),
+            "order": (float(trades.quantity[number]), tolerance * scale),
+            "position": (float(account.position[number]), tolerance * scale),
             "pnl": (float(account.equity[row]) - account.capital, room),
         }
         wrong = _wrong(audit, chain, row, leg, true)
         if wrong is None:
             tally.traceable += 1
         else:
-            tally.false.append(_finding(wrong[0], number, row, wrong[1]))
+            tally.false.append(_exhibit(wrong[0], number, row, wrong[1]))
 
 
 def _wrong(
@@ -122,13 +121,13 @@ def _words(kind: str) -> str:
     }[kind]
 
 
-def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, config: GateConfig, tally: _Tally) -> None:
+def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance: float, tally: _Tally) -> None:
     """Compare what the trade log itself says: prices, and P&L and equity where they are given."""
     price = closes[trades.leg, trades.row]
     equity = account.equity[trades.row]
-    room = config.tolerance * np.maximum(account.capital, np.abs(equity))
+    room = tolerance * np.maximum(account.capital, np.abs(equity))
     pairs = (
-        ("price", trades.price, price, config.tolerance * np.abs(price)),
+        ("price", trades.price, price, tolerance * np.abs(price)),
         ("pnl", trades.pnl, account.realised, room),
         ("equity", trades.equity, equity, room),
     )
@@ -137,7 +136,7 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, config: Ga
         wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
         for number in wrong[:_SHOWN].tolist():
             text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"
-            tally.false.append(_finding(f"false_{name}", number, int(trades.row[number]), text))
+            tally.false.append(_exhibit(f"false_{name}", number, int(trades.row[number]), text))
 
 
 def _index(audit: AuditLog) -> tuple[dict[object, int], dict[tuple[object, object], int]]:
@@ -179,5 +178,5 @@ def _count_trade(trades: TradeLog, number: int, tally: _Tally) -> None:
     tally.present += len(TRADE_CELLS) - sum(map(bool, absent))
 
 
-def _finding(code: str, number: int, row: int, text: str) -> Finding:
-    return Finding(code=code, text=f"trade {number} on bar {row} {text}", bar=row, where="scored bars")
+def _exhibit(code: str, number: int, row: int, text: str) -> Exhibit:
+    return Exhibit(code=code, text=f"trade {number} on bar {row} {text}", bar=row, where="scored bars")

@@ -1,0 +1,224 @@
+"""Checks of a program: one question each, one finding as the answer, and findings written for build servers.
+
+A check whose failure keeps later ones from being asked is a *stage*, one that only counts is a *gate*; which of
+the two it is follows from what the others need. A check that was not asked, or that nobody could decide, is
+neither passed nor failed: :attr:`Finding.holds` is None then, and the reason says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Literal, TypeVar
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+
+Status = Literal["passed", "failed", "not_reached", "not_scored", "not_run"]
+Measures = dict[str, float | int | str | None]
+
+_SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One piece of evidence. ``code`` is a short name to count by; ``line`` is one of ``file``, ``bar`` a bar of
+    the data named by ``where``.
+    """
+
+    code: str
+    text: str
+    file: Literal["strategy.py", "strategy_card.json"] = "strategy.py"
+    line: int | None = None
+    bar: int | None = None
+    where: str = ""
+
+
+def _none() -> Measures:
+    # Not the plain ``dict``: a record would then leave out the numbers of a gate that has none.
+    return {}
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a check found. ``reason`` is one line, never empty unless it passed.
+
+    ``not_reached`` and ``not_run``: it was not asked, because an earlier check failed or because something that it
+    needs was not there. ``not_scored``: it was asked, and nobody could tell. ``error_class`` is a short name to count by
+    (``SyntaxError``, ``cpu_timeout``); ``claimed`` says that it rests on the program's own word. ``evidence`` is
+    what convicts, ``advice`` what a reader should look at, ``measures`` are its numbers.
+    """
+
+    name: str = ""
+    status: Status
+    reason: str = ""
+    error_class: str = ""
+    line: int | None = None
+    claimed: bool = False
+    evidence: tuple[Exhibit, ...] = ()
+    measures: Measures = msgspec.field(default_factory=_none)
+    advice: tuple[Exhibit, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was asked and held."""
+        return self.status == "passed"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was asked and did not hold."""
+        return self.status == "failed"
+
+    @property
+    def holds(self) -> bool | None:
+        """Passed or failed; None where it was not asked or could not be decided."""
+        return self.passed if self.passed or self.failed else None
+
+
+PASSED: Final = Finding(status="passed")
+
+
+def failed(
+    reason: str,
+    error_class: str = "",
+    *,
+    line: int | None = None,
+    claimed: bool = False,
+    evidence: tuple[Exhibit, ...] = (),
+    measures: Measures | None = None,
+) -> Finding:
+    """Return a failure."""
+    return Finding(
+        status="failed",
+        reason=reason,
+        error_class=error_class,
+        line=line,
+        claimed=claimed,
+        evidence=evidence,
+        measures=measures or {},
+    )
+
+
+def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> Finding:
+    """Return a failure whose reason is its first piece of evidence."""
+    return failed(evidence[0].text, evidence=tuple(evidence), measures=measures)
+
+
+def passed(reason: str = "", measures: Measures | None = None) -> Finding:
+    """Return a check that held, with its numbers."""
+    return Finding(status="passed", reason=reason, measures=measures or {})
+
+
+def not_scored(reason: str) -> Finding:
+    """Return a check that nobody could decide."""
+    return Finding(status="not_scored", reason=reason)
+
+
+def not_reached(after: str) -> Finding:
+    """Return a check that an earlier one kept from being asked."""
+    return Finding(status="not_reached", reason=after)
+
+
+def not_run(reason: str) -> Finding:
+    """Return a check that could not be asked."""
+    return Finding(status="not_run", reason=reason)
+
+
+_Subject = TypeVar("_Subject")
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[_Subject]):
+    """One question about a subject. ``needs`` names the checks before it that must not have failed, each with what
+    is said when it did; the first of them in order counts.
+    """
+
+    name: str
+    question: str
+    ask: Callable[[_Subject], Finding]
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_checks(
+    checks: Sequence[Check[_Subject]],
+    subject: _Subject,
+    unasked: Callable[[str], Finding] = not_reached,
+) -> dict[str, Finding]:
+    """Ask one check after the other; one whose needs are not met is answered by ``unasked`` with the reason."""
+    found: dict[str, Finding] = {}
+    closed: set[str] = set()
+    for check in checks:
+        why = next((why for name, why in check.needs.items() if name in closed), None)
+        found[check.name] = check.ask(subject) if why is None else unasked(why)
+        if why is not None or found[check.name].failed:
+            closed.add(check.name)
+    return found
+
+
+def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float = 0.0) -> str:
+    """Return findings as JUnit XML: one test suite with a test case for each; what was not asked is skipped."""
+    failures = sum(finding.failed for finding in findings)
+    skipped = sum(finding.holds is None for finding in findings)
+    head = (
+        f"<testsuite name={quoteattr(suite)} tests={quoteattr(str(len(findings)))} "
+        f'failures="{failures}" errors="0" skipped="{skipped}" time="{cpu_s:.3f}">'
+    )
+    cases = "\n".join(_case(case, finding) for finding in findings)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{head}\n{cases}\n</testsuite>\n</testsuites>\n'
+
+
+def to_sarif(
+    findings: Sequence[Finding], *, questions: Mapping[str, str], properties: Mapping[str, str] | None = None
+) -> str:
+    """Return findings as SARIF 2.1.0: failures as errors, advice and what was not asked as notes.
+
+    ``questions`` are what the checks ask, by name.
+    """
+    results: list[dict[str, Any]] = []
+    for finding in findings:
+        if finding.failed:
+            shown = finding.evidence or (
+                Exhibit(code=finding.error_class, text=finding.reason, line=finding.line),
+            )
+            results += [_result(finding, exhibit, "error") for exhibit in shown]
+        elif finding.holds is None:
+            results.append(_result(finding, Exhibit(code="not_run", text=f"not run: {finding.reason}"), "note"))
+        results += [_result(finding, exhibit, "note") for exhibit in finding.advice]
+    rules = [{"id": name, "shortDescription": {"text": question}} for name, question in questions.items()]
+    run = {
+        "tool": {"driver": {"name": "tradeassay", "rules": rules}},
+        "results": results,
+        "properties": dict(properties or {}),
+    }
+    document = {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def _case(case: str, finding: Finding) -> str:
+    start = f"<testcase classname={quoteattr(case)} name={quoteattr(finding.name)}"
+    if finding.passed:
+        return f"{start}/>"
+    reason = quoteattr(_plain(finding.reason))
+    if finding.holds is None:
+        return f"{start}><skipped message={reason}/></testcase>"
+    body = "\n".join(escape(_plain(_line(exhibit))) for exhibit in finding.evidence)
+    return f"{start}><failure message={reason}>{body}</failure></testcase>"
+
+
+def _line(exhibit: Exhibit) -> str:
+    place = f"{exhibit.file}:{exhibit.line}: " if exhibit.line is not None else ""
+    return f"{place}{exhibit.code}: {exhibit.text}"
+
+
+def _plain(text: str) -> str:
+    """Return text without characters that XML 1.0 cannot hold."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+
+
+def _result(finding: Finding, exhibit: Exhibit, level: str) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": exhibit.file}}
+    place["region"] = {"startLine": exhibit.line or 1}
+    return {
+        "ruleId": finding.name,
+        "level": level,
+        "message": {"text": f"{exhibit.code}: {exhibit.text}"},
+        "locations": [{"physicalLocation": place}],
+    }

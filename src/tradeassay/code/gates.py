@@ -1,0 +1,503 @@
+"""Is a submission governed software? Seven checks, one question each, with evidence.
+
+``report = run_gates(submission, spec, executor)``; see ``docs/concepts/gates.md``. A gate that could not be
+asked is ``not_run``, never passed. Each run is made once and shared by the checks that need it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.account.shares import DecisionList
+from tradeassay.code.audit import audit_gate
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.checks import (
+    Check,
+    Exhibit,
+    Finding,
+    Measures,
+    convicted,
+    not_run,
+    passed,
+    run_checks,
+)
+from tradeassay.code.leak import LeakConfig, RunFailure, SpeedProbe, probe_speed
+from tradeassay.code.leak.subject import LONG
+from tradeassay.code.leak.trace import Columns, first_difference
+from tradeassay.code.lookahead import submission_lookahead
+from tradeassay.code.semantics import Semantics
+from tradeassay.code.source import NotPython, read_source
+from tradeassay.code.submission import CARD, CLASS, Scenario, StrategyCard, StrategySpec, Submission
+from tradeassay.code.submission_run import (
+    CAPITAL,
+    LIMITS,
+    SubmissionRun,
+    SubmissionRunner,
+    closes_of,
+    market_columns,
+)
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import Executor, Limits
+from tradeassay.sandbox.config import PRELOAD
+from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
+
+GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios"]
+
+PAPER_GATES: Final[tuple[GateName, ...]] = ("parse", "schema", "exec", "determinism", "leak", "audit")
+"""The six that make a submission valid in the paper's sense."""
+GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios")
+
+_ROUNDING = 1e-12
+
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a gate run. The first of ``seeds`` is the scored run's.
+
+    ``completeness`` is the share of required cells, and of traceable trades, that the audit asks for;
+    ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
+    the capital.
+    ``agreement`` is how far a traded share of equity may be from the frozen semantics' on a micro-scenario.
+    ``every_bar`` replays the micro-scenarios bar by bar. On more than ``long_rows`` bars the leak gate may spend
+    ``long_runs`` times the length beside the scored run, on short prefixes first: a year of minutes costs the
+    code seconds for every whole run.
+    """
+
+    capital: float = CAPITAL
+    seeds: tuple[int, ...] = (42, 123, 2024)
+    limits: Limits = LIMITS
+    leak: LeakConfig = LeakConfig()
+    completeness: Share = 0.95
+    tolerance: float = 1e-6
+    agreement: float = 1e-6
+    every_bar: bool = True
+    long_rows: int = 100_000
+    long_runs: float = 2.0
+
+    def leak_on(self, bars: int) -> LeakConfig:
+        """Return how hard to look for a leak on so many bars."""
+        if bars <= self.long_rows:
+            return self.leak
+        spend = max(400_000, int(self.long_runs * bars))
+        return msgspec.structs.replace(
+            self.leak, perturbations=min(self.leak.perturbations, 1), budget_bars=self.leak.budget_bars or spend
+        )
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) < 2:
+            raise UserError("determinism needs at least two different seeds", mend="the default has three")
+        if self.capital <= 0:
+            raise UserError("the capital must be more than 0")
+
+
+class GateReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All gates of one submission, in order. ``bars`` names the data of the scored run, ``tier`` the walls it ran
+    behind; ``cpu_s`` is what its runs used.
+    """
+
+    strategy: str
+    semantics_sha256: str
+    submission: str
+    submission_sha256: str
+    bars: str
+    rows: int
+    tier: str
+    gates: tuple[Finding, ...]
+    cpu_s: float = 0.0
+    runs: int = 0
+
+    def gate(self, name: GateName) -> Finding:
+        """Return one gate's result."""
+        return next(gate for gate in self.gates if gate.name == name)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate was run and held, the scenarios among them."""
+        return all(gate.passed for gate in self.gates)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the paper's six gates hold."""
+        return all(gate.passed for gate in self.gates if gate.name in PAPER_GATES)
+
+    @property
+    def first_failure(self) -> Finding | None:
+        """The first gate that failed; None when none did."""
+        return next((gate for gate in self.gates if gate.failed), None)
+
+    def junit(self) -> str:
+        """Return the gates as JUnit XML, for the test page of a build server."""
+        case = f"{self.strategy}.{self.submission or 'submission'}"
+        return to_junit(self.gates, suite=f"tradeassay.{self.strategy}", case=case, cpu_s=self.cpu_s)
+
+    def sarif(self) -> str:
+        """Return the findings as SARIF, for code-scanning pages."""
+        about = {"strategy": self.strategy, "submission_sha256": self.submission_sha256}
+        return to_sarif(self.gates, questions=QUESTIONS, properties=about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """The report, and the runs that it rests on: what scores are computed from.
+
+    ``scored`` is None when nothing could be run. ``scenarios`` are the runs on micro-scenarios by name.
+    """
+
+    report: GateReport
+    bars: TaskBars
+    scored: SubmissionRun | None = None
+    scenarios: Mapping[str, SubmissionRun] = field(default_factory=dict)
+
+
+def run_gates(
+    submission: Submission,
+    spec: StrategySpec,
+    executor: Executor,
+    config: GateConfig | None = None,
+    bars: TaskBars | None = None,
+) -> GateReport:
+    """Return what each gate says. ``executor`` needs :func:`submission_config`; without ``bars`` the scored run is
+    on 500 synthetic ones. A bad submission is a report; only a broken executor raises.
+    """
+    return pass_gates(submission, spec, executor, config, bars).report
+
+
+def pass_gates(
+    submission: Submission,
+    spec: StrategySpec,
+    executor: Executor,
+    config: GateConfig | None = None,
+    bars: TaskBars | None = None,
+    *,
+    trust: Literal["untrusted", "reference"] = "untrusted",
+) -> Gated:
+    """Run the gates and keep the runs. ``trust`` is ``reference`` for sources that the project itself ships."""
+    config = config or GateConfig()
+    bars = bars if bars is not None else spec.practice_bars()
+    runner = SubmissionRunner(
+        executor=executor,
+        source=submission.source,
+        semantics=spec.semantics,
+        limits=config.limits,
+        capital=config.capital,
+        trust=trust,
+    )
+    inquiry = _Inquiry(submission, spec, runner, config, bars)
+    found = run_checks(CHECKS, inquiry, not_run)
+    report = GateReport(
+        strategy=spec.id,
+        semantics_sha256=spec.semantics.sha256,
+        submission=submission.name,
+        submission_sha256=submission.sha256,
+        bars=bars.name,
+        rows=bars.rows,
+        tier=executor.tier.level,
+        gates=tuple(msgspec.structs.replace(gate, name=name) for name, gate in found.items()),
+        cpu_s=round(runner.spent.cpu_s, 3),
+        runs=runner.spent.runs,
+    )
+    return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
+
+
+def parse_gate(submission: Submission) -> Finding:
+    """Read the card as JSON and the source as Python, without running any of it."""
+    found = (*_card_faults(submission.card), *_source_faults(submission.source))
+    if found:
+        return convicted(found)
+    return passed("", {"lines": len(submission.source.splitlines())})
+
+
+def _card_faults(text: str) -> tuple[Exhibit, ...]:
+    try:
+        card = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return (Exhibit(code="card_no_json", text=f"{CARD} is no JSON: {error}", file="strategy_card.json"),)
+    if not isinstance(card, dict):
+        return (Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file="strategy_card.json"),)
+    return ()
+
+
+def _source_faults(source: str) -> tuple[Exhibit, ...]:
+    tree = read_source(source, compiles=True)
+    if isinstance(tree, NotPython):
+        what = "syntax error" if tree.syntax else tree.error
+        return (Exhibit(code="syntax", text=f"{what}: {tree.message}", line=tree.line),)
+    forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
+    if forbidden is not None:
+        text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
+        return (Exhibit(code="forbidden_import", text=text, line=forbidden.line),)
+    return _class_faults(tree)
+
+
+def _class_faults(tree: ast.Module) -> tuple[Exhibit, ...]:
+    made = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
+    if len(made) != 1:
+        how = "no class" if not made else f"{len(made)} classes called"
+        return (Exhibit(code="no_class", text=f"there is {how} {CLASS} at the top level"),)
+    methods = {node.name: node for node in made[0].body if isinstance(node, ast.FunctionDef)}
+    if "run" not in methods and not made[0].bases:
+        text = f"{CLASS} has no method run(self, market_data, initial_capital)"
+        return (Exhibit(code="no_run", text=text, line=made[0].lineno),)
+    if "run" in methods:
+        given = methods["run"].args
+        if len(given.posonlyargs) + len(given.args) < 3 and given.vararg is None:
+            text = "run() takes two arguments: market_data and initial_capital"
+            return (Exhibit(code="run_arguments", text=text, line=methods["run"].lineno),)
+    return ()
+
+
+def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
+    """Check the card's form, then its name, legs, parameters (within their tolerances) and constraints."""
+    try:
+        card = submission.read_card()
+    except UserError as error:
+        return convicted([_card_exhibit("card_schema", error.message)])
+    found = card_differences(card, semantics)
+    if found:
+        return convicted(found)
+    return passed("", {"parameters": len(card.parameters), "core_sha256": card.core_sha256})
+
+
+def card_differences(card: StrategyCard, semantics: Semantics) -> tuple[Exhibit, ...]:
+    """Return where a card departs from the frozen semantics; empty when it does not."""
+    found: list[Exhibit] = []
+    if (card.strategy, card.version) != (semantics.id, semantics.version):
+        asked = f"'{semantics.id}' version {semantics.version}"
+        found.append(
+            _card_exhibit("strategy", f"the card is for '{card.strategy}' version {card.version}, not {asked}")
+        )
+    if card.legs != semantics.inputs.legs:
+        found.append(
+            _card_exhibit("legs", f"the card trades {list(card.legs)}, not {list(semantics.inputs.legs)}")
+        )
+    for name in sorted(set(card.parameters) ^ set(semantics.parameters)):
+        what = "is missing" if name in semantics.parameters else "is not one of the strategy's"
+        found.append(_card_exhibit("parameter_names", f"parameter '{name}' {what}"))
+    for name, frozen in semantics.parameters.items():
+        given = card.parameters.get(name)
+        if given is not None and not abs(given - frozen.value) <= frozen.tolerance + _ROUNDING:
+            text = f"parameter '{name}' is {given:g}; frozen at {frozen.value:g}, tolerance {frozen.tolerance:g}"
+            found.append(_card_exhibit("parameter_value", text))
+    said, frozen_limits = msgspec.to_builtins(card.constraints), msgspec.to_builtins(semantics.constraints)
+    for name, value in frozen_limits.items():
+        if said.get(name) != value:
+            found.append(
+                _card_exhibit("constraint", f"constraint '{name}' is {said.get(name)}; frozen at {value}")
+            )
+    return tuple(found)
+
+
+def _card_exhibit(code: str, text: str) -> Exhibit:
+    return Exhibit(code=code, text=text, file="strategy_card.json")
+
+
+def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun]) -> Finding:
+    """Judge the runs that were made."""
+    runs = {"scored bars": scored, **{f"scenario {name}": run for name, run in scenarios.items()}}
+    found = tuple(_run_exhibit(where, run) for where, run in runs.items() if run.failure is not None)
+    cpu_s = round(scored.cpu_s, 3)
+    if found:
+        return convicted(found, {"cpu_s": cpu_s})
+    trades = 0 if scored.trades is None else len(scored.trades)
+    return passed("", {"cpu_s": cpu_s, "trades": trades})
+
+
+def probe_gate(runner: SubmissionRunner, columns: Columns, config: GateConfig) -> Finding | None:
+    """Try 5,000 and 20,000 bars of a long series first; a result only when there is no point in going on."""
+    bars = len(next(iter(columns.values())))
+    if bars <= LONG or not config.leak.probe:
+        return None
+    probe, outcomes = probe_speed(runner, columns)
+    broken = outcomes[-1]
+    if isinstance(broken, RunFailure):
+        return convicted([Exhibit(code=broken.kind, text=f"on the first bars: {broken.text}")])
+    if probe is not None and probe.expected_s > config.leak.run_s:
+        return convicted([_slow(probe, config)])
+    return None
+
+
+def _slow(probe: SpeedProbe, config: GateConfig) -> Exhibit:
+    return Exhibit(code="too_slow", text=f"{probe.text}; {config.leak.run_s:g} s are allowed")
+
+
+def _run_exhibit(where: str, run: SubmissionRun) -> Exhibit:
+    assert run.failure is not None
+    return Exhibit(code=run.failure.kind, text=f"{where}: {run.failure.text}", line=run.line, where=where)
+
+
+def determinism_gate(runs: Mapping[int, SubmissionRun]) -> Finding:
+    """Compare the hashes of the trades of runs by seed; the first run is the scored one."""
+    first_seed, scored = next(iter(runs.items()))
+    assert scored.trades is not None
+    measures: Measures = {f"seed {first_seed}": scored.trades.sha256}
+    found: list[Exhibit] = []
+    for seed, run in list(runs.items())[1:]:
+        if run.trades is None:
+            text = run.failure.text if run.failure is not None else "no log"
+            found.append(
+                Exhibit(code="fails_with_a_seed", text=f"with seed {seed} it fails: {text}", line=run.line)
+            )
+            continue
+        measures[f"seed {seed}"] = run.trades.sha256
+        if run.trades.sha256 != scored.trades.sha256:
+            found.append(_difference(first_seed, scored, seed, run))
+    if found:
+        return convicted(found, measures)
+    return passed("", measures)
+
+
+def _difference(first_seed: int, scored: SubmissionRun, seed: int, run: SubmissionRun) -> Exhibit:
+    assert scored.trades is not None and run.trades is not None
+    left, right = scored.trades.trace(), run.trades.trace()
+    end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
+    row, one, other = first_difference(left, right, end, 0.0) or (end, "more", "less")
+    text = f"on bar {row} it decides {one} with seed {first_seed} and {other} with seed {seed}"
+    return Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars")
+
+
+def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreement: float) -> Finding:
+    """Compare each run's decisions with the stored ones: bar, leg, signal, and share of equity."""
+    if not spec.scenarios:
+        return not_run("the strategy has no micro-scenarios")
+    found = []
+    for scenario in spec.scenarios:
+        decisions = runs[scenario.name].decisions
+        assert decisions is not None
+        one = first_departure(spec, scenario, decisions, agreement)
+        if one is not None:
+            found.append(one)
+    measures: Measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
+    if found:
+        return convicted(found, measures)
+    return passed("", measures)
+
+
+def first_departure(
+    spec: StrategySpec, scenario: Scenario, found: DecisionList, agreement: float
+) -> Exhibit | None:
+    """Return the first decision that is not the frozen one; None when all are."""
+    frozen = scenario.expected
+    shared = min(len(found), len(frozen))
+    agree = (found.row[:shared] == frozen.row[:shared]) & (found.leg[:shared] == frozen.leg[:shared])
+    agree &= found.signal[:shared] == frozen.signal[:shared]
+    agree &= np.abs(found.fraction[:shared] - frozen.fraction[:shared]) <= agreement
+    wrong = np.flatnonzero(~agree)
+    place = int(wrong[0]) if wrong.size else shared
+    if place == len(found) == len(frozen):
+        return None
+    row = int(min(one.row[place] for one in (found, frozen) if place < len(one)))
+    where = f"scenario {scenario.name}"
+    text = (
+        f"{where} ({scenario.what}), bar {row}: "
+        f"the frozen semantics decide {_decision_words(spec, frozen, place, row)}; "
+        f"the submission decides {_decision_words(spec, found, place, row)}"
+    )
+    return Exhibit(code="departs", text=text, bar=row, where=where)
+
+
+def _decision_words(spec: StrategySpec, decisions: DecisionList, place: int, row: int) -> str:
+    if place >= len(decisions) or int(decisions.row[place]) != row:
+        return "nothing"
+    leg = spec.semantics.inputs.legs[int(decisions.leg[place])]
+    signal = int(decisions.signal[place])
+    name = spec.signals[signal] if signal >= 0 else "an unknown signal"
+    return f"{leg} to {float(decisions.fraction[place]):.6g} of equity ({name})"
+
+
+class _Inquiry:
+    """The running account of one submission. Mutable, and gone when the report is written."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        spec: StrategySpec,
+        runner: SubmissionRunner,
+        config: GateConfig,
+        bars: TaskBars,
+    ) -> None:
+        self.submission, self.spec, self.runner, self.config = submission, spec, runner, config
+        legs = spec.semantics.inputs.legs
+        self.columns: Columns = market_columns(bars, legs)
+        self.tables = {one.name: market_columns(one.bars, legs) for one in spec.scenarios}
+        self.scored: SubmissionRun | None = None
+        self.seeds: dict[int, SubmissionRun] = {}
+        self.scenarios: dict[str, SubmissionRun] = {}
+
+    def card_fits(self) -> Finding:
+        """Compare the card with the semantics, where there is a card to be read."""
+        if _card_faults(self.submission.card):
+            return not_run(_did_not_hold("parse"))
+        return schema_gate(self.submission, self.spec.semantics)
+
+    def runs(self) -> Finding:
+        """Make the runs with all seeds and on all scenarios, in one batch; they are independent of each other."""
+        slow = probe_gate(self.runner, self.columns, self.config)
+        if slow is not None:
+            return slow
+        first = self.config.seeds[0]
+        wanted = [(self.columns, seed) for seed in self.config.seeds]
+        wanted += [(columns, first) for columns in self.tables.values()]
+        runs = list(self.runner.logs(wanted))
+        count = len(self.config.seeds)
+        self.seeds = dict(zip(self.config.seeds, runs[:count], strict=True))
+        self.scenarios = dict(zip(self.tables, runs[count:], strict=True))
+        self.scored = runs[0]
+        return exec_gate(self.scored, self.scenarios)
+
+    def leaks(self) -> Finding:
+        """Look for decisions that depend on later bars."""
+        assert self.scored is not None
+        pairs = {name: (self.tables[name], run) for name, run in self.scenarios.items()}
+        config = self.config.leak_on(len(next(iter(self.columns.values()))))
+        return submission_lookahead(
+            self.runner, self.columns, self.scored, pairs, config, every_bar=self.config.every_bar
+        )
+
+    def audited(self) -> Finding:
+        """Follow every trade of the scored run."""
+        assert self.scored is not None
+        closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
+        return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
+
+
+def _did_not_hold(name: GateName) -> str:
+    return f"the gate '{name}' did not hold"
+
+
+_PARSED: Final = {"parse": _did_not_hold("parse")}
+_RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
+
+CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
+    Check(
+        "parse", "Can both files be read, and is there a TradingStrategy in them?",
+        lambda one: parse_gate(one.submission),
+    ),
+    Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
+    Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
+    Check(
+        "determinism", "Does it decide the same in fresh processes with other seeds?",
+        lambda one: determinism_gate(one.seeds), _RAN,
+    ),
+    Check(
+        "leak", "Does any decision depend on bars that came after it?", _Inquiry.leaks,
+        {**_RAN, "determinism": f"{_did_not_hold('determinism')}: two equal runs differ"},
+    ),
+    Check(
+        "audit", "Can every trade be followed from its signal to its P&L, and are its figures true?",
+        _Inquiry.audited, _RAN,
+    ),
+    Check(
+        "scenarios", "Does it do on the micro-scenarios what the frozen semantics do?",
+        lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement), _RAN,
+    ),
+)  # fmt: skip
+"""What is asked of a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
+
+QUESTIONS: Final = {check.name: check.question for check in CHECKS}
