@@ -23,8 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
-from tradeassay.code.gates import GateConfig, StrategySpec, pass_gates
-from tradeassay.code.submission import Submission
+from tradeassay.code.gates import GateConfig, pass_gates
+from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRunner, market_columns, submission_config
 from tradeassay.sandbox import Executor, open_executor
 

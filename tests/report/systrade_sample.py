@@ -7,7 +7,8 @@ from unittest import mock
 import msgspec
 
 from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
-from tradeassay.code.gates import GATES, Finding, GateReport, failed, not_run, passed
+from tradeassay.code.checks import Exhibit, convicted, not_run, passed
+from tradeassay.code.gates import GATES, GateReport
 from tradeassay.code.scores.discipline import Breach, Discipline
 from tradeassay.code.scores.paper import PaperScore
 from tradeassay.code.scores.robustness import CostPoint, Robustness
@@ -59,20 +60,19 @@ def robustness() -> Robustness:
 
 def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any) -> Examined:
     """Return what might have been found, by what the source is."""
-    gates = {name: passed(name) for name in GATES}
+    gates = {name: passed() for name in GATES}
     if "_Honest" in submission.source:
-        found = Finding(code="replay", text=HOSTILE, bar=7)
-        gates["leak"] = failed(
-            "leak", (found, *[Finding(code="x", text=f"bar {n}") for n in range(6)]), measures={"runs": 9}
-        )
+        found = Exhibit(code="replay", text=HOSTILE, bar=7)
+        gates["leak"] = convicted([found, *[Exhibit(code="x", text=f"bar {n}") for n in range(6)]], {"runs": 9})
     if "raise KeyError" in submission.source:
-        gates["exec"] = failed("exec", (Finding(code="KeyError", text="'close'", line=12),))
+        gates["exec"] = convicted([Exhibit(code="KeyError", text="'close'", line=12)])
         for name in ("determinism", "leak", "audit", "scenarios"):
-            gates[name] = not_run(name, "the gate 'exec' did not hold")
+            gates[name] = not_run("the gate 'exec' did not hold")
     ran, honest = gates["exec"].passed, gates["leak"].passed
     report = GateReport(
         strategy=spec.id, semantics_sha256=spec.semantics.sha256, submission=submission.name,
-        submission_sha256=submission.sha256, bars=bars.name, rows=60, tier="full", gates=tuple(gates.values()),
+        submission_sha256=submission.sha256, bars=bars.name, rows=60, tier="full",
+        gates=tuple(gate.named(name) for name, gate in gates.items()),
     )  # fmt: skip
     sound = {
         "D1": Measure(value=9.0 if honest else 1.0) if ran else not_scored("it could not be run"),

@@ -42,9 +42,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a check found. ``reason`` is one line, never empty unless it passed.
 
     ``not_reached`` and ``not_run``: it was not asked, because an earlier check failed or because something that it
-    needs was not there. ``not_scored``: it was asked, and nobody could tell. ``error_class`` is a short name to count by
-    (``SyntaxError``, ``cpu_timeout``); ``claimed`` says that it rests on the program's own word. ``evidence`` is
-    what convicts, ``advice`` what a reader should look at, ``measures`` are its numbers.
+    needs was not there. ``not_scored``: it was asked, and nobody could tell. ``error_class`` is a short name to
+    count by (``SyntaxError``, ``cpu_timeout``); ``claimed`` says that it rests on the program's own word.
+    ``evidence`` is what convicts, ``advice`` what a reader should look at, ``measures`` are its numbers.
     """
 
     name: str = ""
@@ -71,6 +71,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def holds(self) -> bool | None:
         """Passed or failed; None where it was not asked or could not be decided."""
         return self.passed if self.passed or self.failed else None
+
+    def named(self, name: str) -> Finding:
+        """Return it under the name of its check."""
+        return msgspec.structs.replace(self, name=name)
 
 
 PASSED: Final = Finding(status="passed")

@@ -189,7 +189,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What each check found, under its name."""
-        return tuple(msgspec.structs.replace(self.stage(name), name=name) for name in STAGES)
+        return tuple(self.stage(name).named(name) for name in STAGES)
 
     def stage(self, name: str) -> Finding:
         """Return a stage's result by name; raises KeyError for another name."""

@@ -26,6 +26,8 @@ from tradeassay.code.checks import (
     not_run,
     passed,
     run_checks,
+    to_junit,
+    to_sarif,
 )
 from tradeassay.code.leak import LeakConfig, RunFailure, SpeedProbe, probe_speed
 from tradeassay.code.leak.subject import LONG
@@ -113,6 +115,11 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     runs: int = 0
 
+    @property
+    def questions(self) -> dict[str, str]:
+        """What each gate asks, by name."""
+        return QUESTIONS
+
     def gate(self, name: GateName) -> Finding:
         """Return one gate's result."""
         return next(gate for gate in self.gates if gate.name == name)
@@ -199,7 +206,7 @@ def pass_gates(
         bars=bars.name,
         rows=bars.rows,
         tier=executor.tier.level,
-        gates=tuple(msgspec.structs.replace(gate, name=name) for name, gate in found.items()),
+        gates=tuple(gate.named(name) for name, gate in found.items()),
         cpu_s=round(runner.spent.cpu_s, 3),
         runs=runner.spent.runs,
     )

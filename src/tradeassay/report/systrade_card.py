@@ -141,7 +141,7 @@ def card_view(
         headline=headline,
         tone=tone,
         support=support,
-        gates=tuple(_gate(gate) for gate in card.gates.gates),
+        gates=tuple(_gate(gate, card.gates.questions[gate.name]) for gate in card.gates.gates),
         dimensions=tuple(_dimension(name, card) for name in _TITLES),
         overall=score(card.overall),
         complexity=f"{card.complexity:.2f}",
@@ -196,10 +196,10 @@ def score(measure: Measure) -> Number:
     return Number(text=f"{measure.value:.2f}", interval=interval, note=measure.note or "")
 
 
-def _gate(gate: Any) -> GateView:
+def _gate(gate: Any, question: str) -> GateView:
     return GateView(
         name=gate.name,
-        question=gate.question,
+        question=question,
         status=_STATUS[gate.status],
         tone={"passed": "good", "failed": "bad", "not_run": "dim"}[gate.status],
         reason="" if gate.evidence and gate.reason == gate.evidence[0].text else gate.reason,

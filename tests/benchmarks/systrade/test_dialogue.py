@@ -16,8 +16,9 @@ from tradeassay.benchmarks.systrade.dialogue import (
     build,
     read_hand_in,
 )
+from tradeassay.code.checks import Exhibit, convicted, passed
 from tradeassay.code.drift import DriftReport
-from tradeassay.code.gates import GATES, Finding, GateReport, failed, passed
+from tradeassay.code.gates import GATES, GateReport
 from tradeassay.code.scores.scorecard import Scorecard, overall
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.measure import Measure, not_scored
@@ -34,7 +35,8 @@ def answer(source: str = "class TradingStrategy: pass", card: str = '{"a": 1}') 
 
 def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -> Scorecard:
     gates = tuple(
-        failed(one, (Finding(code="x", text="because of this"),)) if one == gate else passed(one) for one in GATES
+        (convicted([Exhibit(code="x", text="because of this")]) if one == gate else passed()).named(one)
+        for one in GATES
     )
     report = GateReport(
         strategy=SPEC.id, semantics_sha256="", submission=name, submission_sha256="", bars="", rows=1, tier="",

@@ -11,7 +11,7 @@ from tradeassay.benchmarks.systrade.loading import actions_of
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
-from tradeassay.code.gates import GateConfig, parse_gate, schema_gate
+from tradeassay.code.gates import parse_gate, schema_gate
 from tradeassay.code.submission import StrategySpec
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
@@ -73,7 +73,7 @@ def test_random_bars_reference_interpreter_and_kernel_agree(id: str, seed: int) 
     assert run.decisions is not None and run.account is not None
     same(run.decisions, frozen)
     legs = spec.semantics.inputs.legs
-    audit = audit_gate(run, closes_of(market_columns(bars, legs), legs), GateConfig())
+    audit = audit_gate(run, closes_of(market_columns(bars, legs), legs), 0.95, 1e-6)
     assert audit.passed and audit.measures["completeness"] == 1.0
 
 

@@ -12,22 +12,11 @@ import pytest
 from tradeassay.account.shares import keep_account
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import make_bars
-from tradeassay.code.gates import (
-    GATES,
-    Finding,
-    GateConfig,
-    GateReport,
-    StrategySpec,
-    failed,
-    not_run,
-    parse_gate,
-    pass_gates,
-    passed,
-    schema_gate,
-)
+from tradeassay.code.checks import Check, Exhibit, Finding, convicted, failed, not_run, passed, run_checks
+from tradeassay.code.gates import GATES, QUESTIONS, GateConfig, GateReport, parse_gate, pass_gates, schema_gate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.semantics import read_semantics
-from tradeassay.code.submission import Submission, read_submission, write_submission
+from tradeassay.code.submission import StrategySpec, Submission, read_submission, write_submission
 from tradeassay.code.submission_run import AuditLog, BadLog, SubmissionRun, TradeLog, decisions_of, read_trades
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
@@ -195,7 +184,7 @@ def audit_log(drop: str = "", **wrong: float) -> AuditLog:
 
 def judged(log: TradeLog, audit: AuditLog):
     account = keep_account(log, CLOSES, 1000.0)
-    return audit_gate(SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, GateConfig())
+    return audit_gate(SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, 0.95, 1e-6)
 
 
 def test_the_account_by_hand() -> None:
@@ -238,9 +227,12 @@ def test_logs_that_are_none_are_refused() -> None:
 
 def test_junit_and_sarif() -> None:
     gates = (
-        passed("parse"),
-        failed("schema", (Finding(code="legs", text="a < b & \x07", file="strategy_card.json", line=4),)),
-        not_run("exec", "the gate 'schema' did not hold"),
+        msgspec.structs.replace(passed(), name="parse"),
+        msgspec.structs.replace(
+            convicted([Exhibit(code="legs", text="a < b & \x07", file="strategy_card.json", line=4)]),
+            name="schema",
+        ),
+        msgspec.structs.replace(not_run("the gate 'schema' did not hold"), name="exec"),
     )
     report = GateReport(strategy="hold", semantics_sha256="", submission="mine", submission_sha256="ab", bars="",
                         rows=1, tier="strong", gates=gates)  # fmt: skip
@@ -261,3 +253,26 @@ def test_a_submission_is_a_folder(tmp_path) -> None:
         read_submission(tmp_path)
     with pytest.raises(UserError, match="seeds"):
         GateConfig(seeds=(1,))
+
+
+def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
+    asked: list[str] = []
+
+    def answers(name: str, finding: Finding):
+        return lambda subject: asked.append(f"{name} of {subject}") or finding
+
+    checks = (
+        Check("one", "?", answers("one", passed())),
+        Check("two", "?", answers("two", not_run("nobody could tell")), {"one": "one failed"}),
+        Check("three", "?", answers("three", failed("no", "E")), {"two": "two failed"}),
+        Check("four", "?", answers("four", passed()), {"one": "one failed", "three": "three failed"}),
+        Check("five", "?", answers("five", passed()), {"four": "four was not asked"}),
+    )
+    found = run_checks(checks, "it")
+    assert asked == ["one of it", "two of it", "three of it"]
+    assert [one.status for one in found.values()] == [
+        "passed", "not_run", "failed", "not_reached", "not_reached",
+    ]  # fmt: skip
+    assert [one.holds for one in found.values()] == [True, None, False, None, None]
+    assert found["four"].reason == "three failed" and found["five"].reason == "four was not asked"
+    assert tuple(QUESTIONS) == GATES

@@ -13,9 +13,9 @@ from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.benchmarks.systrade.trail import Trail, make_trail
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateConfig, GateReport, StrategySpec, parse_gate, pass_gates
+from tradeassay.code.gates import GateConfig, GateReport, parse_gate, pass_gates
 from tradeassay.code.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
-from tradeassay.code.submission import Submission, read_submission
+from tradeassay.code.submission import StrategySpec, Submission, read_submission
 from tradeassay.code.submission_run import (
     SubmissionRun,
     SubmissionRunner,
