@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.code.semantics import check_semantics, interpret, read_semantics, semantics_schema
-from tradeassay.code.semantics import functions as fn
+from tradeassay.code.semantics import expression as fn
 from tradeassay.code.semantics.expression import evaluate, is_pointwise, names_in
 from tradeassay.core.errors import UserError
 
