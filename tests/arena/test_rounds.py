@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -11,8 +12,10 @@ from sqlalchemy import func, select
 
 from tradeassay.arena.clock import LiveClock, ReplayClock, parse_speed
 from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import calls, rounds, slots
 from tradeassay.benchmarks.ama import daily_returns, positions
+from tradeassay.core import secrets
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
 
@@ -208,3 +211,18 @@ def test_bad_seasons_are_refused() -> None:
         plan = {"id": "s", "assets": (asset,), "entries": (entry,), "first": "2022-01-01", **changed}
         with pytest.raises(UserError, match=words):
             Season(**plan)
+
+
+def test_no_secret_is_written_to_the_database(tmp_path: Path) -> None:
+    key = "gsk_Zb1Nm7Qw4Er9Ty2Ui6Op8As3"
+    secrets.remember(key)
+    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
+    with engine.begin() as db:
+        db.exec_driver_sql("CREATE TABLE told (text TEXT, raw BLOB)")
+        db.exec_driver_sql("INSERT INTO told VALUES (?, ?)", (f"it is {key}", key.encode()))
+        assert db.exec_driver_sql("SELECT text, raw FROM told").one() == (
+            f"it is {secrets.REMOVED}",
+            secrets.REMOVED.encode(),
+        )
+    engine.dispose()
+    assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())

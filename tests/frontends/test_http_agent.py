@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradeassay.core import secrets
 from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.address import inward, parse_networks, parse_target
@@ -228,3 +229,15 @@ def test_no_answer_breaks_the_reader(body: bytes | str) -> None:
 def test_control_characters_do_not_reach_the_record() -> None:
     choice = read_answer(b'{"recommended_action": "SELL", "reasoning": "a\\u0000b<script>", "message": "\\u0007"}')
     assert choice.reasoning == "ab<script>" and choice.message is None
+
+
+def test_a_configured_secret_in_an_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "gsk_Vb7Nm2Qw9Er4Ty6Ui1Op3As8"
+    monkeypatch.setattr(secrets, "KNOWN", secrets.Secrets())
+    secrets.remember(key)
+    choice = ask(
+        lambda request: httpx.Response(200, json={**GOOD, "reasoning": f"my key is {key}", "message": key})
+    )
+    assert choice.reasoning == f"my key is {secrets.REMOVED}" and choice.message == secrets.REMOVED
+    failed = ask(lambda request: httpx.Response(200, json={"recommended_action": key, "reasoning": "x"}))
+    assert key not in str(failed) and failed.status == "failed"

@@ -136,3 +136,19 @@ def test_what_a_run_would_refuse_a_task_refuses() -> None:
         stockbench(settings={"inputz": "all"})
     with pytest.raises(UserError, match="count from 1"):
         ktdfin(days=0)
+
+
+def test_a_key_reaches_no_log_of_inspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-proj-Xb4Rn8Tq2Wz6Ym0Kc9Lv5Pd3"
+    monkeypatch.setenv("ECHOING_API_KEY", key)
+
+    def echoes(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        output = ModelOutput.from_content("mockllm/model", f"You sent {key}.")
+        output.usage = USAGE
+        return output
+
+    log = play(ktdfin(mode="memory-only", days=1), echoes, tmp_path)
+    told = log.model_dump_json()
+    at = told.find(key)
+    assert at < 0, told[at - 600 : at]
+    assert "[secret removed]" in told

@@ -15,6 +15,18 @@ __all__ = ["main", "root"]
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status; installed as ``tradeassay``."""
+    from tradeassay.core.screen import clean_screen
+    from tradeassay.core.secrets import lookalikes
+
+    with clean_screen():
+        try:
+            return _main(argv)
+        finally:
+            if (warning := lookalikes()) is not None:
+                print(warning, file=sys.stderr)
+
+
+def _main(argv: list[str] | None) -> int:
     import click
 
     try:

@@ -11,6 +11,7 @@ import click
 from tradeassay.cli._output import print_json, say
 from tradeassay.cli._systrade_options import parts_of
 from tradeassay.core.errors import UserError
+from tradeassay.core.secrets import clean_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -74,7 +75,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a file; raises :class:`UserError` where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
+        path.write_text(clean_text(text), encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
     say(f"written: {path}")

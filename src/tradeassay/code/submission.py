@@ -20,6 +20,7 @@ from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.secrets import clean_text
 
 CARD: Final = "strategy_card.json"
 CODE: Final = "strategy.py"
@@ -115,8 +116,8 @@ def read_submission(folder: Path, name: str = "") -> Submission:
 def write_submission(submission: Submission, folder: Path) -> None:
     """Write a submission's files into a folder, which is made when it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CODE).write_text(submission.source, encoding="utf-8")
-    (folder / CARD).write_text(submission.card, encoding="utf-8")
+    (folder / CODE).write_text(clean_text(submission.source), encoding="utf-8")
+    (folder / CARD).write_text(clean_text(submission.card), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

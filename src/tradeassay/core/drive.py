@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from tradeassay.core.secrets import clean_words
+
 Ask = TypeVar("Ask")
 Reply = TypeVar("Reply")
 Result = TypeVar("Result")
@@ -76,7 +78,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """Return the record of an exception that crossed a boundary.
 
-    Line breaks become blanks and memory addresses are blotted out: they would make two runs of one spec differ.
+    Configured secrets are removed. Line breaks become blanks and memory addresses are blotted out: they would make
+    two runs of one spec differ.
     """
-    detail = _ADDRESS.sub("0x...", " ".join(str(error).split()))
+    detail = _ADDRESS.sub("0x...", " ".join(clean_words(str(error)).split()))
     return Fault(error=type(error).__name__, detail=detail[:longest])

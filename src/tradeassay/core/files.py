@@ -8,14 +8,18 @@ import time
 from pathlib import Path
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.secrets import clean_bytes
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content``: a reader sees the old file or the new one, never a part."""
+    """Replace ``path`` by ``content``: a reader sees the old file or the new one, never a part.
+
+    Configured secrets are not written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            file.write(clean_bytes(content))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

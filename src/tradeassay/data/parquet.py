@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store import tables
@@ -51,7 +52,9 @@ def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
     for name, table in written.items():
         pa.parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
     facts = _Facts(name=panel.name, facts=panel.facts)
-    (folder / FACTS_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n")
+    (folder / FACTS_FILE).write_bytes(
+        clean_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2)) + b"\n"
+    )
     return tuple(sorted(folder.iterdir()))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet
+from tradeassay.core.secrets import clean_foreign, clean_words
 
 MAX_REQUEST = 1024 * 1024
 """Bytes a request may have."""
@@ -91,7 +92,7 @@ def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> Choice:
     if len(raw) > limit:
         raise Unusable("too_large", f"the answer has more than {limit} bytes")
     try:
-        answer = _ANSWER.decode(raw)
+        answer = _ANSWER.decode(clean_foreign(raw))
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -115,7 +116,7 @@ def to_choice(answer: Answer) -> Choice:
 
 def failed_choice(kind: str, text: str) -> Choice:
     """Return the choice of an agent that gave none: it holds, and the failure is counted by its kind."""
-    failure = ChoiceFailure(kind=kind, text=plain(text)[:2000])
+    failure = ChoiceFailure(kind=kind, text=plain(clean_words(text))[:2000])
     return Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
 

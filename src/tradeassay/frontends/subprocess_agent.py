@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from tradeassay.core.arena import Choice, Packet
 from tradeassay.core.errors import UserError
+from tradeassay.core.secrets import remember_settings
 from tradeassay.frontends.ama_wire import (
     MAX_ANSWER,
     MAX_REQUEST,
@@ -55,6 +56,7 @@ class SubprocessAgent:
             raise UserError("a subprocess agent needs a command", mend='e.g. command = "python agent.py"')
         self._command = tuple(command)
         self._env = dict(env or {})
+        remember_settings(self._env)
         self._timeout_s = timeout_s
         self._max_answer, self._max_request = max_answer, max_request
         self._process: asyncio.subprocess.Process | None = None

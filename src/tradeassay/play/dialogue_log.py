@@ -15,6 +15,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import RunError
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.play.episode import Asked
 
 
@@ -121,7 +122,7 @@ class DialogueLog:
         """Write a day's lines and make them durable."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
-        left = memoryview(b"".join(_ENCODER.encode(line) + b"\n" for line in lines))
+        left = memoryview(clean_bytes(b"".join(_ENCODER.encode(line) + b"\n" for line in lines)))
         while left:
             left = left[os.write(self._descriptor, left) :]
         os.fsync(self._descriptor)

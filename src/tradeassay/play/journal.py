@@ -17,6 +17,7 @@ import msgspec
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import ENCODER, STEP_DECODER, StepRecord
 from tradeassay.core.files import sync_folder, take_lock
+from tradeassay.core.secrets import clean_bytes
 
 
 class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +120,7 @@ class Journal:
 
     def append(self, raw: bytes) -> None:
         """Add one line; it is durable on return when the policy says every line."""
-        self._waiting.append(raw)
+        self._waiting.append(clean_bytes(raw))
         if len(self._waiting) >= self.policy.lines:
             self.flush()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.report.code_view import CodeView, code_view
 from tradeassay.report.page import page_environment, script_source, template_text
 
@@ -44,5 +45,5 @@ def write_code_html(run: CodeRun, path: Path | None = None) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which no encoding takes.
     text = render_code_html(code_view(run)).encode("utf-8", "replace")
-    place.write_bytes(text)
+    place.write_bytes(clean_bytes(text))
     return place

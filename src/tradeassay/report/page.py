@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tradeassay.core.errors import MissingExtra
+from tradeassay.core.secrets import clean_text
 from tradeassay.report.data import ReportData
 from tradeassay.report.numbers import count, dollars, month_text, number, short
 from tradeassay.report.view import TABLE, TILES, cell_views, compared, payload
@@ -70,7 +71,7 @@ def page_environment() -> Environment:
 def write_page(data: ReportData, path: Path) -> Path:
     """Write the page to ``path`` (its folder is made) and return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_html(data), encoding="utf-8")
+    path.write_text(clean_text(render_html(data)), encoding="utf-8")
     return path
 
 

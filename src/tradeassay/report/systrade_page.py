@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.report.page import page_environment, script_source, template_text
 from tradeassay.report.systrade_card import CardView, card_view
 from tradeassay.report.systrade_view import RunView, run_view
@@ -72,5 +73,5 @@ def _render(template: str, view: Any) -> str:
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which no encoding takes.
-    path.write_bytes(text.encode("utf-8", "replace"))
+    path.write_bytes(clean_bytes(text.encode("utf-8", "replace")))
     return path

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeassay.assay.verdict.record import Assay
+from tradeassay.core.secrets import clean_text
 from tradeassay.report.numbers import count
 from tradeassay.report.page import page_environment, plotly_js, script_json, script_source, template_text
 from tradeassay.report.verdict_view import payload, views
@@ -36,5 +37,5 @@ def render_verdicts(assay: Assay) -> str:
 def write_verdicts(assay: Assay, path: Path) -> Path:
     """Write the page to ``path`` (its folder is made) and return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_verdicts(assay), encoding="utf-8")
+    path.write_text(clean_text(render_verdicts(assay)), encoding="utf-8")
     return path

@@ -11,6 +11,7 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, make_agent, model_params
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError, require
+from tradeassay.core.secrets import remember_address
 from tradeassay.llm import Access, ModelParams, check_model, load_cutoffs, load_prices, parse_name
 from tradeassay.runs.conversation import protocol_config
 from tradeassay.runs.episode import Episode
@@ -33,6 +34,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
 
     def __post_init__(self) -> None:
+        remember_address(self.base_url)
         if self.concurrency < 1:
             raise UserError(f"{self.concurrency} episodes at a time are none", mend="give 1 or more")
         if self.max_usd is not None and not self.max_usd > 0:

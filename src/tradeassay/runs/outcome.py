@@ -11,6 +11,7 @@ import msgspec
 from tradeassay.core.errors import RunError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
+from tradeassay.core.secrets import clean_text
 from tradeassay.play.dialogue_log import Spending
 
 Status = Literal["done", "failed"]
@@ -57,5 +58,5 @@ def write_outcome(path: Path, outcome: Outcome) -> None:
 
 def one_line(error: BaseException) -> str:
     """Return an error as one line that is the same in every process: no addresses, no line breaks."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(clean_text(f"{type(error).__name__}: {error}").split())
     return _ADDRESS.sub("0x…", text)

@@ -12,6 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import stream_tables, tables
 from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
 
 def open_engine(url: str, *, durable: bool = True) -> Engine:
@@ -36,6 +37,7 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
 
 
 def _engine(address: str, durable: bool) -> Engine:
+    remember_address(address)
     parsed = make_url(address)
     if parsed.get_backend_name() == "postgresql":
         require("psycopg", "postgres")
@@ -44,12 +46,21 @@ def _engine(address: str, durable: bool) -> Engine:
         engine = create_engine(parsed, pool_pre_ping=True)
         if not durable:
             event.listen(engine, "connect", _hasten_postgres)
+        event.listen(engine, "before_cursor_execute", _clean_parameters, retval=True)
         return engine
     # A pool of one file's connections would only hide who holds the write lock.
     engine = create_engine(parsed, poolclass=NullPool if parsed.database in (None, "", ":memory:") else None)
     event.listen(engine, "connect", _prepare_sqlite(durable))
     event.listen(engine, "begin", _begin_immediate)
+    event.listen(engine, "before_cursor_execute", _clean_parameters, retval=True)
     return engine
+
+
+def _clean_parameters(
+    _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+) -> tuple[str, Any]:
+    """Keep configured secrets out of the database, whoever writes."""
+    return statement, clean_tree(parameters) if KNOWN else parameters
 
 
 def _prepare_sqlite(durable: bool) -> Any:

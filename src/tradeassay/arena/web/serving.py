@@ -21,6 +21,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
 from tradeassay.arena.web.playing import Player
+from tradeassay.core.secrets import remember
 from tradeassay.frontends.address import parse_networks
 
 
@@ -72,6 +73,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     operator = secrets.token_urlsafe(24) if how.register else None
     if operator is not None:
         say(f"operator's token for registering agents: {operator}")
+        remember(operator)  # shown this once
     app = create_app(
         Reader(store),
         current=None if season is None else season.id,

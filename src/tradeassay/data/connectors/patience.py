@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.secrets import clean_words
 from tradeassay.core.time import SECOND, Clock, WallClock, instant
 
 T = TypeVar("T")
@@ -54,8 +55,8 @@ class Throttled(Exception):
     """The vendor answered "too many requests"; ``retry_after`` is its wish in seconds, if it named one."""
 
     def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
         self.retry_after = retry_after
 
 
@@ -63,8 +64,8 @@ class Unanswered(Exception):
     """No usable answer: a time-out, a broken connection, a body that stops in the middle."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
 
 
 def retry_after_seconds(header: str | None, clock: Clock) -> float | None:

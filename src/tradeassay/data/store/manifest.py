@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core.errors import DataError
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.data.fault import AcceptedFaults
 from tradeassay.data.panel import PanelFacts
 
@@ -59,7 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write ``manifest.json`` into a folder, indented for people."""
     content = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2)
-    (folder / MANIFEST_FILE).write_bytes(content + b"\n")
+    (folder / MANIFEST_FILE).write_bytes(clean_bytes(content) + b"\n")
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -16,6 +16,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.secrets import clean_bytes
 from tradeassay.llm.cassette.key import Asked
 from tradeassay.llm.cassette.lines import ENCODER, FORMAT, AnswerLine, HeadLine, Line, MessageLine, ToolsLine
 from tradeassay.llm.cassette.reading import read_cassette
@@ -126,7 +127,7 @@ class _Tape:
 
     def write(self, lines: list[Line], *, durable: bool) -> None:
         """Append lines in one write."""
-        block = b"".join(ENCODER.encode(line) + b"\n" for line in lines)
+        block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
         file = self._file if self._file is not None else self._open()
         if os.write(file, block) != len(block):
             self.close()  # opening it again cuts off what was written of the block

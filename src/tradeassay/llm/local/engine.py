@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeassay.core.errors import ModelError, require
+from tradeassay.core.secrets import remember
 from tradeassay.llm.local.settings import LocalSettings
 
 LOOPBACK = "127.0.0.1"
@@ -24,6 +25,7 @@ class Engine:
     def __init__(self, model: Path, settings: LocalSettings) -> None:
         xllamacpp: Any = require("xllamacpp", "local")
         self.key = secrets.token_hex(16)
+        remember(self.key)
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         params.n_ctx = settings.context

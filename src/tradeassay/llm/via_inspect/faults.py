@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.core.secrets import clean_words, scrub
 from tradeassay.core.time import SECOND, Clock, instant
 
 OWN = "tradeassay"
@@ -154,11 +155,12 @@ def _until(text: object, clock: Clock) -> float | None:
 
 
 def _text(chain: list[BaseException]) -> str:
-    """Return the provider's own words on one line, or else what the innermost exception says."""
+    """Return the provider's own words on one line, without secrets, or what the innermost exception says."""
+    scrub(chain[0])
     said = next((words for link in chain if (words := _words(getattr(link, "body", None)))), None)
     said = said or next((str(link) for link in reversed(chain) if str(link)), type(chain[0]).__name__)
     status = next((found for link in chain if (found := _status(link)) is not None), None)
-    line = " ".join((f"{status}: {said}" if status is not None else said).split())
+    line = " ".join(clean_words(f"{status}: {said}" if status is not None else said).split())
     return line if len(line) <= 400 else line[:397] + "..."
 
 

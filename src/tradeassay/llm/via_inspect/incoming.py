@@ -8,6 +8,7 @@ import msgspec
 from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage
 
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.core.secrets import clean_record
 from tradeassay.llm.tables.prices import Price, Tokens
 from tradeassay.llm.text_calls import find_calls
 from tradeassay.llm.tokens import estimate_reply, estimate_request
@@ -22,7 +23,13 @@ _STOPS: dict[str, Stop] = {"stop": "stop", "max_tokens": "length", "tool_calls":
 def to_reply(
     output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
 ) -> ModelReply:
-    """Return what a provider answered. An answer without any choice is ``unreadable``."""
+    """Return what a provider answered, without configured secrets. One without any choice is ``unreadable``."""
+    return clean_record(_read(output, response, request, price, memory))
+
+
+def _read(
+    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
+) -> ModelReply:
     if output.empty:
         return _failed("unreadable", output.error or "the provider sent no answer", output, request, price)
     message = output.message

@@ -11,6 +11,7 @@ from inspect_ai.model import ModelOutput, get_model
 
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
+from tradeassay.core.secrets import clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
 from tradeassay.llm.attempt import Attempt
 from tradeassay.llm.model import Place, failed_reply
@@ -154,15 +155,17 @@ def open_provider(
     from inspect_ai._util.error import PrerequisiteError
 
     try:
+        remember(api_key)
+        remember_address(base_url)
         model = get_model(served_as or name, base_url=base_url, api_key=api_key, memoize=False, **model_args)
     except PrerequisiteError as error:
-        reason = " ".join(_MARKUP.sub("", str(error.message)).replace("ERROR:", "").split())
+        reason = " ".join(clean_words(_MARKUP.sub("", str(error.message))).replace("ERROR:", "").split())
         if "defined in the environment" in reason:
             return KeylessProvider(name, reason)
         raise UserError(f"{name} cannot be opened: {reason}", mend="install what it names") from error
     except (ValueError, ImportError) as error:
         raise UserError(
-            f"{name} cannot be opened: {error}", mend="see the providers in Inspect's handbook"
+            f"{name} cannot be opened: {clean_words(str(error))}", mend="see the providers in Inspect's handbook"
         ) from error
     _prepare(model)
     return InspectProvider(name, model, params, price)

@@ -11,8 +11,9 @@ from contextvars import ContextVar
 from typing import Any
 
 import msgspec
-from inspect_ai.model import ModelAPI
+from inspect_ai.model import ModelAPI, ModelOutput
 
+from tradeassay.core.secrets import KNOWN, clean_bytes, clean_tree, refresh, remember, scrub
 from tradeassay.llm.via_inspect.wire_repair import UNPARSED
 
 RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
@@ -28,17 +29,42 @@ class RawCall(msgspec.Struct, frozen=True):
 
 
 def keep_raw_responses(api: ModelAPI) -> None:
-    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`."""
+    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, all without configured secrets.
+
+    Inspect logs what this returns or raises, so the secrets go here, whatever client the provider uses.
+    """
+    refresh()  # Inspect may have read keys from a file
+    remember(getattr(api, "api_key", None))
     original = api.generate
 
     async def generate(*args: Any, **named: Any) -> Any:
-        result = await original(*args, **named)
+        try:
+            result = _clean(await original(*args, **named))
+        except Exception as error:
+            scrub(error)
+            raise
         box = RESPONSE.get()
         if box is not None and isinstance(result, tuple):
             box[:] = [result[1].response]
         return result
 
     setattr(api, "generate", generate)  # noqa: B010 (a method is replaced on one object, on purpose)
+
+
+def _clean(result: Any) -> Any:
+    if not KNOWN:
+        return result
+    if isinstance(result, ModelOutput):
+        raw = result.model_dump_json().encode()
+        cleaned = clean_bytes(raw)
+        return result if cleaned is raw else ModelOutput.model_validate_json(cleaned)
+    if isinstance(result, tuple):
+        output, call = result
+        call.request, call.response = clean_tree(call.request), clean_tree(call.response)
+        return _clean(output), call
+    if isinstance(result, BaseException):
+        scrub(result)
+    return result
 
 
 def raw_calls(response: object) -> list[RawCall]:

@@ -1,5 +1,6 @@
 """Answers that a provider's client cannot read, made readable without losing what the model wrote.
 
+- A server may echo the key it was called with: no configured secret gets past this point, headers included.
 - A server may send a call's arguments as an object where the OpenAI chat format has text.
 - Anthropic streams a call's input in pieces, and its client gives up on pieces that do not add up to JSON, or
   quietly drops the end of an input that was cut off. Such an input goes to the client as ``{UNPARSED: text}``.
@@ -8,11 +9,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 
+from tradeassay.core.secrets import clean_bytes, clean_text
 from tradeassay.llm.json_text import parse_object
 
 UNPARSED = "__tradeassay_unparsed__"
@@ -29,7 +31,7 @@ def repair_wires(client: object) -> None:
     if http is not None and isinstance(hooks, dict):
         # An encoded stream could not be looked into.
         http.headers["accept-encoding"] = "identity"
-        hooks["response"].append(_mend_stream)
+        hooks["response"].append(_mend_response)
         http.event_hooks = hooks
 
 
@@ -48,24 +50,32 @@ def _read_object_arguments(completions: Any) -> None:
     completions.create = create
 
 
-async def _mend_stream(response: Any) -> None:
-    kind = response.headers.get("content-type", "")
-    if "text/event-stream" in kind and response.headers.get("content-encoding", "identity") == "identity":
+async def _mend_response(response: Any) -> None:
+    for name, value in list(response.headers.items()):
+        if (cleaned := clean_text(value)) is not value:
+            response.headers[name] = cleaned
+    if response.headers.get("content-encoding", "identity") == "identity":
+        events = "text/event-stream" in response.headers.get("content-type", "")
         base = sys.modules[type(response).__module__.split(".")[0]].AsyncByteStream
-        response.stream = _mended(base, response.stream)
+        response.stream = _mended(base, response.stream, mend_events if events else clean_body)
 
 
-def _mended(base: Any, inner: Any) -> Any:
+def _mended(base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]) -> Any:
     # The client checks for its own library's class, of which there are two (httpx and httpx2).
     class Mended(base):  # type: ignore[misc]  # the base is known only when a response is here
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for block in mend_events(inner):
+            async for block in mend(inner):
                 yield block
 
         async def aclose(self) -> None:
             await inner.aclose()
 
     return Mended()
+
+
+async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pass a body on as one piece, without configured secrets: one may lie across two chunks."""
+    yield clean_bytes(b"".join([chunk async for chunk in chunks]))
 
 
 async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -76,9 +86,9 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         *whole, pending = (pending + chunk).replace(b"\r\n", b"\n").split(b"\n\n")
         for event in whole:
             for mended in _mend_event(event, inputs):
-                yield mended + b"\n\n"
+                yield clean_bytes(mended) + b"\n\n"
     if pending:
-        yield pending
+        yield clean_bytes(pending)
 
 
 def _mend_event(event: bytes, inputs: dict[int, str]) -> list[bytes]:

@@ -12,6 +12,7 @@ import msgspec
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import RunError, SandboxError, UserError
 from tradeassay.core.files import remove_temporaries
+from tradeassay.core.secrets import clean_text
 from tradeassay.llm import CassetteMismatch, Model, Place, parse_name
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.code.layout import CodeFolder
@@ -47,7 +48,7 @@ async def play_item(
     except Exception as error:
         record, ended = None, Ended(status="failed", reason=one_line(error), words="broke")
         (place.item(item.key) / "error.txt").write_text(
-            "".join(traceback.format_exception(error)), encoding="utf-8"
+            clean_text("".join(traceback.format_exception(error))), encoding="utf-8"
         )
     outcome = ItemOutcome(
         status=ended.status,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.hashing import sha256_of
+from tradeassay.core.secrets import clean_bytes
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class WorkLog:
 
     def add(self, request: msgspec.Struct, result: msgspec.Struct) -> Any:
         """Write down a result that was worked out, and return it as it will be read again."""
-        encoded = msgspec.json.encode(result)
+        encoded = clean_bytes(msgspec.json.encode(result))
         line = _Line(request=sha256_of(request), result=msgspec.Raw(encoded))
         fresh = self._place == 0
         with self._path.open("wb" if fresh else "r+b") as file:

@@ -24,6 +24,7 @@ from typing import NoReturn
 
 import msgspec
 
+from tradeassay.core.screen import clean_screen
 from tradeassay.runs.executors import wire
 from tradeassay.runs.executors.base import Entry, load_entry
 
@@ -46,6 +47,11 @@ def main(text: str) -> None:
     # What an agent prints must not end up among the results on stdout.
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with clean_screen():
+        _serve(text)
+
+
+def _serve(text: str) -> None:
     orders = msgspec.json.decode(text, type=Orders)
     control = socket.socket(fileno=orders.descriptor)
     for module in orders.modules:

@@ -7,6 +7,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from tradeassay.core.errors import SourceError
+from tradeassay.core.secrets import clean_foreign, clean_text, remember_address, scrub
 
 Fetch = Callable[[str], bytes]
 """Return the document at an address; raises :class:`SourceError`. Injected, so that tests need no network."""
@@ -20,6 +21,7 @@ def fetch_url(url: str, agent: str = "tradeassay") -> bytes:
 
     ``agent`` names the reader; some offices (EDGAR, say) ask for a name and an address in it.
     """
+    remember_address(url)
     if not url.startswith(("https://", "http://")):
         raise SourceError(f"'{url[:80]}' is no web address", mend="give one that begins with https://")
     try:
@@ -28,7 +30,8 @@ def fetch_url(url: str, agent: str = "tradeassay") -> bytes:
         ) as answer:  # http(s) only, checked above
             body = bytes(answer.read(LARGEST + 1))
     except (URLError, OSError, ValueError) as error:
-        raise SourceError(f"{url[:80]} cannot be read: {error}") from error
+        scrub(error)
+        raise SourceError(f"{clean_text(url)[:80]} cannot be read: {error}") from error
     if len(body) > LARGEST:
-        raise SourceError(f"{url[:80]} is larger than {LARGEST} bytes")
-    return body
+        raise SourceError(f"{clean_text(url)[:80]} is larger than {LARGEST} bytes")
+    return clean_foreign(body)

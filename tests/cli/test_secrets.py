@@ -1,0 +1,137 @@
+"""A server that echoes the key, in whatever form, gets it onto no disk and no screen."""
+
+import base64
+import gzip
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+pytest.importorskip("inspect_ai")
+pytest.importorskip("openai")
+
+from tradeassay.cli import main
+from tradeassay.core.secrets import REMOVED
+from tradeassay.llm import RetryPolicy
+
+KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4hYg9LpD1sFa6XeU3oIi0"
+WEEK = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-11", "--executor", "inline"]
+Reply = tuple[int, dict[str, str], bytes]
+
+
+def answered(text: str, calls: list[Any] | None = None) -> bytes:
+    message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+    return json.dumps(
+        {
+            "id": KEY, "object": "chat.completion", "created": 0, "model": f"tiny {KEY}",
+            "system_fingerprint": KEY,
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
+        }
+    ).encode()  # fmt: skip
+
+
+def pieces(size: int) -> list[str]:
+    return [KEY[at : at + size] for at in range(0, len(KEY), size)]
+
+
+def refused(status: int, said: Any) -> Reply:
+    return status, {}, json.dumps({"error": {"message": said, "code": "bad_key", "param": said}}).encode()
+
+
+CODED = base64.b64encode(f"Bearer {KEY}".encode()).decode()
+WAYS: dict[str, Callable[[dict[str, str]], Reply]] = {
+    "401-text": lambda sent: (401, {}, f"who is {sent['authorization']}?".encode()),
+    "401-json": lambda sent: refused(401, f"Incorrect API key provided: {KEY}."),
+    "401-headers": lambda sent: (401, {"www-authenticate": f"Bearer {KEY}"}, json.dumps(sent).encode()),
+    "401-base64": lambda sent: refused(401, CODED),
+    "401-zipped": lambda sent: (401, {"content-encoding": "gzip"}, gzip.compress(refused(401, KEY)[2])),
+    "400-pieces": lambda sent: refused(400, {f"part {at}": piece for at, piece in enumerate(pieces(14))}),
+    "500-text": lambda sent: (500, {"retry-after": "0"}, f"<html>{KEY} and {KEY[::-1]}".encode()),
+    "500-json": lambda sent: (500, {"retry-after": "0"}, json.dumps([sent, KEY.encode().hex()]).encode()),
+    "500-escaped": lambda sent: (500, {}, ('"' + "".join(f"\\u{ord(c):04x}" for c in KEY) + '"').encode()),
+    "200-text": lambda sent: (200, {}, answered(f'```json\n{{"{KEY}": "{CODED}", "orders": ["{KEY}"]}}\n```')),
+    "200-torn": lambda sent: (200, {}, answered(json.dumps({"decisions": {}, "key": pieces(7)}))),
+    "200-broken": lambda sent: (200, {}, answered(KEY)[:-30]),
+}  # fmt: skip
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers in the way that the model is called after; every answer holds the key it was called with."""
+
+    protocol_version = "HTTP/1.1"
+    heard: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        asked = self.rfile.read(int(self.headers["Content-Length"]))
+        assert KEY.encode() not in asked
+        way = json.loads(asked)["model"]
+        sent = {name.lower(): value for name, value in self.headers.items()}
+        assert sent["authorization"] == f"Bearer {KEY}"
+        Echo.heard.append(way)
+        status, headers, body = WAYS[way](sent)
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "x-request-id": KEY, **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        for at in range(0, len(body), 17):  # a key never arrives whole
+            self.wfile.write(body[at : at + 17])
+            self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        monkeypatch.setenv("ECHO_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        monkeypatch.setenv("ECHO_API_KEY", KEY)
+        monkeypatch.setattr(RetryPolicy, "first_s", 0.0)
+        Echo.heard.clear()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def forms() -> list[bytes]:
+    made = [KEY, KEY[::-1], KEY.encode().hex(), KEY[13:25], KEY[-12:], KEY[20:32]]
+    inner = (base64.b64encode(before + KEY.encode())[4:-4].decode() for before in (b"", b"a", b"ab"))
+    made += [coded[at : at + 20] for coded in inner for at in (8, 24)]
+    made += ["".join(f"\\u{ord(c):04x}" for c in KEY[16:])]
+    return [form.encode() for form in made]
+
+
+def nowhere(folder: Path, *shown: str) -> None:
+    texts = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    texts |= {f"screen {at}": text.encode() for at, text in enumerate(shown)}
+    assert texts
+    for name, text in texts.items():
+        for form in forms():
+            assert form not in text, f"{name} holds {form!r}"
+
+
+def test_neither_disk_nor_screen_ever_holds_the_key(
+    echo: ThreadingHTTPServer, place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    models = [part for way in WAYS for part in ("-m", f"openai-api/echo/{way}")]
+    status = main(["run", *WEEK, *models, "--slug", "echoed"])
+    first = capsys.readouterr()
+    assert status in (0, 1), first.err
+    assert set(Echo.heard) == set(WAYS), "every way was taken"
+    assert main(["report", "runs/echoed"]) == 0
+    shown = capsys.readouterr()
+    nowhere(place, first.out, first.err, shown.out, shown.err, caplog.text)
+    assert any(REMOVED.encode() in path.read_bytes() for path in place.rglob("*.jsonl"))
+    again = main(["run", *WEEK, *models, "--slug", "again", "--replay", "--cassettes", "runs/echoed"])
+    assert again == status, "redaction changes no question: the recording answers all of them"
+    assert main(["verify", "runs/echoed"]) == 0

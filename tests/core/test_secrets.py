@@ -1,0 +1,169 @@
+"""Configured secrets are removed in every spelling; what merely looks like one stays and is counted."""
+
+import base64
+import io
+import json
+import logging
+import sys
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.core import secrets
+from tradeassay.core.drive import fault_of
+from tradeassay.core.screen import clean_screen
+from tradeassay.core.secrets import REMOVED, Secrets
+
+KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+    made = Secrets()
+    made.add(KEY)
+    monkeypatch.setattr(secrets, "KNOWN", made)
+    return made
+
+
+def spellings(key: str) -> list[str]:
+    texts = [key, key[::-1], key.upper(), key.lower(), key.encode().hex(), quote(key, safe=""), json.dumps(key)]
+    texts += ["".join(f"%{byte:02X}" for byte in key.encode()), "".join(f"\\u{ord(c):04x}" for c in key)]
+    for before in ("", "u", "u:", "Bearer ", "user:"):
+        for after in ("", "\n", "!!"):
+            whole = (before + key + after).encode()
+            texts += [base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode()]
+    return texts
+
+
+def longest_left(text: str, key: str) -> int:
+    low, known = text.lower(), key.lower()
+    return max(n for n in range(len(key) + 1) for at in range(len(key) - n + 1) if known[at : at + n] in low)
+
+
+@pytest.mark.parametrize("spelled", spellings(KEY))
+def test_every_spelling_goes(known: Secrets, spelled: str) -> None:
+    cleaned = known.clean(f'{{"seen": "{spelled}", "rest": 1}}'.encode()).decode()
+    assert REMOVED in cleaned and cleaned.startswith('{"seen": "') and cleaned.endswith('", "rest": 1}')
+    core = base64.b64encode(KEY.encode())[4:-4].decode()
+    assert spelled not in cleaned and core not in cleaned
+    assert len(cleaned) - len(REMOVED) - 22 <= 20, "at most the ends of a base64 group are left"
+
+
+@given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
+def test_any_piece_of_twelve_goes(start: int, size: int, before: str, after: str) -> None:
+    known = Secrets()
+    known.add(KEY)
+    piece = KEY[start : start + size]
+    if len(piece) < 12:
+        return
+    raw = (before + piece + after).encode("utf-8", "surrogatepass")
+    assert piece.encode() not in known.clean(raw)
+
+
+def test_half_of_a_shorter_key_goes() -> None:
+    known = Secrets()
+    known.add("a7Bq2Zx9Kd4Wm1Pv")
+    assert known.clean(b"it begins a7Bq2Zx9 and so on") == f"it begins {REMOVED} and so on".encode()
+    assert known.clean(b"it begins a7Bq") == b"it begins a7Bq"
+
+
+def test_torn_over_fields_it_goes_all_the_same(known: Secrets) -> None:
+    fields = {f"part{at}": KEY[at : at + 8] for at in range(0, len(KEY), 8)}
+    cleaned = known.clean(json.dumps(fields).encode(), shreds=True).decode()
+    assert set(json.loads(cleaned)) == set(fields)
+    assert longest_left(cleaned, KEY) < 6
+
+
+def test_json_stays_json() -> None:
+    known = Secrets()
+    known.add('pa"ss\\wo\trd-1234-xyz')
+    for text in ('pa"ss\\wo\trd-1234-xyz', 'before "pa"ss\\wo\trd-1234-xyz" after\\'):
+        line = msgspec.json.encode({"a": text, "b": json.dumps(text)})
+        assert "1234" not in json.loads(known.clean(line))["a"]
+
+
+def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Secrets()
+    settings = {
+        "A_API_KEY": "none", "B_TOKEN": "", "C_SECRET": "password", "D_SECRET_FILE": "/run/secrets/some/file",
+        "MAX_TOKENS": "32768-abc-1234567", "E_TOKEN": "123456789012345", "F_KEYBOARD": "qwertz-1234567890",
+    }  # fmt: skip
+    known.add_settings(settings)
+    assert not known
+    known.add(KEY)
+    plain = b"keys begin with sk-proj- here, the password is none, and 32768-abc-1234567 is not one"
+    assert known.clean(plain) is plain
+    known.add_settings({"G_API_KEY": "super-secret-key-value"})
+    assert known.clean(b"super-secret-key") == b"super-secret-key"
+    assert known.clean(b"it is super-secret-key-value.") == f"it is {REMOVED}.".encode()
+
+
+def test_passwords_inside_addresses_are_secrets() -> None:
+    known = Secrets()
+    known.add_settings({"HTTPS_PROXY": "http://me:pr0xy%2Fpa55@proxy:80"})
+    known.add_address("postgresql://arena:hunter22@db/x")
+    for password in (b"pr0xy/pa55", b"pr0xy%2Fpa55", b"hunter22"):
+        assert known.clean(b"at " + password + b"!") == f"at {REMOVED}!".encode()
+
+
+def test_an_authorization_is_its_token() -> None:
+    known = Secrets()
+    known.add("Bearer abc123def456ghi789")
+    assert known.clean(b"abc123def456ghi789 Bearer") == f"{REMOVED} Bearer".encode()
+
+
+def test_lookalikes_are_counted_and_kept(known: Secrets) -> None:
+    text = "use sk-0123456789abcdef0123, or Authorization: Bearer 0123456789abcdefghij"
+    assert secrets.clean_words(text) == text
+    assert known.lookalikes == 2
+    assert "look like a key" in str(secrets.lookalikes())
+
+
+def test_errors_are_scrubbed_with_what_they_wrap(known: Secrets) -> None:
+    class Told(Exception):
+        def __init__(self, message: str) -> None:
+            super().__init__(message)
+            self.message = message
+            self.body = {"error": {"message": [message]}}
+
+    try:
+        try:
+            raise ValueError(f"inner {KEY}")
+        except ValueError as inner:
+            raise Told(f"outer {KEY}") from inner
+    except Told as error:
+        assert str(fault_of(error)) == f"Told: outer {REMOVED}"
+        secrets.scrub(error)
+        assert error.body == {"error": {"message": [f"outer {REMOVED}"]}}
+        assert error.message == str(error) == f"outer {REMOVED}" and str(error.__cause__) == f"inner {REMOVED}"
+
+
+def test_screen_and_log_show_nothing(known: Secrets, capsys: pytest.CaptureFixture[str]) -> None:
+    written = io.StringIO()
+    with clean_screen():
+        handler = logging.StreamHandler(written)
+        logging.getLogger("noisy").addHandler(handler)
+        try:
+            print(f"out {KEY}")
+            sys.stderr.writelines([f"err {KEY}\n"])
+            logging.getLogger("noisy").warning("with %s", KEY)
+            try:
+                raise ValueError(KEY)
+            except ValueError:
+                logging.getLogger("noisy").exception("failed")
+        finally:
+            logging.getLogger("noisy").removeHandler(handler)
+    shown = capsys.readouterr()
+    assert shown.out == f"out {REMOVED}\n" and f"err {REMOVED}\n" in shown.err
+    assert f"with {REMOVED}" in written.getvalue() and f"ValueError: {REMOVED}" in written.getvalue()
+    assert KEY not in written.getvalue() + shown.out + shown.err
+
+
+def test_nothing_is_copied_where_there_is_nothing(known: Secrets) -> None:
+    tree = {"a": [1, "b", {"c": ("d", None)}]}
+    assert secrets.clean_tree(tree) is tree
+    text = "plain"
+    assert secrets.clean_text(text) is text
