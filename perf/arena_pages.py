@@ -38,7 +38,7 @@ def build(path: Path) -> None:
     from tradeassay.arena.season import Asset, Entry, Season
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
-    from tradeassay.arena.state.tables import events, rounds, slots
+    from tradeassay.arena.state.tables import bookings, decisions, events, rounds
     from tradeassay.core.arena import NewsItem, Packet, PricePoint
     from tradeassay.core.hashing import sha256_of
 
@@ -83,7 +83,10 @@ def build(path: Path) -> None:
                     "opened_at": f"{day}T20:00:00Z",
                 }  # fmt: skip
                 id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
-                db.execute(insert(slots), _slots(everyone, held, nav, moves, (a, t), (id, asset, day, last), talk))
+                for decision, booked in _slots(everyone, held, nav, moves, (a, t), (id, asset, day, last), talk):
+                    slot = db.execute(insert(decisions).values(**decision).returning(decisions.c.id)).scalar_one()
+                    where = {name: decision[name] for name in ("season", "stage", "entry", "asset")}
+                    db.execute(insert(bookings), [{"slot": slot, **where, **booking} for booking in booked])
                 told = {
                     "season": SEASON,
                     "at": f"{day}T20:00:00Z",
@@ -100,17 +103,19 @@ def _slots(everyone, held, nav, moves, place, round_, talk):
     for e, entry in enumerate(everyone):
         position = int(held[e, a, t])
         earned = None if last else position * float(moves[a, t + 1])
-        before = float(nav[e, a])
+        money = {"position_before": 0, "position": position, "nav_before": float(nav[e, a]), "fee": 0.0}
+        booked = [{"number": 0, "kind": "executed", **money, "nav": float(nav[e, a])}]
         if earned is not None:
             nav[e, a] *= 1 + earned
-        rows.append({
+            booked.append({"number": 1, "kind": "settled", **money, "earned": earned, "nav": float(nav[e, a])})
+            booked[0]["earned"] = None
+        rows.append(({
             "round": id, "season": SEASON, "asset": asset, "session": day, "stage": "live", "entry": entry,
             "status": "failed" if (t * 7 + e) % 97 == 0 else "decided",
             "action": ("SELL", "HOLD", "BUY")[position + 1], "confidence": 0.6, "reasoning": "word " * 30,
             "talk": talk, "failures": "[]", "decided_at": f"{day}T20:00:00Z",
-            "calls": 4, "input_tokens": 900, "output_tokens": 80, "usd": 0.002, "position_before": 0,
-            "position": position, "nav_before": before, "fee": 0.0, "earned": earned, "nav": float(nav[e, a]),
-        })  # fmt: skip
+            "calls": 4, "input_tokens": 900, "output_tokens": 80, "usd": 0.002,
+        }, booked))  # fmt: skip
     return rows
 
 

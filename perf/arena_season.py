@@ -17,12 +17,12 @@ import msgspec
 import sqlalchemy
 from sqlalchemy import func, select
 
+from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.demo import ARCHITECTURES, demo_season
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry, Season
-from tradeassay.arena.seating import seats
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, slots
@@ -43,8 +43,8 @@ def season(days: int) -> Season:
 
 
 async def play(spec: Season, store: Store) -> int:
-    async with seats(spec) as found:
-        runner = Runner(season=spec, store=store, feed=SnapshotFeed.open(spec), clock=ReplayClock(), seats=found)
+    async with entry_agents(spec) as found:
+        runner = Runner(season=spec, store=store, feed=SnapshotFeed.open(spec), clock=ReplayClock(), agents=found)
         return await runner.run()
 
 

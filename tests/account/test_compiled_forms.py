@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ import attribute_runs
 from luck_grounds import VENUES, played, scheduled
 
 from tradeassay.account import Margin, venues
+from tradeassay.account.daily_target import DailyTarget, target_growth
 from tradeassay.assay.luck import Schedule, decisions_of, even_schedule, ground_of, random_portfolios, replay
 from tradeassay.core.events import MarginCalled
 from tradeassay.core.view import Floats
@@ -68,9 +70,24 @@ def _borrowed(sessions: int, *, both: bool) -> Schedule:
     return much._replace(sign=np.where(much.seat % 2 == 0, 1.0, -1.0)) if both else much
 
 
+def daily_targets(hold: Literal["keep", "flat"]) -> Both:
+    """Whole paths of targets at once against one booking after the other."""
+    rng, policy = np.random.default_rng(5), DailyTarget(hold=hold, fee_bp=7.0)
+    moved = rng.normal(0.0, 0.05, 60)
+    held, booked = np.empty((40, 60), dtype=np.int64), np.empty((40, 60))
+    for row in range(40):
+        position, nav = 0, 1.0
+        for day, action in enumerate(rng.choice(["BUY", "SELL", "HOLD"], 60)):
+            settled = policy.settle(policy.execute(action, position, nav), moved[day])
+            held[row, day], booked[row, day] = settled.position, settled.nav
+            position, nav = settled.position, settled.nav
+    return np.cumprod(target_growth(held, moved, policy.fee_bp), axis=1), booked
+
+
 CASES: dict[str, Callable[[], Both]] = {
     **{f"random walk, {venue}": partial(random_walk, venue) for venue in (*VENUES, attribute_runs.OPEN)},
     **{f"margin calls, {sides}": partial(margin_calls, sides) for sides in ("long", "both")},
+    **{f"daily targets, {hold}": partial(daily_targets, hold) for hold in ("keep", "flat")},
 }
 
 

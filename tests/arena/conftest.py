@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tradeassay.arena.agents import EntryAgent, Rule, Trend
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.deciding import Seat
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.player import Rule, Trend
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
@@ -87,12 +86,12 @@ class Table:
     def runner(self, committed: object = None, **changed: object) -> Runner:
         engine = open_engine(self.url, durable=False)
         store = Store(engine, committed)  # type: ignore[arg-type]  # a callable or None
-        seats = {
-            "thinker": Seat(TwoQuestions(), self.model),
-            "trend": Seat(Trend()),
-            "buy-and-hold": Seat(Rule("BUY")),
+        agents = {
+            "thinker": EntryAgent(TwoQuestions(), self.model),
+            "trend": EntryAgent(Trend()),
+            "buy-and-hold": EntryAgent(Rule("BUY")),
         }
-        plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "seats": seats}
+        plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "agents": agents}
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
     def play(self, committed: object = None, **changed: object) -> int:
@@ -106,12 +105,12 @@ class Table:
         """Return all that standings are made of, and all that was said, as bytes."""
         from sqlalchemy import select
 
-        from tradeassay.arena.state.tables import calls, memories, rounds, slots
+        from tradeassay.arena.state.tables import bookings, calls, memories, rounds, slots
 
         runner = self.runner()
         found = []
         with runner.store.read() as db:
-            for table in (rounds, slots, calls, memories):
+            for table in (rounds, slots, bookings, calls, memories):
                 names = [
                     c.name for c in table.c if c.name not in ("id", "round", "slot", "lease_owner", "lease_until")
                 ]

@@ -13,22 +13,21 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select, update
 
+from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors import tokens
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.limits import Limiter, Limits
-from tradeassay.arena.doors.player import DoorPlayer, outside_players
+from tradeassay.arena.doors.player import DoorAgent, outside_agents
 from tradeassay.arena.doors.registering import register_entry
 from tradeassay.arena.doors.router import router
 from tradeassay.arena.doors.tables import agents
-from tradeassay.arena.rounds.deciding import Seat
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.player import Rule
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import slots
+from tradeassay.arena.state.tables import decisions, slots
 from tradeassay.core.arena import Choice, Packet, Said
 from tradeassay.core.errors import UserError
 
@@ -61,9 +60,12 @@ def founded(store: Store, season: Season = SEASON) -> Doors:
     return Doors(store)
 
 
-def runner(store: Store, feed: SnapshotFeed, seats: dict[str, Any], season: Season = SEASON) -> Runner:
-    seats = {"buy-and-hold": Seat(Rule("BUY")), **{id: Seat(player) for id, player in seats.items()}}
-    return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), seats=seats)
+def runner(store: Store, feed: SnapshotFeed, deciding: dict[str, Any], season: Season = SEASON) -> Runner:
+    deciding = {
+        "buy-and-hold": EntryAgent(Rule("BUY")),
+        **{id: EntryAgent(player) for id, player in deciding.items()},
+    }
+    return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=deciding)
 
 
 class Client:
@@ -152,7 +154,7 @@ def test_who_can_be_registered(store: Store) -> None:
 def test_two_agents_play_a_season_through_the_door(store: Store, crypto: SnapshotFeed) -> None:
     doors = founded(store)
     mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
-    seats = {id: DoorPlayer(doors, id, poll_s=0.01) for id in mine}
+    deciding = {id: DoorAgent(doors, id, poll_s=0.01) for id in mine}
     stolen: dict[str, Any] = {}
 
     async def play(client: Client, other: Client, action: str) -> None:
@@ -172,7 +174,7 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna, bert = Client(http, mine["anna"]), Client(http, mine["bert"])
-        season = asyncio.create_task(runner(store, crypto, seats).run())
+        season = asyncio.create_task(runner(store, crypto, deciding).run())
         await asyncio.gather(play(anna, bert, "BUY"), play(bert, anna, "SELL"))
         assert await season == 3
         own = (await anna.get("/decisions")).json()["items"]
@@ -211,7 +213,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto:
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
         season = asyncio.create_task(
-            runner(store, crypto, {"anna": DoorPlayer(doors, "anna"), "bert": Bert()}).run()
+            runner(store, crypto, {"anna": DoorAgent(doors, "anna"), "bert": Bert()}).run()
         )
         for day in range(3):
             told = await anna.packet()
@@ -270,7 +272,7 @@ def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFe
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
-        player = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
+        player = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
         playing = asyncio.create_task(runner(store, crypto, player, season).run())
         told = await anna.packet()
         wrong = {**told, "packet_sha256": "0" * 64}
@@ -354,12 +356,12 @@ def test_players_are_made_from_a_season(store: Store) -> None:
             return "BUY"
 
     async def run() -> dict[str, str]:
-        async with outside_players(season, doors, objects={"dora": Dora()}) as found:
+        async with outside_agents(season, doors, objects={"dora": Dora()}) as found:
             return {id: type(player).__name__ for id, player in found.items()}
 
     assert asyncio.run(run()) == {
         "anna": "HttpAgent",
-        "bert": "DoorPlayer",
+        "bert": "DoorAgent",
         "carl": "SubprocessAgent",
         "dora": "PythonAgent",
         "emil": "HttpAgent",
@@ -369,7 +371,7 @@ def test_players_are_made_from_a_season(store: Store) -> None:
 
 
 async def missing(season: Season, doors: Doors) -> None:
-    async with outside_players(season, doors):
+    async with outside_agents(season, doors):
         raise AssertionError("made")
 
 
@@ -377,8 +379,8 @@ def test_nobody_comes_and_the_slot_fails_by_time(store: Store, crypto: SnapshotF
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
     token = doors.register("late", "anna", now=NOW).token
-    seats = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
-    asyncio.run(runner(store, crypto, seats, season).run())
+    deciding = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
+    asyncio.run(runner(store, crypto, deciding, season).run())
     (own,) = doors.decisions(doors.who(token))
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
 
@@ -388,10 +390,10 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
     agent = doors.who(doors.register("crash", "anna", now=NOW).token)
-    seats = {"anna": DoorPlayer(doors, "anna"), "bert": Rule("HOLD")}
+    deciding = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
 
     async def first() -> None:
-        task = asyncio.create_task(runner(store, crypto, seats, season).run())
+        task = asyncio.create_task(runner(store, crypto, deciding, season).run())
         while (told := doors.waiting(agent)) is None:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -403,10 +405,10 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
     asyncio.run(first())
     assert doors.decisions(agent) == ()
-    asyncio.run(runner(store, crypto, seats, season).run())
+    asyncio.run(runner(store, crypto, deciding, season).run())
     assert [d.action for d in doors.decisions(agent)] == ["SELL"]
     with store.engine.begin() as db:
-        db.execute(update(slots).values(status="open"))  # even then an answered slot does not wait again
+        db.execute(update(decisions).values(status="open"))  # even then an answered slot does not wait again
     assert doors.waiting(agent) is None
 
 
@@ -431,8 +433,8 @@ def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: Sn
         transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://arena") as http:
             anna = Client(http, token)
-            seats = {"anna": DoorPlayer(doors, "anna"), "bert": Bert()}
-            season = asyncio.create_task(runner(store, crypto, seats).run())
+            deciding = {"anna": DoorAgent(doors, "anna"), "bert": Bert()}
+            season = asyncio.create_task(runner(store, crypto, deciding).run())
             await anna.packet()
             while store.memory("doors", "bert", "AHVQ") is None:  # until bert has decided
                 await asyncio.sleep(0.01)

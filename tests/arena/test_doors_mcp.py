@@ -14,14 +14,13 @@ import pytest
 pytest.importorskip("mcp")
 from mcp import Client
 
+from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.limits import Limits
 from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
-from tradeassay.arena.doors.player import DoorPlayer
-from tradeassay.arena.rounds.deciding import Seat
+from tradeassay.arena.doors.player import DoorAgent
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.player import Rule
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
@@ -49,12 +48,13 @@ def doors(tmp_path: Path):
 
 
 def runner(doors: Doors, *outside: str) -> Runner:
-    seats = {
-        id: Seat(DoorPlayer(doors, id, poll_s=0.01) if id in outside else Rule("HOLD")) for id in ("anna", "bert")
+    agents = {
+        id: EntryAgent(DoorAgent(doors, id, poll_s=0.01) if id in outside else Rule("HOLD"))
+        for id in ("anna", "bert")
     }
-    seats["buy-and-hold"] = Seat(Rule("BUY"))
+    agents["buy-and-hold"] = EntryAgent(Rule("BUY"))
     feed = SnapshotFeed.open(SEASON)
-    return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), seats=seats)
+    return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), agents=agents)
 
 
 def test_a_client_plays_its_seat(doors: Doors) -> None:

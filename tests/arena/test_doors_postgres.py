@@ -14,17 +14,16 @@ from tests.arena.test_doors_rules import SHARED, feed_of
 
 pytest.importorskip("psycopg")
 
+from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.player import DoorPlayer
+from tradeassay.arena.doors.player import DoorAgent
 from tradeassay.arena.doors.records import Offer, Refused
-from tradeassay.arena.rounds.deciding import Seat
-from tradeassay.arena.rounds.player import Rule
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import purses
+from tradeassay.arena.state.tables import bookings
 
 SEASON = msgspec.structs.replace(
     SHARED,
@@ -39,13 +38,13 @@ def play(url: str) -> dict[str, float]:
     doors = Doors(store)
     agent = doors.who(doors.register(SEASON.id, "anna", now=NOW).token)
     assert agent is not None
-    seats = {
-        "anna": Seat(DoorPlayer(doors, "anna", poll_s=0.01)),
-        "bert": Seat(Rule("SELL")),
-        "buy-and-hold": Seat(Rule("BUY")),
+    agents = {
+        "anna": EntryAgent(DoorAgent(doors, "anna", poll_s=0.01)),
+        "bert": EntryAgent(Rule("SELL")),
+        "buy-and-hold": EntryAgent(Rule("BUY")),
     }
     feed = feed_of(SEASON.assets)
-    run = Runner(season=SEASON, store=store, feed=feed, clock=ReplayClock(), seats=seats)
+    run = Runner(season=SEASON, store=store, feed=feed, clock=ReplayClock(), agents=agents)
 
     async def both() -> None:
         task = asyncio.create_task(run.run())
@@ -71,7 +70,7 @@ def play(url: str) -> dict[str, float]:
 
     asyncio.run(both())
     with store.read() as db:
-        found = dict(db.execute(select(purses.c.entry, purses.c.value)).all())
+        found = dict(db.execute(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id)).all())
     store.engine.dispose()
     return found
 

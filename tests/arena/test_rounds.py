@@ -135,7 +135,8 @@ def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) ->
     early = [d for d in due if d.at < middle.at - DAY]
     missed = rows(table, select(slots.c.asset, slots.c.session).where(slots.c.status == "missed").distinct())
     assert {(d.asset, d.session) for d in early} <= set(map(tuple, missed))
-    assert not rows(table, select(calls.c.slot).join(slots).where(slots.c.status == "missed"))
+    missed = select(slots.c.id).where(slots.c.status == "missed")
+    assert not rows(table, select(calls.c.slot).where(calls.c.slot.in_(missed)))
     later = rows(table, select(slots.c.status).where(slots.c.session > middle.session).distinct())
     assert [row.status for row in later] == ["decided"]
     held = rows(table, select(slots.c.position).where(slots.c.status == "missed").distinct())
@@ -143,20 +144,19 @@ def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) ->
 
 
 def test_a_broken_agent_is_a_counted_failure_that_holds(table) -> None:
-    from tradeassay.arena.rounds.deciding import Seat
-    from tradeassay.arena.rounds.player import Rule
+    from tradeassay.arena.agents import EntryAgent, Rule
 
     class Broken:
         def deliberate(self, packet, memory):
             raise ValueError("no idea")
             yield
 
-    table.play(seats={"thinker": Seat(Broken()), "buy-and-hold": Seat(Rule("BUY"))})
+    table.play(agents={"thinker": EntryAgent(Broken()), "buy-and-hold": EntryAgent(Rule("BUY"))})
     found = rows(table, select(slots.c.entry, slots.c.status, slots.c.action, slots.c.failures).distinct())
     by_entry = {row.entry: row for row in found}
     assert (by_entry["thinker"].status, by_entry["thinker"].action) == ("failed", "HOLD")
     assert "no idea" in by_entry["thinker"].failures
-    assert "nobody plays" in by_entry["trend"].failures
+    assert "has no agent" in by_entry["trend"].failures
 
 
 def test_agents_are_told_only_what_was_known(table) -> None:

@@ -68,6 +68,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached_tokens: int = 0
     usd: float | None = None
 
+    def plus(self, other: Usage) -> Usage:
+        """Return both together; without the price of one of them the sum has none."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
+        )
+
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model's answer, or the reason why there is none (``error``; then text and calls are empty).

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
+from tradeassay.arena.agents import EntryAgent, Rule, Trend
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.deciding import Seat
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.player import Rule, Trend
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -32,9 +31,9 @@ def short(season):
 
 def play(url, season, feed, committed=None) -> None:
     store = Store(open_engine(url, durable=False), committed)
-    seats = {"trend": Seat(Trend()), "buy-and-hold": Seat(Rule("BUY"))}
+    agents = {"trend": EntryAgent(Trend()), "buy-and-hold": EntryAgent(Rule("BUY"))}
     publish = stream_publisher(store, season)
-    runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), seats=seats, publish=publish)
+    runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents, publish=publish)
     try:
         asyncio.run(runner.run())
     finally:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from tradeassay.arena.agents import EntryAgent, Rule, Trend
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.deciding import Seat
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.player import Rule, Trend
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.standings import BoardConfig
@@ -73,13 +72,13 @@ def make_season(**changed: object) -> Season:
     return Season(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
 
-SEATS = {
-    "one-a": Seat(Talker(0), Echo(), each_call=False),
-    "one-b": Seat(Talker(1), Echo(), each_call=False),
-    "two-a": Seat(Talker(0), Echo(), each_call=False),
-    "two-b": Seat(Rule("SELL")),
-    "trend": Seat(Trend()),
-    "buy-and-hold": Seat(Rule("BUY")),
+AGENTS = {
+    "one-a": EntryAgent(Talker(0), Echo(), each_call=False),
+    "one-b": EntryAgent(Talker(1), Echo(), each_call=False),
+    "two-a": EntryAgent(Talker(0), Echo(), each_call=False),
+    "two-b": EntryAgent(Rule("SELL")),
+    "trend": EntryAgent(Trend()),
+    "buy-and-hold": EntryAgent(Rule("BUY")),
 }
 FAST = BoardConfig(bootstrap=BootstrapConfig(draws=100))
 
@@ -89,7 +88,7 @@ def open_store(path: Path) -> Store:
 
 
 def play(store: Store, season: Season, feed: SnapshotFeed, until: str, **changed: object) -> int:
-    plan = {"season": season, "store": store, "feed": feed, "clock": ReplayClock(), "seats": SEATS}
+    plan = {"season": season, "store": store, "feed": feed, "clock": ReplayClock(), "agents": AGENTS}
     plan["publish"] = stream_publisher(store, season)
     runner = Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
     return asyncio.run(runner.run(parse_iso(f"{until}T23:59:59Z")))

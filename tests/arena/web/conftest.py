@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from arena_sample import FAST, SEATS, Late, make_season, open_store, play
+from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
 
 from tradeassay.arena.reading.reader import Reader
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -32,7 +32,7 @@ def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) 
     store = open_store(tmp_path_factory.mktemp("web") / "arena.db")
     season = make_season()
     play(store, season, web_feed, "2022-06-07")
-    late = {"clock": Late(), "seats": SEATS}
+    late = {"clock": Late(), "agents": AGENTS}
     play(store, season, web_feed, "2022-06-08", **late)
     sealed = make_season(
         id="sealed",

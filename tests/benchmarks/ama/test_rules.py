@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradeassay.account.daily_target import fee_factor, next_position
 from tradeassay.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, daily_returns, positions, published
 from tradeassay.benchmarks.ama.published import Setting
-from tradeassay.benchmarks.ama.rules import fee_factor, next_position, rules_for
+from tradeassay.benchmarks.ama.rules import rules_for
 from tradeassay.benchmarks.ama.scoring import published_drawdown
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig

@@ -13,12 +13,12 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.doors import tokens
 from tradeassay.arena.doors.records import Agent, Issued, Offer, OwnDecision, OwnReward, Refused, Told
 from tradeassay.arena.doors.tables import agents, metadata, nonces, offers
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
-from tradeassay.arena.seating import OUTSIDE
 from tradeassay.arena.state.records import read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rewards, rounds, seasons, slots

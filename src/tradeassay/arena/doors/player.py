@@ -7,10 +7,9 @@ import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.rounds.player import OutsidePlayer
 from tradeassay.arena.season import Entry, Season
-from tradeassay.arena.seating import OUTSIDE
 from tradeassay.core.arena import Choice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.address import Network
@@ -18,7 +17,7 @@ from tradeassay.frontends.python_agent import Decides, PythonAgent, load_agent
 from tradeassay.frontends.subprocess_agent import SubprocessAgent
 
 
-class DoorPlayer:
+class DoorAgent:
     """Waits until an agent has fetched its packet and answered; the round's time-out ends the wait."""
 
     def __init__(self, doors: Doors, entry: str, *, poll_s: float = 0.1) -> None:
@@ -33,14 +32,14 @@ class DoorPlayer:
 
 
 @asynccontextmanager
-async def outside_players(
+async def outside_agents(
     season: Season,
     doors: Doors,
     *,
     objects: Mapping[str, Decides] | None = None,
     allow: Sequence[Network] = (),
     poll_s: float = 0.1,
-) -> AsyncIterator[dict[str, OutsidePlayer]]:
+) -> AsyncIterator[dict[str, OutsideAgent]]:
     """Make a player for every entry of a season that decides outside; leaving the block ends their processes.
 
     - ``http``: asked at the address it was registered with, or at ``params.url``; without either it comes itself;
@@ -52,7 +51,7 @@ async def outside_players(
     """
     async with AsyncExitStack() as stack:
         addresses = {entry: agent.address for entry, agent in doors.registered(season.id).items()}
-        found: dict[str, OutsidePlayer] = {}
+        found: dict[str, OutsideAgent] = {}
         for entry in season.entries:
             if entry.architecture not in OUTSIDE:
                 continue
@@ -70,12 +69,12 @@ async def outside_players(
                 found[entry.id] = (
                     _asked(entry, address, limit, allow)
                     if entry.architecture == "http" and address
-                    else DoorPlayer(doors, entry.id, poll_s=poll_s)
+                    else DoorAgent(doors, entry.id, poll_s=poll_s)
                 )
         yield found
 
 
-def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsidePlayer:
+def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsideAgent:
     from tradeassay.frontends.http_agent import HttpAgent
 
     own = bool(entry.params.get("own", False))

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 from sqlalchemy import func, select
 
+from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.seating import OUTSIDE
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, seasons
 from tradeassay.core.badges import Convention

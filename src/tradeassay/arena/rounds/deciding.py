@@ -1,52 +1,29 @@
-"""One slot: the packet is completed, the agent asked, every answer kept, the choice written."""
+"""One slot: the packet is completed, the agent asked, every answer kept, the choice handed over."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 from sqlalchemy import Connection, select
 
-from tradeassay.arena.rounds.money import accounts, histories
-from tradeassay.arena.rounds.player import OutsidePlayer, Player
-from tradeassay.arena.rounds.shared_account import shared_accounts
+from tradeassay.arena.agents import EntryAgent
+from tradeassay.arena.rounds.money import accounts, outcomes, shared_accounts
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Call, Decided, Round, Slot
+from tradeassay.arena.state.records import Call, Decided, Known, Round, Slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
-from tradeassay.core.arena import Choice, ChoiceFailure, Deliberation, Outcome, Packet, PeerMessage
+from tradeassay.core.arena import Choice, ChoiceFailure, Packet, PeerMessage
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.llm import Model, Place
+from tradeassay.llm import Place
+from tradeassay.play.episode import Asked, talk
 
 OUTCOMES = 10
 """How many of its own settled decisions an agent is shown."""
 
 _REPLY = msgspec.json.Decoder(ModelReply)
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A participant ready to play: who it is, and the model it asks (None for rules and outsiders).
-
-    ``each_call``: answers are written one by one, because asking again would cost money or give another answer.
-    """
-
-    player: Player | OutsidePlayer
-    model: Model | None = None
-    each_call: bool = True
-
-
-@dataclass
-class _Conversation:
-    """The calls of one slot: those on record first, then new ones."""
-
-    known: tuple[Call, ...]
-    made: list[Call] = field(default_factory=list)
-    usage: Usage = field(default_factory=lambda: Usage(usd=0.0))
-    count: int = 0
 
 
 def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
@@ -56,92 +33,104 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     shared = shared_accounts(store, season, round) if season.rules.cross_asset else {}
     with store.read() as db:
         said = _messages(db, season, round) if season.rules.messages else {}
-        pasts = histories(db, season.id, round.asset, round.session, OUTCOMES)
-        found = {}
-        for entry in season.everyone:
-            past = pasts.get(entry.id, [])
-            outcomes = tuple(
-                Outcome(
-                    date=s.session, action=s.action or "HOLD", position=s.position or 0, earned=s.earned or 0.0
-                )
-                for s in past
-            )
-            others = tuple(message for message in said.values() if message.entry != entry.id)
-            position = held.get(entry.id, (0, 1.0))[0]
-            found[entry.id] = msgspec.structs.replace(
-                common, position=position, outcomes=outcomes, others=others, **shared.get(entry.id, {})
-            )
-    return found
+        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES)
+    return {
+        entry.id: msgspec.structs.replace(
+            common,
+            position=held.get(entry.id, (0, 1.0))[0],
+            outcomes=tuple(pasts.get(entry.id, ())),
+            others=tuple(message for message in said.values() if message.entry != entry.id),
+            **shared.get(entry.id, {}),
+        )
+        for entry in season.everyone
+    }
 
 
-async def decide_slot(store: Store, season: Season, slot: Slot, seat: Seat, packet: Packet, worker: str) -> bool:
-    """Make one decision and write it; False when somebody else had the slot in the meantime."""
-    talk = _Conversation(known=store.calls(slot.id))
-    if isinstance(seat.player, OutsidePlayer):
-        choice = await seat.player.decide(packet)
-    else:
-        memory = store.memory(season.id, slot.entry, slot.asset)
-        choice = await _drive(store, slot, seat, seat.player.deliberate(packet, memory), talk)
-    decided = Decided(choice=choice, usage=talk.usage, calls=talk.count, decided_at=packet.decided_at)
-    return store.decide(slot, decided, worker, talk.made)
+class _SlotRecord:
+    """Keeps what is said in one slot; a :class:`~tradeassay.play.episode.Recorder`.
 
+    Answers that cost money or would come out differently are written one by one, before anything depends on them;
+    the others together with the decision (``unwritten``).
+    """
 
-async def _drive(store: Store, slot: Slot, seat: Seat, making: Deliberation, talk: _Conversation) -> Choice:
-    try:
-        request = next(making)
-        while True:
-            reply = await _answer(store, slot, seat, request, talk)
-            request = making.send(reply)
-    except StopIteration as end:
-        choice: Choice = end.value
-        return choice
+    def __init__(self, store: Store, slot: Slot, known: tuple[Call, ...], *, each_call: bool) -> None:
+        self._store, self._slot, self._known, self._each_call = store, slot, known, each_call
+        self._asked = b"", ""
+        self.count = 0
+        self.unwritten: list[Call] = []
+        self.usage = Usage(usd=0.0)
 
-
-async def _answer(store: Store, slot: Slot, seat: Seat, request: AskModel, talk: _Conversation) -> ModelReply:
-    asked = canonical_json(request)
-    digest = sha256_bytes(asked)
-    number = talk.count
-    talk.count += 1
-    if number < len(talk.known):
-        call = talk.known[number]
-        if call.request_sha256 != digest:
+    def known(self, asked: Asked[AskModel]) -> ModelReply | None:
+        """Return the answer this question had before an interruption."""
+        body = canonical_json(asked.request)
+        self._asked = body, sha256_bytes(body)
+        self.count += 1
+        number = asked.place.index
+        if number >= len(self._known):
+            return None
+        call = self._known[number]
+        if call.request_sha256 != self._asked[1]:
             raise DataError(
-                f"slot {slot.id} asks another question {number} than it did before it was interrupted",
+                f"slot {self._slot.id} asks another question {number} than it did before it was interrupted",
                 mend="run the version of tradeassay and the agents that started this season",
             )
         reply = _REPLY.decode(call.reply)
-    else:
-        if seat.model is None:
-            raise DataError(f"entry '{slot.entry}' asks a model but has none", mend="give the entry a model")
-        step = int(slot.session.replace("-", ""))
-        place = Place(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=number)
-        reply = await seat.model.ask(request, place)
-        body = msgspec.json.encode(reply)
-        call = Call(number=number, purpose=request.purpose, request_sha256=digest, request=asked, reply=body)
-        if seat.each_call:
-            store.record_calls(slot.id, [call])
+        self.usage = self.usage.plus(reply.usage)
+        return reply
+
+    def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
+        """Take down a new answer."""
+        request, digest = self._asked
+        call = Call(
+            number=asked.place.index,
+            purpose=asked.request.purpose,
+            request_sha256=digest,
+            request=request,
+            reply=msgspec.json.encode(reply),
+        )
+        if self._each_call:
+            self._store.record_calls(self._slot.id, [call])
         else:
-            talk.made.append(call)
-    talk.usage = _add(talk.usage, reply.usage)
-    return reply
+            self.unwritten.append(call)
+        self.usage = self.usage.plus(reply.usage)
 
 
-def failed(kind: str, text: str) -> Choice:
-    """Return the choice of an agent that gave none."""
-    return Choice(
-        action="HOLD", status="failed", reasoning="", failures=(ChoiceFailure(kind=kind, text=text[:2000]),)
+class _Nobody:
+    """Answers for an entry without a model."""
+
+    def __init__(self, entry: str) -> None:
+        self._entry = entry
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        """Raise :class:`DataError`."""
+        raise DataError(f"entry '{self._entry}' asks a model but has none", mend="give the entry a model")
+
+
+async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packet, known: Known) -> Decided:
+    """Return the decision of one slot; ``known`` is what it starts from."""
+    record = _SlotRecord(store, slot, known.calls, each_call=agent.each_call)
+    if agent.outside is not None:
+        choice = await agent.outside.decide(packet)
+    else:
+        step = int(slot.session.replace("-", ""))
+        place = Place(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=0)
+        dialogue = agent.deliberate(packet, known.memory)
+        choice = await talk(dialogue, place, agent.model or _Nobody(slot.entry), record)
+    return Decided(
+        slot=slot,
+        choice=choice,
+        usage=record.usage,
+        calls=record.count,
+        decided_at=packet.decided_at,
+        unwritten=tuple(record.unwritten),
     )
 
 
-def _add(one: Usage, other: Usage) -> Usage:
-    usd = None if one.usd is None or other.usd is None else one.usd + other.usd
-    return Usage(
-        input_tokens=one.input_tokens + other.input_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
-        reasoning_tokens=one.reasoning_tokens + other.reasoning_tokens,
-        cached_tokens=one.cached_tokens + other.cached_tokens,
-        usd=usd,
-    )
+def failed(slot: Slot, packet: Packet, kind: str, text: str) -> Decided:
+    """Return the decision of an agent that gave none."""
+    failure = ChoiceFailure(kind=kind, text=text[:2000])
+    choice = Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+    return Decided(slot=slot, choice=choice, usage=Usage(usd=None), calls=0, decided_at=packet.decided_at)
 
 
 def _messages(db: Connection, season: Season, round: Round) -> dict[str, PeerMessage]:

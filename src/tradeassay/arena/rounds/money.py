@@ -1,81 +1,107 @@
-"""What decisions do to accounts: execution at the decision's price, settlement at the next one."""
+"""What decisions do to accounts: execution at the decision's price, settlement at the next one.
+
+The policies are the account's own (:mod:`tradeassay.account.daily_target`); what they return is appended to the
+journal of bookings, in the transaction of the round's move, so a killed process leaves either all or nothing.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
-from tradeassay.arena.rounds.shared_account import execute_shared, settle_shared
+from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Round, Slot, Stage, read_slot
-from tradeassay.arena.state.store import Store, reward
-from tradeassay.arena.state.tables import rounds, slots
-from tradeassay.benchmarks.ama.rules import fee_factor, next_position
+from tradeassay.arena.state.records import Round, Slot
+from tradeassay.arena.state.store import Store, book
+from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
+from tradeassay.core.arena import Outcome
 
-_SHOWN = "id round season asset session stage entry status action position earned nav nav_before".split()
-_BRIEF: tuple[Column[Any], ...] = tuple(slots.c[name] for name in _SHOWN)
+_BRIEF = tuple(
+    decisions.c[name] for name in "id round season asset session stage entry status action allocation".split()
+)
+_SLOTS = select(*_BRIEF).where(decisions.c.round == bindparam("round")).order_by(decisions.c.id)
+_OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), decisions.c.status == "open")
+_EXECUTED = (
+    select(bookings)
+    .join(decisions, decisions.c.id == bookings.c.slot)
+    .where(decisions.c.round == bindparam("round"), bookings.c.number == 0)
+)
+_STAGE = (bookings.c.season == bindparam("season"), bookings.c.stage == bindparam("stage"))
+_NEWEST = select(bookings.c.entry, bookings.c.asset, bookings.c.nav, bookings.c.exposure)
+_VALUES = _NEWEST.where(
+    bookings.c.id.in_(select(func.max(bookings.c.id)).where(*_STAGE).group_by(bookings.c.entry))
+)
+_EXPOSURES = _NEWEST.where(
+    bookings.c.id.in_(select(func.max(bookings.c.id)).where(*_STAGE).group_by(bookings.c.entry, bookings.c.asset))
+)
+_PREVIOUS = (
+    select(rounds.c.id)
+    .where(
+        rounds.c.season == bindparam("season"),
+        rounds.c.asset == bindparam("asset"),
+        rounds.c.session < bindparam("session"),
+        rounds.c.stage == bindparam("stage"),
+    )
+    .order_by(rounds.c.session.desc())
+    .limit(1)
+)
+_HELD = select(slots.c.entry, slots.c.position, slots.c.nav).where(slots.c.round == bindparam("round"))
+_SETTLED = (
+    select(rounds.c.id)
+    .where(
+        rounds.c.season == bindparam("season"),
+        rounds.c.asset == bindparam("asset"),
+        rounds.c.session < bindparam("before"),
+        rounds.c.phase == "settled",
+    )
+    .order_by(rounds.c.session.desc())
+    .limit(bindparam("most"))
+)
+_PAST = (
+    select(slots.c.entry, slots.c.session, slots.c.action, slots.c.position, slots.c.earned)
+    .where(slots.c.round.in_(bindparam("rounds", expanding=True)))
+    .order_by(slots.c.session)
+)
 
 
 def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     """Take the positions of a round whose slots are all closed; False when some are open or it was done before."""
-    if season.rules.cross_asset:
-        return execute_shared(store, season, round, now)
 
     def moves(db: Connection) -> dict[str, Any] | None:
-        if db.execute(select(func.count()).where(slots.c.round == round.id, slots.c.status == "open")).scalar():
+        if db.execute(_OPEN, {"round": round.id}).scalar():
             return None
-        before = _accounts(db, season.id, round)
-        changed = 0
-        written = []
-        for slot in _slots(db, round):
-            held, nav = before.get(slot.entry, (0, 1.0))
-            position = next_position(slot.action or "HOLD", held, season.money.hold)
-            changed += position != held
-            paid = nav * fee_factor(held, position, season.money.fee_bp)
-            values = {"position_before": held, "position": position, "nav_before": nav}
-            written.append({"which": slot.id, **values, "fee": nav - paid, "nav": paid})
-        _write(db, written)
-        return {"changed": changed}
+        taken = _shared(db, season, round) if season.rules.cross_asset else _own(db, season, round)
+        book(db, taken)
+        return {"changed": sum(made.position != made.position_before for _, made in taken)}
 
     return store.advance(round, moves, "executed", now)
 
 
 def settle(store: Store, season: Season, round: Round, base: float, price: float, now: str) -> bool:
     """Credit what the positions of an executed round earned from ``base`` to ``price``; False when done before."""
-    if season.rules.cross_asset:
-        return settle_shared(store, season, round, base, price, now)
+    own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+    shared = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
-        written = []
+        values = _values(db, season, round) if season.rules.cross_asset else None
+        executed = {row.slot: _read_booking(row) for row in db.execute(_EXECUTED, {"round": round.id})}
+        made = []
         for slot in _slots(db, round):
-            assert slot.nav is not None and slot.nav_before is not None and slot.position is not None
-            # A short that loses more than everything ends at nothing: paper trading has no debtors.
-            nav = max(slot.nav * (1.0 + slot.position * moved), 0.0)
-            earned = nav / slot.nav_before - 1.0 if slot.nav_before > 0 else 0.0
-            written.append({"which": slot.id, "earned": earned, "nav": nav})
-            if season.rules.feedback:
-                reward(db, slot, earned)
-        _write(db, written)
+            last = executed[slot.id]
+            made.append(
+                (
+                    slot,
+                    own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved),
+                )
+            )
+        book(db, made, rewarded=season.rules.feedback)
         prices = {"base_price": base, "next_price": price}
         db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)
-
-
-def _slots(db: Connection, round: Round) -> list[Slot]:
-    query = select(*_BRIEF).where(slots.c.round == round.id).order_by(slots.c.id)
-    return [read_slot(row) for row in db.execute(query)]
-
-
-def _write(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """Update several slots with one statement; every row names the same columns."""
-    if rows:
-        columns: dict[str, Any] = {name: bindparam(f"b_{name}") for name in rows[0] if name != "which"}
-        statement = update(slots).where(slots.c.id == bindparam("which")).values(columns)
-        db.execute(statement, [{n if n == "which" else f"b_{n}": v for n, v in row.items()} for row in rows])
 
 
 def accounts(store: Store, season: str, round: Round) -> dict[str, tuple[int, float]]:
@@ -84,33 +110,90 @@ def accounts(store: Store, season: str, round: Round) -> dict[str, tuple[int, fl
         return _accounts(db, season, round)
 
 
+def shared_accounts(store: Store, season: Season, round: Round) -> dict[str, dict[str, Any]]:
+    """Return what each entry is told of its account in a round: its value, and the money behind each asset."""
+    with store.read() as db:
+        values, held = _values(db, season, round), _exposures(db, season, round)
+    return {
+        entry.id: {
+            "account": values[entry.id],
+            "exposures": {asset: money for asset, money in sorted(held.get(entry.id, {}).items()) if money},
+        }
+        for entry in season.everyone
+    }
+
+
+def outcomes(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[Outcome]]:
+    """Return what every entry did and earned in the last settled rounds of an asset before a session."""
+    asked = {"season": season, "asset": asset, "before": before, "most": most}
+    ids = list(db.execute(_SETTLED, asked).scalars())
+    found: dict[str, list[Outcome]] = {}
+    for entry, session, action, position, earned in db.execute(_PAST, {"rounds": ids}):
+        outcome = Outcome(date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0)
+        found.setdefault(entry, []).append(outcome)
+    return found
+
+
+def _own(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
+    """Return what a round's decisions do to accounts on one asset each."""
+    policy = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+    before = _accounts(db, season.id, round)
+    return [
+        (slot, policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0))))
+        for slot in _slots(db, round)
+    ]
+
+
+def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
+    """Return what a round's decisions do to accounts that span all assets."""
+    policy = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+    values, held = _values(db, season, round), _exposures(db, season, round)
+    made = []
+    for slot in _slots(db, round):
+        mine = held.get(slot.entry, {})
+        booking = policy.execute(
+            slot.action or "HOLD",
+            1.0 / len(season.assets) if slot.allocation is None else slot.allocation,
+            value=values[slot.entry],
+            before=mine.get(round.asset, 0.0),
+            others=sum(abs(money) for asset, money in mine.items() if asset != round.asset),
+        )
+        made.append((slot, booking))
+    return made
+
+
 def _accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
     """Return what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
-    last = _previous(db, season, round.asset, round.session, round.stage)
+    asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
+    last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:
         return {}
-    query = select(slots.c.entry, slots.c.position, slots.c.nav).where(slots.c.round == last)
-    return {row.entry: (row.position, row.nav) for row in db.execute(query)}
+    return {entry: (position, nav) for entry, position, nav in db.execute(_HELD, {"round": last})}
 
 
-def _previous(db: Connection, season: str, asset: str, session: str, stage: Stage) -> int | None:
-    where = (
-        rounds.c.season == season,
-        rounds.c.asset == asset,
-        rounds.c.session < session,
-        rounds.c.stage == stage,
-    )
-    query = select(rounds.c.id).where(*where).order_by(rounds.c.session.desc()).limit(1)
-    found: int | None = db.execute(query).scalar()
+def _values(db: Connection, season: Season, round: Round) -> dict[str, float]:
+    """Return what every entry's account over all assets is worth; one without a booking is worth 1.
+
+    Rounds of two assets book to the same accounts, so that only one of them may at a time.
+    """
+    if db.dialect.name == "postgresql" and not db.get_execution_options().get("read_only", False):
+        db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
+    found = dict.fromkeys((entry.id for entry in season.everyone), 1.0)
+    rows = db.execute(_VALUES, {"season": season.id, "stage": round.stage})
+    return {**found, **{row.entry: row.nav for row in rows}}
+
+
+def _exposures(db: Connection, season: Season, round: Round) -> dict[str, dict[str, float]]:
+    """Return the signed money every entry has behind every asset."""
+    found: dict[str, dict[str, float]] = {}
+    for row in db.execute(_EXPOSURES, {"season": season.id, "stage": round.stage}):
+        found.setdefault(row.entry, {})[row.asset] = row.exposure
     return found
 
 
-def histories(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[Slot]]:
-    """Return every entry's slots in the last settled rounds of an asset before a session, oldest first."""
-    where = (rounds.c.season == season, rounds.c.asset == asset, rounds.c.session < before)
-    last = select(rounds.c.id).where(*where, rounds.c.phase == "settled")
-    ids = [row.id for row in db.execute(last.order_by(rounds.c.session.desc()).limit(most))]
-    found: dict[str, list[Slot]] = {}
-    for row in db.execute(select(*_BRIEF).where(slots.c.round.in_(ids)).order_by(slots.c.session)):
-        found.setdefault(row.entry, []).append(read_slot(row))
-    return found
+def _slots(db: Connection, round: Round) -> list[Slot]:
+    return [Slot(**row) for row in db.execute(_SLOTS, {"round": round.id}).mappings()]
+
+
+def _read_booking(row: Any) -> Booking:
+    return Booking(**{name: getattr(row, name) for name in Booking.__struct_fields__})

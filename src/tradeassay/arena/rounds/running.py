@@ -13,16 +13,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
+from sqlalchemy.exc import SQLAlchemyError
 
+from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
-from tradeassay.arena.rounds.deciding import Seat, decide_slot, failed, packets
+from tradeassay.arena.rounds.deciding import decide_slot, failed, packets
 from tradeassay.arena.rounds.feed import Due, Facts, Feed, refuse_future
 from tradeassay.arena.rounds.money import execute, settle
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Decided, Round, Slot, Stage
+from tradeassay.arena.state.records import Decided, Known, Round, Slot, Stage
 from tradeassay.arena.state.store import Opening, Store
 from tradeassay.core.arena import NewsItem, Packet
-from tradeassay.core.dialogue import Usage
+from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import SECOND, Instant, iso, parse_iso
 
@@ -45,7 +47,7 @@ class Runner:
     store: Store
     feed: Feed
     clock: ArenaClock
-    seats: Mapping[str, Seat]
+    agents: Mapping[str, EntryAgent]
     publish: Publish | None = None
     worker: str = "main"
     at_once: int = 32
@@ -167,26 +169,37 @@ class Runner:
             mine = self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
             if mine:
                 told = told or packets(self.store, self.season, round)
-                await asyncio.gather(*(self._one(slot, told[slot.entry]) for slot in mine))
+                known = self.store.known(mine)
+                made = await asyncio.gather(*(self._one(slot, told[slot.entry], known[slot.id]) for slot in mine))
+                left = [decided for decided in made if decided is not None]
+                if left:
+                    self.store.decide(left, self.worker)
                 continue
             here = self.store.round(round.season, round.asset, round.session)
             if here is None or here.phase != "opened" or not self.store.open_slots(round.id):
                 return
             await asyncio.sleep(self.poll_s)  # another worker still has some
 
-    async def _one(self, slot: Slot, packet: Packet) -> None:
-        seat = self.seats.get(slot.entry)
+    async def _one(self, slot: Slot, packet: Packet, known: Known) -> Decided | None:
+        """Decide one slot. What cannot be repeated is written at once, the rest returned to be written later."""
+        agent = self.agents.get(slot.entry)
         try:
-            if seat is None:
-                raise TradeassayError(f"nobody plays entry '{slot.entry}'")
-            await asyncio.wait_for(
-                decide_slot(self.store, self.season, slot, seat, packet, self.worker), self.season.timeout_s
-            )
+            if agent is None:
+                raise TradeassayError(f"entry '{slot.entry}' has no agent")
+            making = decide_slot(self.store, slot, agent, packet, known)
+            if agent.repeatable and agent.model is None:
+                decided = await making  # a rule answers at once: a clock beside it would cost more than it does
+            else:
+                decided = await asyncio.wait_for(making, self.season.timeout_s)
         except TimeoutError:
-            self._give_up(slot, packet, "timeout", f"no decision within {self.season.timeout_s} s")
+            decided = failed(slot, packet, "timeout", f"no decision within {self.season.timeout_s} s")
+        except SQLAlchemyError:
+            raise  # the arena's own trouble, not the agent's
         except (TradeassayError, ValueError) as error:
-            self._give_up(slot, packet, "agent", str(error))
-
-    def _give_up(self, slot: Slot, packet: Packet, kind: str, why: str) -> None:
-        decided = Decided(choice=failed(kind, why), usage=Usage(usd=None), calls=0, decided_at=packet.decided_at)
-        self.store.decide(slot, decided, self.worker)
+            decided = failed(slot, packet, "agent", str(error))
+        except Exception as error:
+            decided = failed(slot, packet, "agent", str(fault_of(error)))
+        if agent is not None and agent.repeatable:
+            return decided
+        self.store.decide([decided], self.worker)
+        return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings.series import Line
 from tradeassay.core.measure import Measure, not_scored
@@ -93,10 +94,9 @@ def _random_positions(n: int, draws: int, share: Floats, turn: float, generator:
 
 
 def _accounts(paths: Ints, moved: Floats, fee_bp: float) -> Floats:
-    changed = np.abs(np.diff(paths, axis=1, prepend=0))
-    earned = (1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + paths * moved)
     start = np.ones((paths.shape[0], 1))
-    return np.concatenate([start, np.cumprod(np.maximum(earned, 0.0), axis=1)], axis=1)
+    growth = np.maximum(target_growth(paths, moved, fee_bp), 0.0)
+    return np.concatenate([start, np.cumprod(growth, axis=1)], axis=1)
 
 
 def _percentile(line: Line, ends: Floats, n: int) -> Measure:

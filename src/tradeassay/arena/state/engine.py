@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, select
+from sqlalchemy import Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import stream_tables, tables
+from tradeassay.arena.state.format_1 import upgrade
 from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
@@ -18,18 +19,21 @@ from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 def open_engine(url: str, *, durable: bool = True) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are made.
 
+    A database of format 1 becomes one of this format.
+
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
-    a power cut may lose the last commits. Raises :class:`UserError` for an address nobody understands or
-    reaches, and :class:`DataError` for a database of another version.
+    a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
+    be reached, and :class:`DataError` for a database of another version.
     """
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
+        _upgrade_old(engine)
         stream_tables.metadata.create_all(engine)  # the same metadata: all tables are in it
         _check_version(engine)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
-            f"'{url}' is no database address", mend="name a file, or postgresql+psycopg://user@host/name"
+            f"'{url}' is not a database address", mend="name a file, or postgresql+psycopg://user@host/name"
         ) from error
     except OperationalError as error:
         raise UserError(f"the database cannot be opened: {error.orig}", mend="check its address") from error
@@ -90,6 +94,16 @@ def _hasten_postgres(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
     connection.commit()
+
+
+def _upgrade_old(engine: Engine) -> None:
+    if not inspect(engine).has_table(tables.schema.name):
+        return
+    with engine.begin() as connection:
+        version = select(tables.schema.c.version)
+        locked = version.with_for_update() if connection.dialect.name == "postgresql" else version
+        if connection.execute(locked).scalar() == 1:
+            upgrade(connection)
 
 
 def _check_version(engine: Engine) -> None:

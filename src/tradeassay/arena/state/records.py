@@ -86,13 +86,22 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Any]
 
 
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written when a slot is decided."""
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What a slot starts from: the answers it had before an interruption, and what its agent remembers."""
 
+    calls: tuple[Call, ...] = ()
+    memory: bytes | None = None
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What closes a slot. ``unwritten`` are the answers that are written together with the decision."""
+
+    slot: Slot
     choice: Choice
     usage: Usage
     calls: int
     decided_at: str
+    unwritten: tuple[Call, ...] = ()
 
 
 _TALK = msgspec.json.Decoder(tuple[Said, ...])
@@ -107,7 +116,8 @@ def read_round(row: Any) -> Round:
 
 def read_slot(row: Any) -> Slot:
     """Return a row of ``slots``; columns that were not asked for are left at their defaults."""
-    found = {name: row._mapping[name] for name in Slot.__struct_fields__ if name in row._mapping}
+    given = row._mapping
+    found = {name: given[name] for name in Slot.__struct_fields__ if name in given}
     if "talk" in found:
         found["talk"] = _TALK.decode(found["talk"]) if found["talk"] else ()
     if "failures" in found:

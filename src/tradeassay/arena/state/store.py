@@ -1,8 +1,10 @@
 """The only writer of the arena's database. Every method is one transaction, and can be repeated without harm.
 
-A process may die between any two of them. What makes that safe: a round, a slot and a call have unique keys; a
-slot is decided by the one who holds its lease and only while it is open; phases only move forward, and each move
-does all of its work in its own transaction.
+A process may die between any two of them. What makes that safe: a round, a slot, a call and a booking have unique
+keys; a slot is decided by the one who holds its lease and only while it is open; a round's status only moves
+forward, and each move does all of its work in its own transaction.
+
+Statements that every slot or round needs are made once, because building them takes longer than running them.
 """
 
 from __future__ import annotations
@@ -13,18 +15,61 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tradeassay.account.daily_target import Booking
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Call, Decided, Round, Slot, Stage, read_packet, read_round, read_slot
-from tradeassay.arena.state.tables import calls, events, memories, rewards, rounds, seasons, slots
+from tradeassay.arena.state.records import (
+    Call,
+    Decided,
+    Known,
+    Round,
+    Slot,
+    Stage,
+    read_packet,
+    read_round,
+    read_slot,
+)
+from tradeassay.arena.state.tables import bookings, calls, decisions, events, memories, rewards, rounds, seasons
 from tradeassay.core.arena import Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 
 _ROUND = tuple(rounds.c[name] for name in Round.__struct_fields__)
 _ENCODE = msgspec.json.encode
+
+_FIND_ROUND = select(*_ROUND).where(
+    rounds.c.season == bindparam("season"),
+    rounds.c.asset == bindparam("asset"),
+    rounds.c.session == bindparam("session"),
+)
+_LAST_ROUND = (
+    select(*_ROUND)
+    .where(rounds.c.season == bindparam("season"), rounds.c.asset == bindparam("asset"))
+    .order_by(rounds.c.session.desc())
+    .limit(1)
+)
+_PACKET = select(rounds.c.packet).where(rounds.c.id == bindparam("round"))
+_OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), decisions.c.status == "open")
+_CLAIMED = tuple(decisions.c[name] for name in "id round season asset session stage entry status".split())
+_MINE = (memories.c.season == bindparam("season"), memories.c.asset == bindparam("asset"))
+_MEMORIES = select(memories.c.entry, memories.c.body).where(*_MINE)
+_DECIDED = (
+    "status action confidence allocation reasoning message talk failures decided_at calls "
+    "input_tokens output_tokens usd"
+).split()
+_DECIDE = (
+    update(decisions)
+    .where(decisions.c.id == bindparam("which"))
+    .values({"lease_until": None, **{name: bindparam(f"b_{name}") for name in _DECIDED}})
+)
+_FORGET = delete(memories).where(memories.c.entry == bindparam("b_entry"), *(
+    memories.c[name] == bindparam(f"b_{name}") for name in ("season", "asset")
+))  # fmt: skip
+_ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
+    insert, (events, calls, memories, bookings, rewards)
+)
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,17 +93,12 @@ class Store:
         self._locks = engine.dialect.name == "postgresql"
 
     @contextmanager
-    def _write(self, what: str) -> Iterator[Connection]:
+    def write(self, what: str) -> Iterator[Connection]:
+        """Return a connection inside one transaction, for the arena's own rooms; ``what`` names it."""
         with self.engine.begin() as connection:
             yield connection
         if self._committed is not None:
             self._committed(what)
-
-    @contextmanager
-    def write(self, what: str) -> Iterator[Connection]:
-        """Return a connection inside one transaction, for the arena's own rooms; ``what`` names it."""
-        with self._write(what) as connection:
-            yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -69,14 +109,14 @@ class Store:
     def found_season(self, season: Season, now: str) -> None:
         """Write a season down; raises :class:`UserError` when its id stands for another spec already."""
         try:
-            with self._write("season") as db:
+            with self.write("season") as db:
                 known = db.execute(select(seasons.c.sha256).where(seasons.c.id == season.id)).scalar()
                 if known is None:
                     spec = canonical_json(season).decode()
                     db.execute(
                         insert(seasons).values(id=season.id, spec=spec, sha256=season.sha256, created_at=now)
                     )
-                    _event(db, season.id, "season", now, {"id": season.id, "title": season.title})
+                    tell(db, season.id, "season", now, {"id": season.id, "title": season.title})
         except IntegrityError:  # another worker wrote it at the same moment
             with self.read() as db:
                 known = db.execute(select(seasons.c.sha256).where(seasons.c.id == season.id)).scalar()
@@ -102,14 +142,14 @@ class Store:
             "opened_at": opening.opened_at,
         }
         try:
-            with self._write("open") as db:
+            with self.write("open") as db:
                 there = _find_round(db, season.id, opening.asset, opening.session)
                 if there is not None:
                     return there
                 id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
-                db.execute(insert(slots), [_new_slot(season, id, opening, e.id) for e in season.everyone])
+                db.execute(insert(decisions), [_new_slot(season, id, opening, e.id) for e in season.everyone])
                 told = {"asset": opening.asset, "session": opening.session, "price": opening.packet.price}
-                _event(db, season.id, "opened", opening.opened_at, told)
+                tell(db, season.id, "opened", opening.opened_at, told)
         except IntegrityError:  # another worker opened it at the same moment
             pass
         found = self.round(season.id, opening.asset, opening.session)
@@ -123,109 +163,104 @@ class Store:
 
     def last_round(self, season: str, asset: str) -> Round | None:
         """Return the newest round of an asset."""
-        query = select(*_ROUND).where(rounds.c.season == season, rounds.c.asset == asset)
         with self.read() as db:
-            row = db.execute(query.order_by(rounds.c.session.desc()).limit(1)).first()
+            row = db.execute(_LAST_ROUND, {"season": season, "asset": asset}).first()
         return None if row is None else read_round(row)
 
     def packet(self, round: int) -> Packet:
         """Return what everybody may know in a round."""
         with self.read() as db:
-            return read_packet(db.execute(select(rounds.c.packet).where(rounds.c.id == round)).scalar_one())
+            return read_packet(db.execute(_PACKET, {"round": round}).scalar_one())
 
     def claim(self, round: int, worker: str, now: float, until: float, most: int) -> tuple[Slot, ...]:
         """Lease up to ``most`` open slots of a round to a worker; ``now``/``until`` are real seconds.
 
         A worker gets its own leases back at once: it can only ask again after it has died.
         """
-        free = (slots.c.lease_until.is_(None)) | (slots.c.lease_until <= now) | (slots.c.lease_owner == worker)
-        query = select(slots).where(slots.c.round == round, slots.c.status == "open", free).order_by(slots.c.id)
-        query = query.limit(most)
+        own, lease = decisions.c, decisions.c.lease_until
+        free = lease.is_(None) | (lease <= now) | (own.lease_owner == worker)
+        query = (
+            select(*_CLAIMED).where(own.round == round, own.status == "open", free).order_by(own.id).limit(most)
+        )
         if self._locks:
             query = query.with_for_update(skip_locked=True)
-        with self._write("claim") as db:
+        with self.write("claim") as db:
             found = tuple(read_slot(row) for row in db.execute(query))
             if found:
-                mine = slots.c.id.in_([slot.id for slot in found])
-                db.execute(update(slots).where(mine).values(lease_owner=worker, lease_until=until))
+                mine = own.id.in_([slot.id for slot in found])
+                db.execute(update(decisions).where(mine).values(lease_owner=worker, lease_until=until))
         return found
 
     def open_slots(self, round: int) -> int:
         """Return how many slots of a round are not closed."""
-        query = select(func.count()).where(slots.c.round == round, slots.c.status == "open")
         with self.read() as db:
-            return int(db.execute(query).scalar_one())
+            return int(db.execute(_OPEN, {"round": round}).scalar_one())
+
+    def known(self, claimed: Sequence[Slot]) -> dict[int, Known]:
+        """Return the answers that slots of one round have had, and what their agents remember of the asset."""
+        if not claimed:
+            return {}
+        query = select(calls).where(calls.c.slot.in_([slot.id for slot in claimed])).order_by(calls.c.number)
+        first, made = claimed[0], dict[int, list[Call]]()
+        with self.read() as db:
+            for row in db.execute(query):
+                made.setdefault(row.slot, []).append(_read_call(row))
+            found = db.execute(_MEMORIES, {"season": first.season, "asset": first.asset})
+            bodies = {row.entry: zlib.decompress(row.body) for row in found}
+        return {
+            slot.id: Known(calls=tuple(made.get(slot.id, ())), memory=bodies.get(slot.entry)) for slot in claimed
+        }
 
     def record_calls(self, slot: int, made: Sequence[Call]) -> None:
         """Write answers down before the next question is put."""
-        with self._write("call") as db:
-            _insert_calls(db, slot, made)
+        with self.write("call") as db:
+            _insert_calls(db, [(slot, call) for call in made])
 
     def calls(self, slot: int) -> tuple[Call, ...]:
         """Return the answers a slot has had so far."""
         query = select(calls).where(calls.c.slot == slot).order_by(calls.c.number)
         with self.read() as db:
-            return tuple(
-                Call(
-                    number=row.number,
-                    purpose=row.purpose,
-                    request_sha256=row.request_sha256,
-                    request=zlib.decompress(row.request),
-                    reply=zlib.decompress(row.reply),
-                )
-                for row in db.execute(query)
-            )
+            return tuple(_read_call(row) for row in db.execute(query))
 
-    def decide(self, slot: Slot, decided: Decided, worker: str, made: Sequence[Call] = ()) -> bool:
-        """Close a slot with a choice, its memory and the calls not yet written; False when it is ours no more."""
-        choice = decided.choice
-        values = {
-            "status": choice.status,
-            "action": choice.action,
-            "confidence": choice.confidence,
-            "allocation": choice.allocation,
-            "reasoning": choice.reasoning,
-            "message": choice.message,
-            "talk": _ENCODE(choice.talk).decode(),
-            "failures": _ENCODE(choice.failures).decode(),
-            "decided_at": decided.decided_at,
-            "calls": decided.calls,
-            "input_tokens": decided.usage.input_tokens,
-            "output_tokens": decided.usage.output_tokens,
-            "usd": decided.usage.usd,
-            "lease_until": None,
-        }
-        ours = (slots.c.id == slot.id, slots.c.status == "open", slots.c.lease_owner == worker)
-        with self._write("decide") as db:
-            if db.execute(update(slots).where(*ours).values(**values)).rowcount != 1:
-                return False
-            _insert_calls(db, slot.id, made)
-            if choice.memory is not None:
-                _remember(db, slot, choice.memory)
-            told = {"asset": slot.asset, "session": slot.session, "entry": slot.entry, "action": choice.action}
-            _event(db, slot.season, choice.status, decided.decided_at, told)
-        return True
+    def decide(self, made: Sequence[Decided], worker: str) -> int:
+        """Close slots, each with its choice, its memory and the calls not yet written.
+
+        Returns how many were closed: a slot that is not this worker's any more is left alone.
+        """
+        ids = [decided.slot.id for decided in made]
+        ours = select(decisions.c.id).where(
+            decisions.c.id.in_(ids), decisions.c.status == "open", decisions.c.lease_owner == worker
+        )
+        with self.write("decide") as db:
+            held = set(db.execute(ours.with_for_update() if self._locks else ours).scalars())
+            mine = [decided for decided in made if decided.slot.id in held]
+            if mine:
+                db.execute(_DECIDE, [_closing(decided) for decided in mine])
+                _insert_calls(db, [(decided.slot.id, call) for decided in mine for call in decided.unwritten])
+                _remember(db, [decided for decided in mine if decided.choice.memory is not None])
+                db.execute(_ADD_EVENT, [_told(decided) for decided in mine])
+        return len(mine)
 
     def note(self, season: str, kind: str, now: str, asset: str, session: str) -> None:
         """Tell whoever watches that something did not come to pass."""
-        with self._write("note") as db:
+        with self.write("note") as db:
             tell(db, season, kind, now, {"asset": asset, "session": session})
 
     def miss(self, round: int, now: str) -> int:
         """Record the slots of a round that are still open as missed; returns how many."""
-        with self._write("miss") as db:
+        with self.write("miss") as db:
             closed = db.execute(
-                update(slots)
-                .where(slots.c.round == round, slots.c.status == "open")
+                update(decisions)
+                .where(decisions.c.round == round, decisions.c.status == "open")
                 .values(status="missed", action="HOLD", decided_at=now, lease_until=None)
             )
             return int(closed.rowcount)
 
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
         """Return what an agent remembers about an asset."""
-        where = (memories.c.season == season, memories.c.entry == entry, memories.c.asset == asset)
+        query = select(memories.c.body).where(*_MINE, memories.c.entry == bindparam("entry"))
         with self.read() as db:
-            body = db.execute(select(memories.c.body).where(*where)).scalar()
+            body = db.execute(query, {"season": season, "entry": entry, "asset": asset}).scalar()
         return None if body is None else zlib.decompress(body)
 
     def advance(
@@ -236,7 +271,7 @@ class Store:
         Returns False, with nothing done, when the round has left the phase it was read in or ``moves`` gives None.
         """
         lock = select(rounds.c.phase).where(rounds.c.id == round.id)
-        with self._write(to) as db:
+        with self.write(to) as db:
             phase = db.execute(lock.with_for_update() if self._locks else lock).scalar_one()
             if phase != round.phase:
                 return False
@@ -244,19 +279,33 @@ class Store:
             if told is None:
                 return False
             db.execute(update(rounds).where(rounds.c.id == round.id).values(phase=to))
-            _event(db, round.season, to, now, {"asset": round.asset, "session": round.session, **told})
+            tell(db, round.season, to, now, {"asset": round.asset, "session": round.session, **told})
         return True
 
 
-def reward(db: Connection, slot: Slot, earned: float) -> None:
-    """Add a line to the reward log."""
-    where = {name: getattr(slot, name) for name in ("season", "entry", "asset", "session")}
-    db.execute(insert(rewards).values(slot=slot.id, reward=earned, **where))
+def book(db: Connection, made: Sequence[tuple[Slot, Booking]], *, rewarded: bool = False) -> None:
+    """Append bookings to the journal, and with ``rewarded`` what they earned to the reward log."""
+    if not made:
+        return
+    rows = []
+    for slot, booking in made:
+        where = {name: getattr(slot, name) for name in ("season", "stage", "entry", "asset")}
+        money = {name: getattr(booking, name) for name in Booking.__struct_fields__}
+        rows.append({"slot": slot.id, "number": int(booking.kind == "settled"), **where, **money})
+    db.execute(_ADD_BOOKING, rows)
+    if rewarded:
+        paid = [
+            {"slot": slot.id, "reward": booking.earned, **{n: getattr(slot, n) for n in _LOGGED}}
+            for slot, booking in made
+        ]
+        db.execute(_ADD_REWARD, paid)
+
+
+_LOGGED = ("season", "entry", "asset", "session")
 
 
 def _find_round(db: Connection, season: str, asset: str, session: str) -> Round | None:
-    where = (rounds.c.season == season, rounds.c.asset == asset, rounds.c.session == session)
-    row = db.execute(select(*_ROUND).where(*where)).first()
+    row = db.execute(_FIND_ROUND, {"season": season, "asset": asset, "session": session}).first()
     return None if row is None else read_round(row)
 
 
@@ -274,35 +323,78 @@ def _new_slot(season: Season, round: int, opening: Opening, entry: str) -> dict[
     }
 
 
-def _insert_calls(db: Connection, slot: int, made: Sequence[Call]) -> None:
+def _read_call(row: Any) -> Call:
+    return Call(
+        number=row.number,
+        purpose=row.purpose,
+        request_sha256=row.request_sha256,
+        request=zlib.decompress(row.request),
+        reply=zlib.decompress(row.reply),
+    )
+
+
+def _closing(decided: Decided) -> dict[str, Any]:
+    """Return the values of :data:`_DECIDE`."""
+    choice, usage = decided.choice, decided.usage
+    return {
+        "which": decided.slot.id,
+        "b_status": choice.status,
+        "b_action": choice.action,
+        "b_confidence": choice.confidence,
+        "b_allocation": choice.allocation,
+        "b_reasoning": choice.reasoning,
+        "b_message": choice.message,
+        "b_talk": _ENCODE(choice.talk).decode(),
+        "b_failures": _ENCODE(choice.failures).decode(),
+        "b_decided_at": decided.decided_at,
+        "b_calls": decided.calls,
+        "b_input_tokens": usage.input_tokens,
+        "b_output_tokens": usage.output_tokens,
+        "b_usd": usage.usd,
+    }
+
+
+def _told(decided: Decided) -> dict[str, Any]:
+    slot, choice = decided.slot, decided.choice
+    body = {"asset": slot.asset, "session": slot.session, "entry": slot.entry, "action": choice.action}
+    return {
+        "season": slot.season, "kind": choice.status, "at": decided.decided_at, "body": _ENCODE(body).decode(),
+    }  # fmt: skip
+
+
+def _insert_calls(db: Connection, made: Sequence[tuple[int, Call]]) -> None:
     if made:
-        db.execute(
-            insert(calls),
-            [
-                {
-                    "slot": slot,
-                    "number": call.number,
-                    "purpose": call.purpose,
-                    "request_sha256": call.request_sha256,
-                    "request": zlib.compress(call.request, 1),
-                    "reply": zlib.compress(call.reply, 1),
-                }
-                for call in made
-            ],
-        )
+        rows = [
+            {
+                "slot": slot,
+                "number": call.number,
+                "purpose": call.purpose,
+                "request_sha256": call.request_sha256,
+                "request": zlib.compress(call.request, 1),
+                "reply": zlib.compress(call.reply, 1),
+            }
+            for slot, call in made
+        ]
+        db.execute(_ADD_CALL, rows)
 
 
-def _remember(db: Connection, slot: Slot, body: bytes) -> None:
-    key = (memories.c.season == slot.season, memories.c.entry == slot.entry, memories.c.asset == slot.asset)
-    db.execute(delete(memories).where(*key))
-    row = {"season": slot.season, "entry": slot.entry, "asset": slot.asset, "slot": slot.id}
-    db.execute(insert(memories).values(**row, body=zlib.compress(body, 1)))
+def _remember(db: Connection, made: Sequence[Decided]) -> None:
+    if made:
+        keys = [(decided, decided.slot) for decided in made]
+        db.execute(_FORGET, [{"b_season": s.season, "b_entry": s.entry, "b_asset": s.asset} for _, s in keys])
+        rows = [
+            {
+                "season": slot.season,
+                "entry": slot.entry,
+                "asset": slot.asset,
+                "slot": slot.id,
+                "body": zlib.compress(decided.choice.memory or b"", 1),
+            }
+            for decided, slot in keys
+        ]
+        db.execute(_ADD_MEMORY, rows)
 
 
 def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
     """Add an event for whoever watches, in the transaction of what happened."""
-    _event(db, season, kind, at, body)
-
-
-def _event(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
-    db.execute(insert(events).values(season=season, kind=kind, at=at, body=_ENCODE(body).decode()))
+    db.execute(_ADD_EVENT, {"season": season, "kind": kind, "at": at, "body": _ENCODE(body).decode()})

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
+from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.player import outside_players
+from tradeassay.arena.doors.player import outside_agents
 from tradeassay.arena.rounds.feed import Feed, SnapshotFeed
 from tradeassay.arena.rounds.live_feed import LiveFeed, is_live
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
-from tradeassay.arena.seating import seats
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.core.time import Instant
@@ -41,15 +41,15 @@ async def play(
     live = is_live(season)
     feed: Feed = LiveFeed() if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
-        outside = await stack.enter_async_context(outside_players(season, Doors(store), allow=allow))
-        seated = await stack.enter_async_context(seats(season, outside=outside))
+        outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
+        seated = await stack.enter_async_context(entry_agents(season, outside=outside))
         clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
         runner = Runner(
             season=season,
             store=store,
             feed=feed,
             clock=clock,
-            seats=seated,
+            agents=seated,
             publish=stream_publisher(store, season),
         )
         return await runner.run(until)

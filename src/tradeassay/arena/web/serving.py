@@ -10,12 +10,12 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI
 
+from tradeassay.arena.agents import OUTSIDE, check_entries
 from tradeassay.arena.clock import parse_speed
 from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.reading.reader import Reader
 from tradeassay.arena.season import Season
-from tradeassay.arena.seating import OUTSIDE, check_entries
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app

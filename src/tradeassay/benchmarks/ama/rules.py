@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.account.daily_target import next_position, target_growth
 from tradeassay.core.arena import Action
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
@@ -54,15 +55,6 @@ def rules_for(convention: Convention) -> Rules:
     return PAPER if convention == "paper" else SOUND
 
 
-def next_position(action: Action, before: int, hold: Literal["keep", "flat"]) -> int:
-    """Return the position after an action: 1 long, -1 short, 0 flat."""
-    if action == "BUY":
-        return 1
-    if action == "SELL":
-        return -1
-    return before if hold == "keep" else 0
-
-
 def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: int = 0) -> NDArray[np.int64]:
     """Return the position after each action, shape (n,)."""
     path = np.empty(len(actions), dtype=np.int64)
@@ -70,11 +62,6 @@ def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: i
     for row, action in enumerate(actions):
         path[row] = now = next_position(action, now, hold)
     return path
-
-
-def fee_factor(before: int, after: int, fee_bp: float) -> float:
-    """Return what is left of 1 after paying for a change of position; a reversal pays for both sides."""
-    return 1.0 - abs(after - before) * fee_bp / 10_000.0
 
 
 def daily_returns(held: NDArray[np.int64], prices: Floats, fee_bp: float, start: int = 0) -> Floats:
@@ -89,6 +76,4 @@ def daily_returns(held: NDArray[np.int64], prices: Floats, fee_bp: float, start:
         raise UserError(f"{len(held)} positions need {len(held) + 1} prices, got {prices.shape[0]}")
     if not np.isfinite(prices).all() or (prices <= 0).any():
         raise UserError("a price is missing or not positive", mend="leave that session out of the series")
-    changed = np.abs(np.diff(held, prepend=start))
-    paid = 1.0 - changed * (fee_bp / 10_000.0)
-    return np.asarray(paid * (1.0 + held * (prices[1:] / prices[:-1] - 1.0)) - 1.0)
+    return target_growth(held, prices[1:] / prices[:-1] - 1.0, fee_bp, start) - 1.0

@@ -28,6 +28,7 @@ class ScriptedProvider:
     ) -> None:
         self._name = full_name
         self._model = scripted_models.get(name)()
+        self._slow = self._model if isinstance(self._model, Slowly) else None
         self._params = params
         self._price = price
         self._sleep = sleep
@@ -39,8 +40,8 @@ class ScriptedProvider:
 
     async def attempt(self, request: AskModel, place: Place) -> Attempt:
         """Ask once."""
-        if isinstance(self._model, Slowly):
-            seconds = self._model.seconds(request)
+        if self._slow is not None:
+            seconds = self._slow.seconds(request)
             if seconds > self._params.timeout_s:
                 late = f"no answer within {self._params.timeout_s:g} seconds"
                 return Attempt(reply=failed_reply("timeout", late))

@@ -1,0 +1,189 @@
+"""Accounts that hold a target of -1, 0 or +1 from one session to the next, as AMA's rules have it.
+
+A decision sets the target at its price and pays the fee on the part of the position that changes; at the next
+price the position has earned. :class:`DailyTarget` keeps one account per asset, :class:`SharedTarget` one over
+several. Both are pure: they return a :class:`Booking` and change nothing. Bookings are appended and never
+overwritten; an account is worth what its last booking says, and :func:`follow` holds a journal to its identities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.account.ledger import TOLERANCE
+from tradeassay.core.arena import Action
+from tradeassay.core.errors import LedgerError
+from tradeassay.core.view import Floats
+
+Hold = Literal["keep", "flat"]
+"""What HOLD does with a position."""
+
+
+class Booking(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an account's journal: a decision was executed, or what it held was settled at the next price.
+
+    ``position`` is the sign of what is held. ``nav_before`` is the account before the decision, ``nav`` after this
+    booking. ``earned`` is what a settled decision made of ``nav_before``, its fee paid. ``exposure`` is the signed
+    money behind the asset, kept where one account spans several.
+    """
+
+    kind: Literal["executed", "settled"]
+    position_before: int
+    position: int
+    nav_before: float
+    fee: float
+    nav: float
+    earned: float | None = None
+    exposure_before: float | None = None
+    exposure: float | None = None
+
+
+def next_position(action: Action, before: int, hold: Hold) -> int:
+    """Return the position after an action: 1 long, -1 short, 0 flat."""
+    if action == "BUY":
+        return 1
+    if action == "SELL":
+        return -1
+    return before if hold == "keep" else 0
+
+
+def fee_factor(before: int, after: int, fee_bp: float) -> float:
+    """Return what is left of 1 after paying for a change of position; a reversal pays for both sides."""
+    return 1.0 - abs(after - before) * fee_bp / 10_000.0
+
+
+def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float, start: int = 0) -> Floats:
+    """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`.
+
+    ``held`` are the positions, ``moved`` the asset's simple returns while they were held. An account that loses
+    everything is not stopped here: its growth may fall below 0.
+    """
+    changed = np.abs(np.diff(held, prepend=start, axis=-1))
+    return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
+
+
+class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """All of an account in one asset. ``fee_bp`` is paid per side on the part of the position that changes."""
+
+    hold: Hold
+    fee_bp: float
+
+    def execute(self, action: Action, held: int, nav: float) -> Booking:
+        """Return what a decision does to an account worth ``nav`` that holds ``held``."""
+        position = next_position(action, held, self.hold)
+        paid = nav * fee_factor(held, position, self.fee_bp)
+        return Booking(
+            kind="executed", position_before=held, position=position, nav_before=nav, fee=nav - paid, nav=paid
+        )
+
+    def settle(self, last: Booking, moved: float) -> Booking:
+        """Return what an executed decision has earned since its price moved by ``moved``."""
+        # A short that loses more than everything ends at nothing: paper trading has no debtors.
+        nav = max(last.nav * (1.0 + last.position * moved), 0.0)
+        earned = nav / last.nav_before - 1.0 if last.nav_before > 0 else 0.0
+        return msgspec.structs.replace(last, kind="settled", nav=nav, earned=earned)
+
+
+class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """One account over several assets.
+
+    A decision to BUY or SELL asks for a share of the account; what other assets already bind is not available, so
+    the sum of all exposures never exceeds the account. HOLD leaves the exposure as it is, or closes it. The fee is
+    paid on the money that changes hands, also where a short that has shrunk or grown is brought back to size.
+    """
+
+    hold: Hold
+    fee_bp: float
+
+    def execute(self, action: Action, share: float, *, value: float, before: float, others: float) -> Booking:
+        """Return what a decision does to an account worth ``value``.
+
+        ``before`` is the signed money behind the asset, ``others`` the money that other assets bind (the sum of
+        absolute exposures). The new exposure is scaled by what the fee leaves.
+        """
+        exposure, fee = self._trade(action, share, value, before, others)
+        return Booking(
+            kind="executed",
+            position_before=_sign(before),
+            position=_sign(exposure),
+            nav_before=value,
+            fee=fee,
+            nav=value - fee,
+            exposure_before=before,
+            exposure=exposure,
+        )
+
+    def _trade(
+        self, action: Action, share: float, value: float, before: float, others: float
+    ) -> tuple[float, float]:
+        if value <= 0:
+            return 0.0, 0.0
+        if action == "HOLD":
+            if self.hold == "keep":
+                return before, 0.0
+            target = 0.0
+        else:
+            target = min(share * value, max(value - others, 0.0)) * (1.0 if action == "BUY" else -1.0)
+        fee = min(abs(target - before) * self.fee_bp / 10_000.0, value)
+        return target * (value - fee) / value, fee
+
+    def settle(self, last: Booking, value: float, moved: float) -> Booking:
+        """Return what an executed decision has earned for an account that is worth ``value`` by now."""
+        exposure = last.exposure or 0.0
+        # An account that is gone stays gone: paper trading has no debtors.
+        after = max(value + exposure * moved, 0.0) if value > 0 else 0.0
+        gained = after - value - last.fee
+        return msgspec.structs.replace(
+            last,
+            kind="settled",
+            nav=after,
+            earned=gained / last.nav_before if last.nav_before > 0 else 0.0,
+            exposure=exposure * (1.0 + moved) if after > 0 else 0.0,
+        )
+
+
+def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:
+    """Add up one account's bookings, each with its asset, in the order they were made; return what it is worth.
+
+    Raises :class:`LedgerError` when a booking does not follow from those before it.
+    """
+    last: dict[str, Booking] = {}
+    for asset, booking in bookings:
+        before = last.get(asset)
+        if booking.kind == "executed":
+            if before is not None and before.kind != "settled":
+                raise LedgerError(f"a decision about {asset} is executed before the last one is settled")
+            if booking.position_before != (0 if before is None else before.position):
+                raise LedgerError(f"{asset} starts from a position nobody had")
+            _same(booking.nav_before, value, f"the account before a decision about {asset}")
+            _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
+        else:
+            _settles(asset, booking, before, value)
+        value, last[asset] = booking.nav, booking
+    return value
+
+
+def _settles(asset: str, booking: Booking, before: Booking | None, value: float) -> None:
+    if before is None or before.kind != "executed":
+        raise LedgerError(f"a decision about {asset} is settled that was not executed")
+    for name in ("position_before", "position", "nav_before", "fee", "exposure_before"):
+        if getattr(booking, name) != getattr(before, name):
+            raise LedgerError(f"the settlement of {asset} changes its {name}")
+    if booking.nav_before > 0:
+        shared = booking.exposure is not None
+        gained = booking.nav - value - booking.fee if shared else booking.nav - booking.nav_before
+        _same(booking.earned or 0.0, gained / booking.nav_before, f"what {asset} earned", scale=1.0)
+
+
+def _same(stated: float, expected: float, what: str, scale: float = 0.0) -> None:
+    if not abs(stated - expected) <= TOLERANCE * max(abs(stated), abs(expected), scale):
+        raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
+
+
+def _sign(money: float) -> int:
+    return (money > 0) - (money < 0)

@@ -1,0 +1,177 @@
+"""Who decides for an entry: a deliberation with a model, a rule, or somebody outside. All answer with a choice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from tradeassay.agents.ama import architectures, make_architecture
+from tradeassay.arena.season import BASELINE, Entry, Season
+from tradeassay.core.arena import Action, Choice, Deliberation, Packet
+from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
+from tradeassay.llm import Access, Budget, Model, ModelParams, open_model, parse_name
+
+RULES = ("buy", "sell", "hold", "trend")
+"""What an entry of architecture ``rule`` may have as its parameter ``rule``."""
+
+OUTSIDE = ("http", "subprocess", "python", "mcp")
+"""Architectures that decide outside this process; whoever starts the season hands their agents over."""
+
+
+class InsideAgent(Protocol):
+    """An agent that thinks with a model: a generator of questions, driven and recorded by the arena."""
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision. Must depend on its arguments and the answers alone."""
+        ...
+
+
+@runtime_checkable
+class OutsideAgent(Protocol):
+    """An agent that decides by itself, over HTTP, a pipe or in Python; nothing it says is believed."""
+
+    async def decide(self, packet: Packet) -> Choice:
+        """Return a choice; every failure is a choice with status ``failed``, never an exception."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EntryAgent:
+    """The agent of an entry, ready to be asked, and the model it asks (None for rules and outsiders).
+
+    ``each_call``: answers are written one by one, because asking again would cost money or give another answer.
+    """
+
+    agent: InsideAgent | OutsideAgent
+    model: Model | None = None
+    each_call: bool = True
+    outside: OutsideAgent | None = field(init=False, default=None)
+    """The agent, where it decides by itself."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.agent, OutsideAgent):
+            object.__setattr__(self, "outside", self.agent)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it decides alike and for nothing when it is asked again, so that its decisions can wait."""
+        return self.outside is None and (self.model is None or not self.each_call)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of a decision that is not made outside."""
+        inside: InsideAgent = self.agent  # type: ignore[assignment]  # the other kind is asked by itself
+        return inside.deliberate(packet, memory)
+
+
+class Rule:
+    """An agent without a model: always the same action (the baseline buys and keeps)."""
+
+    def __init__(self, action: Action) -> None:
+        self._action = action
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the action at once."""
+        yield from ()
+        return Choice(action=self._action, reasoning="rule")
+
+
+class Trend:
+    """A rule that follows the last month: long after a rise, short after a fall, as it was without history."""
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the action at once."""
+        yield from ()
+        if packet.momentum is None:
+            return Choice(action="HOLD", reasoning="no month of history yet")
+        action: Action = "BUY" if packet.momentum > 0 else "SELL"
+        return Choice(action=action, reasoning=f"one-month return {packet.momentum:+.2%}")
+
+
+@asynccontextmanager
+async def entry_agents(
+    season: Season,
+    *,
+    outside: Mapping[str, OutsideAgent] | None = None,
+    budget: Budget | None = None,
+    connections: int = 10,
+    access: Access | None = None,
+) -> AsyncIterator[dict[str, EntryAgent]]:
+    """Open every model once and make the agent of every entry; leaving the block closes the models.
+
+    Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
+    entry nobody was handed over for.
+    """
+    async with AsyncExitStack() as stack:
+        models: dict[str, Model] = {}
+        params = ModelParams(
+            temperature=season.temperature, max_tokens=season.max_tokens, timeout_s=float(season.timeout_s)
+        )
+        found = {}
+        for entry in season.everyone:
+            if entry.model and entry.architecture in architectures.names() and entry.model not in models:
+                opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
+                models[entry.model] = await stack.enter_async_context(opened)
+            found[entry.id] = _agent(entry, models, outside or {})
+        yield found
+
+
+def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
+    """Raise what :func:`entry_agents` would raise, without opening a model; ``outside`` ids have an agent."""
+    for entry in season.everyone:
+        kind = entry.architecture
+        if kind == "rule":
+            _rule(entry)
+        elif kind in OUTSIDE:
+            if entry.id not in outside:
+                raise _nobody(entry)
+        else:
+            _known(entry)
+            make_architecture(kind, entry.params)
+            if not entry.model:
+                raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
+            parse_name(entry.model)
+
+
+def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, OutsideAgent]) -> EntryAgent:
+    if entry.architecture == "rule":
+        return EntryAgent(_rule(entry))
+    if entry.architecture in OUTSIDE:
+        if entry.id not in outside:
+            raise _nobody(entry)
+        return EntryAgent(outside[entry.id])
+    _known(entry)
+    if not entry.model:
+        raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
+    # A scripted model answers a repeated question alike and for nothing: no need to write answers one by one.
+    paid = parse_name(entry.model).route != "scripted"
+    return EntryAgent(make_architecture(entry.architecture, entry.params), models[entry.model], each_call=paid)
+
+
+def _rule(entry: Entry) -> Rule | Trend:
+    name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))
+    if name == "trend":
+        return Trend()
+    if name == "buy":
+        return Rule("BUY")
+    if name == "sell":
+        return Rule("SELL")
+    if name == "hold":
+        return Rule("HOLD")
+    raise UserError(f"entry '{entry.id}' has no rule '{name}'", mend=f"params.rule is one of {', '.join(RULES)}")
+
+
+def _known(entry: Entry) -> None:
+    names = (*architectures.names(), "rule", *OUTSIDE)
+    if entry.architecture not in names:
+        hint = did_you_mean(entry.architecture, names, f"one of {', '.join(names)}")
+        raise UserError(f"entry '{entry.id}': no architecture '{entry.architecture}'", mend=hint)
+
+
+def _nobody(entry: Entry) -> UserError:
+    return UserError(
+        f"entry '{entry.id}' decides outside ({entry.architecture}), but no agent is connected for it",
+        mend="register it first",
+    )

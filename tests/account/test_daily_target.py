@@ -1,0 +1,84 @@
+"""Accounts with a target of -1, 0 or +1: by hand, and a journal that is held to its identities."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget, follow
+from tradeassay.core.errors import LedgerError
+
+POLICY = DailyTarget(hold="keep", fee_bp=5.0)
+
+
+def test_a_reversal_pays_for_both_sides_and_earns_from_what_is_left() -> None:
+    made = POLICY.execute("SELL", 1, 2.0)
+    assert (made.position_before, made.position, made.fee) == (1, -1, pytest.approx(2.0 * 0.001, rel=1e-12))
+    settled = POLICY.settle(made, 0.1)
+    assert settled.nav == pytest.approx(2.0 * 0.999 * 0.9, rel=1e-12)
+    assert settled.earned == pytest.approx(0.999 * 0.9 - 1.0, rel=1e-12)
+    assert made.nav == pytest.approx(2.0 * 0.999, rel=1e-12)  # the execution stays as it was booked
+
+
+def test_a_short_that_loses_more_than_everything_ends_at_nothing() -> None:
+    gone = POLICY.settle(POLICY.execute("SELL", 0, 1.0), 1.5)
+    assert (gone.nav, gone.earned) == (0.0, -1.0)
+    after = POLICY.settle(POLICY.execute("HOLD", -1, gone.nav), 0.1)
+    assert (after.nav, after.earned) == (0.0, 0.0)
+
+
+days = st.lists(
+    st.tuples(st.sampled_from(["BUY", "SELL", "HOLD"]), st.floats(-0.5, 0.5), st.sampled_from(["A", "B"])),
+    max_size=20,
+)
+
+
+def shared_journal(plan: list[tuple[str, float, str]]) -> list[tuple[str, Booking]]:
+    policy, value, exposure = SharedTarget(hold="keep", fee_bp=5.0), 1.0, {"A": 0.0, "B": 0.0}
+    open_, made = {}, []
+    for action, moved, asset in plan:
+        if asset in open_:
+            settled = policy.settle(open_[asset], value, moved)
+            made.append((asset, settled))
+            value, exposure[asset] = settled.nav, settled.exposure or 0.0
+        others = abs(exposure["B" if asset == "A" else "A"])
+        booking = policy.execute(action, 0.5, value=value, before=exposure[asset], others=others)  # type: ignore[arg-type]
+        made.append((asset, booking))
+        value, exposure[asset], open_[asset] = booking.nav, booking.exposure or 0.0, booking
+    return made
+
+
+@given(days)
+def test_a_journal_adds_up_and_a_changed_one_does_not(plan: list[tuple[str, float, str]]) -> None:
+    held, nav, made = 0, 1.0, []
+    for action, moved, _ in plan:
+        executed = POLICY.execute(action, held, nav)  # type: ignore[arg-type]  # drawn by hypothesis
+        settled = POLICY.settle(executed, moved)
+        made += [("A", executed), ("A", settled)]
+        held, nav = settled.position, settled.nav
+    assert follow(made) == nav
+    shared = shared_journal(plan)
+    assert follow(shared) == (shared[-1][1].nav if shared else 1.0)
+    for journal in (made, shared):
+        for place, (asset, booking) in enumerate(journal):
+            changed = msgspec.structs.replace(booking, nav=booking.nav + 0.01)
+            if place + 1 < len(journal) or booking.kind == "executed" or booking.nav_before > 0:
+                with pytest.raises(LedgerError):
+                    follow([*journal[:place], (asset, changed), *journal[place + 1 :]])
+
+
+def test_settled_twice_or_never_executed_is_found() -> None:
+    executed = POLICY.execute("BUY", 0, 1.0)
+    settled = POLICY.settle(executed, 0.1)
+    with pytest.raises(LedgerError, match="not executed"):
+        follow([("A", settled)])
+    with pytest.raises(LedgerError, match="not executed"):
+        follow([("A", executed), ("A", settled), ("A", settled)])
+    with pytest.raises(LedgerError, match="before the last one is settled"):
+        follow([("A", executed), ("A", executed)])
+    with pytest.raises(LedgerError, match="nobody had"):
+        follow([("A", POLICY.execute("BUY", 1, 1.0))])
+    with pytest.raises(LedgerError, match="changes its fee"):
+        follow([("A", executed), ("A", msgspec.structs.replace(settled, fee=0.0))])
