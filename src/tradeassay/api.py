@@ -40,14 +40,14 @@ from tradeassay.runs import (
 from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.known_models import ModelInfo, known_models
 from tradeassay.runs.progress import ProgressChoice
-from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, work_sha256
-from tradeassay.runs.spec_file import spec_from
+from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
 
 __all__ = [
     "AgentInfo",
     "AgentSpec",
     "Asking",
     "BootstrapConfig",
+    "CodeRun",
     "ModelInfo",
     "Plan",
     "Run",
@@ -91,20 +91,28 @@ class SpecFields(TypedDict, total=False):
     windows: str | Sequence[str] | None
 
 
-class Run(runs.Run):
-    """A recorded run that can also show itself."""
+class _Shown:
+    """Lets a recorded run show itself."""
 
-    def report(self, path: Path | str | None = None) -> Path:
+    def report(self: runs.Run | runs.CodeRun, path: Path | str | None = None) -> Path:  # type: ignore[misc]  # a mixin
         """Write the self-contained HTML page (default: ``report.html`` in the folder) and return its path."""
         from tradeassay.report import write_html
 
         return write_html(self, None if path is None else Path(path))
 
-    def show(self) -> None:
+    def show(self: runs.Run | runs.CodeRun) -> None:  # type: ignore[misc]  # a mixin
         """Print the leaderboard."""
         from tradeassay.report import print_leaderboard
 
         print_leaderboard(self)
+
+
+class Run(_Shown, runs.Run):
+    """A recorded run that trades and can also show itself."""
+
+
+class CodeRun(_Shown, runs.CodeRun):
+    """A recorded run of programs that can also show itself."""
 
 
 class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +201,7 @@ def resume(
     home: Path | str | None = None,
     retry_failed: bool = False,
     asking: Asking | None = None,
-) -> Run:
+) -> Run | CodeRun:
     """Continue a stopped run; it ends with the same bytes as if it had never stopped."""
     done = runs.resume(
         folder,
@@ -204,12 +212,15 @@ def resume(
         retry_failed=retry_failed,
         asking=asking,
     )
-    return Run.load(done.folder, home=home)
+    return load_run(done.folder, home=home)
 
 
-def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run:
-    """Open a recorded run."""
-    return Run.load(folder, home=home)
+def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
+    """Open a recorded run of either kind; one that trades is a ``Run``, one of programs a ``CodeRun``."""
+    found = runs.load_run(folder)
+    if isinstance(found, runs.CodeRun):
+        return CodeRun(found.folder, found.manifest)
+    return Run(found.folder, found.manifest, home=None if home is None else str(home))
 
 
 def plan(

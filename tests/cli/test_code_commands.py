@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tradeassay.benchmarks.quantcode.check import read_program
 from tradeassay.cli import main
 from tradeassay.code.validation import Judged, ProgramLine, ValidationReport, error_rates
 from tradeassay.core.errors import MissingExtra
-from tradeassay.runs.code.check import read_program
 from tradeassay.sandbox import SandboxRefused, ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
@@ -80,8 +80,8 @@ def test_a_machine_that_cannot_run_programs_says_so(
     def refuse(*args: object, **kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("tradeassay.runs.code.check.open_code_executor", refuse)
-    monkeypatch.setattr("tradeassay.runs.code.quantcode.open_code_executor", refuse)
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.open_code_executor", refuse)
+    monkeypatch.setattr("tradeassay.runs.quantcode.open_code_executor", refuse)
     assert main(["code", "tasks", TASK, "--reference"]) == 0
     (place / "mine.py").write_text(capsys.readouterr().out)
     assert main(["code", "eval", "mine.py", "--task", TASK]) == 2
@@ -98,10 +98,12 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     argv = ["code", "run", "quantcode-v1", "-m", "scripted/coder-silent", "-t", TASK, "--setting", "agentic"]
     assert main([*argv, "--turns", "2", "--slug", "mute"]) == 0
     shown = capsys.readouterr()
-    assert "1/1 scripted/coder-silent d-sma-cross-long (agentic formal backtrader): no code" in shown.err
+    assert "d-sma-cross-long__formal__backtrader__agentic__s0: no code" in shown.err
     assert "no code or a reasoning loop 1" in shown.out and (place / "runs/mute/report.html").is_file()
     assert main(["verify", "mute"]) == 0 and main(["report", "mute"]) == 0 and main(["resume", "mute"]) == 0
     capsys.readouterr()
+    assert main(["compare", "mute", "mute"]) == 0
+    assert "quantcode-v1, agentic, formal, backtrader" in capsys.readouterr().out
     assert main([*argv, "--turns", "2", "--slug", "mute", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cells"][0]["ends"] == {"no_code": 1}
     assert main([*argv, "--turns", "3", "--slug", "mute"]) == 2
@@ -111,7 +113,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
 def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "-o", "elsewhere"]
     assert main(argv) == 1
-    assert "1 of 1 items have no result" in capsys.readouterr().err
+    assert "1 of 1 episodes failed" in capsys.readouterr().err
     assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1
 
 
@@ -164,7 +166,7 @@ def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: 
         tell(bad)
         return done
 
-    monkeypatch.setattr("tradeassay.runs.code.check.validate_tasks", validated)
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.validate_tasks", validated)
     assert main(["code", "validate", TASK]) == 1
     shown = capsys.readouterr()
     assert "decoy for judge" in shown.out and f"{TASK}/reversed: expected judge, came solved" in shown.err

@@ -77,7 +77,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     argv += ["--iterations", "1", "--slug", "forgot"]
     assert main(argv) == 0
     shown = capsys.readouterr()
-    assert "1/1 scripted/builder-mends bollinger: nothing handed in" in shown.err
+    assert "bollinger__s0: nothing handed in" in shown.err
     assert "scripted/builder-mends" in shown.out and (place / "runs/forgot/report.html").is_file()
     assert main(["verify", "forgot"]) == 0 and main(["report", "forgot"]) == 0 and main(["resume", "forgot"]) == 0
     capsys.readouterr()
@@ -91,7 +91,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
 def test_a_folder_of_ones_own_passes(
     capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tradeassay.runs.code import systrade_examine
+    from tradeassay.benchmarks.systrade import examine as systrade_examine
 
     monkeypatch.setattr(systrade_examine, "ScoreConfig", lambda: QUICK)
     monkeypatch.setattr(

@@ -18,7 +18,7 @@ import msgspec
 import tradeassay
 from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
-from tradeassay.runs.code import CodeRun, is_code_run
+from tradeassay.runs import CodeRun, load_run
 
 PACKAGE = Path(tradeassay.__file__).parent
 PROSE = frozenset(
@@ -36,14 +36,13 @@ def play(argv: Sequence[str], out: Path, slug: str, cassettes: Path | None = Non
 
 def verify(folder: Path) -> int:
     """Return the exit status of ``tradeassay verify``: 0 when everything holds."""
-    if is_code_run(folder):
-        return main(["verify", str(folder), "--json"])
     return 0 if tradeassay.verify(folder, workers=1).ok else 1
 
 
 def said(folder: Path) -> dict[str, Any]:
     """Return what a run on disk says, in the neutral form, whichever format it was written in."""
-    return _code(CodeRun.load(folder)) if is_code_run(folder) else _trading(tradeassay.load_run(folder))
+    run = load_run(folder)
+    return _code(run) if isinstance(run, CodeRun) else _trading(run)
 
 
 def _trading(run: Any) -> dict[str, Any]:
@@ -85,7 +84,7 @@ def _code(run: Any) -> dict[str, Any]:
     outcomes = {item.key: outcome for item, outcome in run.outcomes()}
     return {
         "kind": "code",
-        "items": {key: [found.status, msgspec.to_builtins(found.spent)] for key, found in outcomes.items()},
+        "items": {key: [found.status, msgspec.to_builtins(found.roles)] for key, found in outcomes.items()},
         "records": {key: told(msgspec.to_builtins(record)) for key, record in run.records().items()},
         "scores": without_prose(msgspec.to_builtins(run.scores)),
     }

@@ -10,7 +10,8 @@ from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
 from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, Performance, TrickFound
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.leak.report import Evidence, LeakRecord
-from tradeassay.runs.code import CodeRun, CodeRunSpec, run_code
+from tradeassay.runs import CodeRun, QuantCodeSpec
+from tradeassay.runs import run as run_spec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 TASKS = (
@@ -73,7 +74,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
 def code_run(folder: Path) -> CodeRun:
     """Make the run: six coders, six tasks, both settings, a crude judge."""
     names = ("coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away")
-    spec = CodeRunSpec(
+    spec = QuantCodeSpec(
         models=tuple(f"scripted/{name}" for name in names),
         tasks=TASKS,
         settings=("single-turn", "agentic"),
@@ -83,9 +84,7 @@ def code_run(folder: Path) -> CodeRun:
     )  # fmt: skip
     nothing = mock.MagicMock()
     with (
-        mock.patch("tradeassay.runs.code.quantcode.examine", examined),
-        mock.patch(
-            "tradeassay.runs.code.quantcode.QuantCodeProtocol.open_executor", lambda self, workers: nothing
-        ),
+        mock.patch("tradeassay.runs.quantcode.examine", examined),
+        mock.patch("tradeassay.runs.quantcode.QuantCodeProtocol.open_executor", lambda self, workers: nothing),
     ):
-        return run_code(spec, folder, workers=1)
+        return run_spec(spec, folder, workers=1)

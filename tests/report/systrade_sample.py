@@ -6,6 +6,7 @@ from unittest import mock
 
 import msgspec
 
+from tradeassay.benchmarks.systrade.examine import Examined
 from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
 from tradeassay.code.checks import Exhibit, convicted, not_run, passed
 from tradeassay.code.gates import GATES, GateReport
@@ -14,8 +15,9 @@ from tradeassay.code.scores.paper import PaperScore
 from tradeassay.code.scores.robustness import CostPoint, Robustness
 from tradeassay.code.scores.scorecard import Scorecard, overall
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.runs.code import CodeRun, SystradeSpec, run_code
-from tradeassay.runs.code.systrade_examine import Examined
+from tradeassay.runs import CodeRun
+from tradeassay.runs import run as run_spec
+from tradeassay.runs.systrade import SystradeSpec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 
@@ -105,8 +107,8 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
     spec = msgspec.structs.replace(spec, **{"reviewers": builders, **changes})
     nothing = mock.MagicMock()
     with (
-        mock.patch("tradeassay.runs.code.systrade.examine_submission", examined),
-        mock.patch("tradeassay.runs.code.systrade.run_scenarios", lambda *args: {}),
-        mock.patch("tradeassay.runs.code.systrade.SystradeProtocol.open_executor", lambda self, n: nothing),
+        mock.patch("tradeassay.runs.systrade.examine_submission", examined),
+        mock.patch("tradeassay.runs.systrade.run_scenarios", lambda *args: {}),
+        mock.patch("tradeassay.runs.systrade.SystradeProtocol.open_executor", lambda self, n: nothing),
     ):
-        return run_code(spec, folder, workers=1)
+        return run_spec(spec, folder, workers=1)

@@ -9,7 +9,7 @@ from code_report_sample import HOSTILE, code_run
 from tradeassay.report.code_board import print_code_board
 from tradeassay.report.code_page import render_code_html, write_code_html
 from tradeassay.report.code_view import CodeView, code_view
-from tradeassay.runs.code import CodeRun
+from tradeassay.runs import CodeRun
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
 
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
+from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report.code_board import print_code_board
 from tradeassay.report.code_page import write_code_html
 from tradeassay.report.systrade_card import card_view
 from tradeassay.report.systrade_charts import cost_chart, leg_charts
 from tradeassay.report.systrade_page import render_card, write_check_html
-from tradeassay.runs.code import CodeRun, verify_code
-from tradeassay.runs.code.systrade_examine import SubmissionCheck
+from tradeassay.runs import CodeRun, verify
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "no hand-in → failed at exec", "worth its price",
     ):  # fmt: skip
         assert words.lower() in page.lower(), words
-    assert verify_code(run.folder).ok
+    assert verify(run.folder).ok
 
 
 def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun) -> None:

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import runs_agents  # noqa: F401  # registers the agents
+import runs_code_toy  # noqa: F401  # registers the toy benchmark
 import runs_world as world
 
 from tradeassay.runs import Run, run

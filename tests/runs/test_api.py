@@ -135,4 +135,4 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home: Path, tmp
         [sys.executable, str(script), str(tmp_path / "r"), str(home)], env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("() 9")
+    assert done.stdout.startswith("{} 9")

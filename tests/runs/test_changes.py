@@ -10,9 +10,8 @@ import runs_world as world
 from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError, TradeassayError
-from tradeassay.runs import AgentSpec, Run, resume, run
-from tradeassay.runs import runner as runner_module
-from tradeassay.runs.versions import Versions, present_versions, version_changes
+from tradeassay.runs import AgentSpec, Run, resume, run, trading
+from tradeassay.runs.store import Versions, present_versions, version_changes
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def test_another_venue_is_refused(unfinished: Path, home: Path, monkeypatch: pyt
 def test_another_version_is_refused(unfinished: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = present_versions()
     newer = msgspec.structs.replace(now, packages={**now.packages, "numpy": "99.0"})
-    monkeypatch.setattr(runner_module, "present_versions", lambda: newer)
+    monkeypatch.setattr(trading, "present_versions", lambda: newer)
     refused(unfinished, home, r"made with other versions: numpy was .*, is 99.0")
 
 
@@ -100,7 +99,7 @@ def test_which_versions_matter() -> None:
 
 
 def test_two_processes_cannot_write_one_run(unfinished: Path, home: Path) -> None:
-    from tradeassay.runs.lock import RunLock
+    from tradeassay.runs.store import RunLock
 
     with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
         resume(unfinished, executor="inline", home=home)

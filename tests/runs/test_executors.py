@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
-from tradeassay.runs.executors import Done, Executor, Lost, Task, cores, make_executor
-from tradeassay.runs.executors.in_process import InProcess
+from tradeassay.runs.executors import Done, Executor, InProcess, Lost, Task, cores, make_executor
 from tradeassay.runs.executors.local import LocalProcesses
 from tradeassay.runs.executors.one_thread import one_thread
 

@@ -94,7 +94,7 @@ def test_a_missing_key_fails_the_model_and_nobody_else(
     monkeypatch.delenv("STANDIN_API_KEY")
     failed: Run = run(spec(), tmp_path / "r", executor="inline", home=home)
     assert {key.rpartition("__")[0] for key in failed.failed} == {"tiny-talk-v1__tiny-us__standin"}
-    assert "STANDIN_API_KEY" in str(failed.scores.episode(failed.failed[0]).reason)
+    assert "STANDIN_API_KEY" in str(failed.scores.episode(next(iter(failed.failed))).reason)
     assert failed.scores.episode("tiny-talk-v1__tiny-us__equal-weight__s0").status == "done"
     monkeypatch.setenv("STANDIN_API_KEY", "none")
     mended = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)

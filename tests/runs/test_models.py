@@ -26,9 +26,9 @@ from tradeassay.runs import (
     run,
     verify,
 )
-from tradeassay.runs.inference import NET_RETURN
-from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.play import conversation_rng
+from tradeassay.runs.scores import NET_RETURN
+from tradeassay.runs.store import RunFolder
 from tradeassay.runs.verification import VerifyReport
 
 KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"

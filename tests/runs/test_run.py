@@ -20,7 +20,7 @@ def copy(finished: Run, folder: Path) -> Path:
 
 def test_a_run_has_everything_on_disk(finished: Run) -> None:
     assert finished.complete
-    assert finished.failed == ()
+    assert finished.failed == {}
     assert len(finished.episodes) == 10
     names = {path.name for path in finished.folder.iterdir()}
     assert names == {".lock", "manifest.json", "episodes", "scores.json", "timing.json"}
@@ -179,7 +179,7 @@ def test_a_worker_that_dies_once_does_not_show_in_the_result(home: Path, tmp_pat
     first = run(spec, tmp_path / "one", workers=2, home=home)
     assert (tmp_path / "deaths").read_text() == "x"
     second = run(spec, tmp_path / "two", workers=2, home=home)
-    assert first.failed == ()
+    assert first.failed == {}
     assert world.same_bytes(first.folder) == world.same_bytes(second.folder)
 
 
@@ -187,8 +187,8 @@ def test_a_worker_that_dies_again_is_a_failed_episode(home: Path, tmp_path: Path
     agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": 9}, label="dies")
     spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", workers=2, home=home)
-    assert done.failed == ("tiny-us-v1__tiny-us__dies__s0",)
-    assert "died" in str(done.scores.episode(done.failed[0]).reason)
+    assert list(done.failed) == ["tiny-us-v1__tiny-us__dies__s0"]
+    assert "died" in str(done.scores.episode(next(iter(done.failed))).reason)
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 

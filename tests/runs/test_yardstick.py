@@ -13,7 +13,7 @@ from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.data.synthetic.config import ActionModel
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
-from tradeassay.runs.yardstick import PRICE_INDEX, yardstick
+from tradeassay.runs.scoring import PRICE_INDEX, yardstick
 
 
 def stored(panel: Panel, folder: Path) -> Snapshot:

@@ -1,40 +1,14 @@
-"""What the ``code`` commands print: items as they end, the table of a run, a task's words, a validation."""
+"""What the ``code`` commands print: a task's words, a validation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradeassay.cli._output import print_json, print_table, say
+from tradeassay.cli._output import print_table, say
 
 if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
-    from tradeassay.runs.code import CodeRun, ItemEnded
-
-
-def tell_item(event: ItemEnded) -> None:
-    """Say that an item ended."""
-    item = event.item
-    way = " ".join(item.labels[name] for name in ("setting", "wording", "framework") if name in item.labels)
-    how = f" ({way})" if way else ""
-    say(f"{event.done}/{event.total} {item.model} {item.task}{how}: {event.outcome.words}")
-
-
-def finish_code(run: CodeRun, *, as_json: bool = False) -> int:
-    """Show a finished run and write its page; return 1 when an item has no result, else 0."""
-    from tradeassay.report.code_board import print_code_board
-    from tradeassay.report.code_page import write_code_html
-
-    if as_json:
-        print_json(run.scores)
-    else:
-        print_code_board(run)
-    say(f"report: {write_code_html(run)}")
-    say(f"check:  tradeassay verify {run.folder}")
-    failed = run.failed
-    if failed:
-        say(f"{len(failed)} of {len(run.items)} items have no result: {next(iter(failed.values()))}")
-    return 1 if failed else 0
 
 
 def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: bool) -> str:

@@ -13,7 +13,8 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask
-    from tradeassay.runs.code import CodeRunSpec, SystradeSpec
+    from tradeassay.runs.quantcode import QuantCodeSpec
+    from tradeassay.runs.systrade import SystradeSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,24 +76,26 @@ def run_options(command: F) -> F:
     return command
 
 
-def take_spec(benchmark: str, given: dict[str, Any]) -> CodeRunSpec | SystradeSpec:
+def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | SystradeSpec:
     """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
     import msgspec
 
-    from tradeassay.runs.code import CodeRunSpec, SystradeSpec, code_protocols
+    from tradeassay.runs.code_protocol import code_protocols
+    from tradeassay.runs.quantcode import QuantCodeSpec
+    from tradeassay.runs.systrade import SystradeSpec
 
     if code_protocols.get(benchmark).Spec is SystradeSpec:
         return take_systrade_spec(benchmark, given)
-    if code_protocols.get(benchmark).Spec is not CodeRunSpec:
+    if code_protocols.get(benchmark).Spec is not QuantCodeSpec:
         raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
     refuse_options(benchmark, given, systrade=False)
-    plain = CodeRunSpec(models=("scripted/coder-sma",))
+    plain = QuantCodeSpec(models=("scripted/coder-sma",))
     changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
     try:
         params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
     except msgspec.ValidationError as error:
         raise UserError(f"the model cannot be asked so: {error}", mend="temperature is 0 to 2") from error
-    return CodeRunSpec(
+    return QuantCodeSpec(
         benchmark=benchmark,
         models=given["models"],
         **_chosen(given),
@@ -110,10 +113,9 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeRunSpec | SystradeSp
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
-    from tradeassay.runs.code import CodeRunSpec
-    from tradeassay.runs.code.quantcode import tasks_of
+    from tradeassay.runs.quantcode import QuantCodeSpec, tasks_of
 
-    found = tasks_of(CodeRunSpec(models=("scripted/coder-sma",), **_chosen(filters)))
+    found = tasks_of(QuantCodeSpec(models=("scripted/coder-sma",), **_chosen(filters)))
     if not found:
         raise UserError("no task is left", mend="drop a filter")
     return found

@@ -49,7 +49,7 @@ def evaluate_submission(
 ) -> int:
     """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
     from tradeassay.benchmarks.systrade.data import DAYS
-    from tradeassay.runs.code.systrade_examine import bars_for, check_submission
+    from tradeassay.benchmarks.systrade.examine import bars_for, check_submission
 
     if task is not None:
         raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from tradeassay.cli._output import print_json, say
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Run
+    from tradeassay.runs import CodeRun, Run
 
 
-def finish(run: Run, *, as_json: bool = False) -> int:
+def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
     """Show a finished run; return 1 when an episode failed, else 0."""
     from tradeassay.report import print_leaderboard, write_html
 
@@ -24,5 +24,5 @@ def finish(run: Run, *, as_json: bool = False) -> int:
     failed = run.failed
     if failed:
         more = " ..." if len(failed) > 3 else ""
-        say(f"{len(failed)} of {len(run.episodes)} episodes failed: {', '.join(failed[:3])}{more}")
+        say(f"{len(failed)} of {len(run.episodes)} episodes failed: {', '.join(list(failed)[:3])}{more}")
     return 1 if failed else 0

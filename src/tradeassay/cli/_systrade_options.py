@@ -9,7 +9,7 @@ import click
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import SystradeSpec
+    from tradeassay.runs.systrade import SystradeSpec
 
 SYSTRADE_OPTIONS = (
     click.option("--strategy", "strategies", multiple=True, metavar="ID", help="systrade: only these strategies."),
@@ -60,7 +60,7 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
     """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
     import msgspec
 
-    from tradeassay.runs.code import SystradeSpec
+    from tradeassay.runs.systrade import SystradeSpec
 
     refuse_options(benchmark, given, systrade=True)
     plain = SystradeSpec(models=("scripted/builder-gold",))

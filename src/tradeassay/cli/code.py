@@ -30,7 +30,7 @@ def code() -> None:
 )  # fmt: skip
 @click.option("--slug", help="The run's name. Default: the benchmark and a hash of what is asked for.")
 @workers_option
-@click.option("--retry-failed", is_flag=True, help="Play items without a result again.")
+@click.option("--retry-failed", is_flag=True, help="Play failed episodes again, with recorded answers.")
 @asking_options
 @json_option
 def run(
@@ -49,16 +49,19 @@ def run(
     tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
     tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
-    Giving the same command again continues a run that was stopped. Exits with 1 when an item has no result.
+    Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
     """
-    from tradeassay.cli._code_finish import finish_code, tell_item
-    from tradeassay.runs.code import run_code
+    from tradeassay.cli._finish import finish
+    from tradeassay.runs import CodeRun, Run, resume
+    from tradeassay.runs import run as run_spec
 
     asking = take_asking(described, out)
     spec = take_spec(benchmark, described)
     folder = out / (slug or default_slug(benchmark, spec))
-    done = run_code(spec, folder, asking=asking, workers=workers, retry_failed=retry_failed, tell=tell_item)
-    return finish_code(done, as_json=as_json)
+    done: Run | CodeRun = run_spec(spec, folder, asking=asking, workers=workers, progress="auto")
+    if retry_failed and done.failed:
+        done = resume(folder, asking=asking, workers=workers, progress="auto", retry_failed=True)
+    return finish(done, as_json=as_json)
 
 
 def default_slug(benchmark: str, spec: Any) -> str:
@@ -102,7 +105,7 @@ def evaluate(
         return evaluate_submission(program, spec, task, as_json=as_json, **reports)
     if task is None:
         raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
-    from tradeassay.runs.code.check import check_program, read_program
+    from tradeassay.benchmarks.quantcode.check import check_program, read_program
 
     found = check_program(read_program(program), task, framework=framework, judge=judge, thorough=thorough)
     if as_json:
@@ -123,7 +126,7 @@ def evaluate(
 @json_option
 def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_json: bool, **filters: Any) -> None:
     """List the tasks, or show one: its words, its terms, its reference."""
-    from tradeassay.runs.code.check import task_line
+    from tradeassay.benchmarks.quantcode.check import task_line
 
     if task is None:
         listed = [task_line(one) for one in take_tasks(filters)]
@@ -145,8 +148,8 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
         print_table("tasks", ("id", "title", "difficulty", "bars of", "family", "market", "frame"), rows)
         say(f"{len(listed)} tasks")
         return
+    from tradeassay.benchmarks.quantcode.check import find_task
     from tradeassay.cli._code_finish import task_words
-    from tradeassay.runs.code.check import find_task
 
     found = find_task(task, filters.get("task_file"))
     if as_json:
@@ -169,8 +172,8 @@ def validate(
 
     Exits with 1 when one does not. All tasks take minutes; --sample 5 takes seconds.
     """
+    from tradeassay.benchmarks.quantcode.check import validate_tasks
     from tradeassay.cli._code_finish import show_validation, tell_program
-    from tradeassay.runs.code.check import validate_tasks
 
     chosen = take_tasks({**filters, "task": ids})
     done = validate_tasks(chosen, judge=judge, thorough=thorough, workers=workers or 2, tell=tell_program)

@@ -17,19 +17,8 @@ from tradeassay.cli._run_folder import find_run, out_option
 def report(run: str, out: Path, html: Path | None) -> None:
     """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it)."""
     from tradeassay.report import print_leaderboard, write_html
-    from tradeassay.runs import Run
-    from tradeassay.runs.code import is_code_run
+    from tradeassay.runs import load_run
 
-    folder = find_run(run, out)
-    if is_code_run(folder):
-        from tradeassay.report.code_board import print_code_board
-        from tradeassay.report.code_page import write_code_html
-        from tradeassay.runs.code import CodeRun
-
-        programs = CodeRun.load(folder)
-        print_code_board(programs)
-        say(f"report: {write_code_html(programs, html)}")
-        return
-    recorded = Run.load(folder)
+    recorded = load_run(find_run(run, out))
     print_leaderboard(recorded)
     say(f"report: {write_html(recorded, html)}")

@@ -26,16 +26,8 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked
     Refuses when data, rules, prompts or versions are no longer what the manifest says.
     """
     from tradeassay.runs import resume as resume_run
-    from tradeassay.runs.code import is_code_run
 
     asking = take_asking(asked, out)
     folder = find_run(run, out)
-    if is_code_run(folder):
-        from tradeassay.cli._code_finish import finish_code, tell_item
-        from tradeassay.runs.code import resume_code
-
-        return finish_code(
-            resume_code(folder, workers=workers, retry_failed=retry_failed, asking=asking, tell=tell_item)
-        )
     done = resume_run(folder, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking)
     return finish(done)

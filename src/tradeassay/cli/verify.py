@@ -20,10 +20,8 @@ def verify(run: str, out: Path, as_json: bool) -> int:
     Exits with 1 and names every violation when something does not hold.
     """
     from tradeassay.runs import verify as verify_run
-    from tradeassay.runs.code import is_code_run, verify_code
 
-    folder = find_run(run, out)
-    found = verify_code(folder) if is_code_run(folder) else verify_run(folder)
+    found = verify_run(find_run(run, out))
     if as_json:
         print_json(found)
     else:

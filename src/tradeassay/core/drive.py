@@ -18,6 +18,8 @@ from tradeassay.core.secrets import clean_words
 Ask = TypeVar("Ask")
 Reply = TypeVar("Reply")
 Result = TypeVar("Result")
+Outer = TypeVar("Outer")
+OuterReply = TypeVar("OuterReply")
 
 LONGEST_DETAIL = 500
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
@@ -60,6 +62,19 @@ async def adrive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask]
         now = advance(dialogue)
         while not isinstance(now, Ended):
             now = advance(dialogue, await answer(now))
+        return now.result
+    finally:
+        dialogue.close()
+
+
+def relay(
+    dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Generator[Outer, OuterReply, Reply]]
+) -> Generator[Outer, OuterReply, Result]:
+    """Be a dialogue that carries another one: ``answer`` turns its questions into one's own."""
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            now = advance(dialogue, (yield from answer(now)))
         return now.result
     finally:
         dialogue.close()

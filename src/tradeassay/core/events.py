@@ -203,5 +203,20 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
 
 
+class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a code episode's ``events.jsonl``: what came of a program that was examined.
+
+    ``request`` is the hash of what was asked for, ``result`` the benchmark's own record of what was found.
+    """
+
+    step: int
+    request: str
+    result: msgspec.Raw
+
+
+JournalRecord = StepRecord | TurnRecord
+"""What a journal consists of, on both tracks."""
+
 ENCODER = msgspec.json.Encoder()
 STEP_DECODER = msgspec.json.Decoder(StepRecord)
+TURN_DECODER = msgspec.json.Decoder(TurnRecord)

@@ -24,8 +24,9 @@ from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
-from tradeassay.runs.code import CodeItem, CodeRunSpec, QuantCodeProtocol
-from tradeassay.runs.code.protocol import Ask
+from tradeassay.runs.code_protocol import AskRole, CodeAsk
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.sandbox import Executor
 
 __all__ = ["quantcode"]
@@ -68,7 +69,7 @@ def quantcode(
         workers: Programs that are examined at the same time.
     """
     protocol = QuantCodeProtocol(_spec(locals()))
-    items = protocol.items()
+    items = protocol.episodes()
     if not items:
         raise UserError("no task is left", mend="drop a filter")
     params = protocol.spec.params
@@ -85,7 +86,7 @@ def quantcode(
 
 
 @solver
-def write_program(protocol: QuantCodeProtocol, items: dict[str, CodeItem], workers: int) -> Solver:
+def write_program(protocol: QuantCodeProtocol, items: dict[str, Episode], workers: int) -> Solver:
     """Carry a task's conversation with the model under evaluation, examining every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -127,7 +128,7 @@ def stage_scorer() -> Scorer:
     return score
 
 
-def _spec(given: dict[str, Any]) -> CodeRunSpec:
+def _spec(given: dict[str, Any]) -> QuantCodeSpec:
     def one(name: str) -> list[str]:
         return [given[name]] if given[name] is not None else []
 
@@ -147,14 +148,14 @@ def _spec(given: dict[str, Any]) -> CodeRunSpec:
         "evaluate": {"decides": given["decides"]},
     }
     try:
-        return msgspec.convert(values, CodeRunSpec)
+        return msgspec.convert(values, QuantCodeSpec)
     except msgspec.ValidationError as error:
         raise UserError(
             f"the task cannot be set up so: {error}", mend="see docs/reference/quantcode.md"
         ) from error
 
 
-def _sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
+def _sample(protocol: QuantCodeProtocol, item: Episode) -> Sample:
     found, settings = protocol.tasks[item.task], protocol.settings(item)
     about = {
         "task": found.id,
@@ -167,20 +168,21 @@ def _sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
     )
 
 
-async def _carry(protocol: QuantCodeProtocol, item: CodeItem, writer: Asker, workers: int) -> TaskOutcome:
+async def _carry(protocol: QuantCodeProtocol, item: Episode, writer: Asker, workers: int) -> TaskOutcome:
     judge = _judge(protocol.spec.judge)
 
-    async def answer(step: Any) -> Any:
-        if not isinstance(step, Ask):
+    async def answer(ask: CodeAsk) -> Any:
+        if not isinstance(ask, AskRole):
             executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
-            return await anyio.to_thread.run_sync(protocol.compute, item, step.request, executor)
-        if step.role == "writer":
-            reply = await writer.reply(step.request)
-            writer.spending = writer.spending.plus(reply.usage)
-            return reply
-        return await judge(step.request)
+            return await anyio.to_thread.run_sync(protocol.examine, item, ask.request, executor)
+        if ask.role != "writer":
+            return await judge(ask.request)
+        reply = await writer.reply(ask.request)
+        writer.spending = writer.spending.plus(reply.usage)
+        return reply
 
-    return await adrive(protocol.talk(item), answer)
+    outcome: TaskOutcome = await adrive(protocol.dialogue(item), answer)
+    return outcome
 
 
 def _judge(name: str | None) -> Any:

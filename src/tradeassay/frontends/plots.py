@@ -9,9 +9,9 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.data import Snapshot
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.manifest import played_as, windows_by_cell
-from tradeassay.runs.phases import prepare_tasks
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import ParamValue, RunSpec, model_agent
+from tradeassay.runs.trading import prepare_tasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from tradeassay.core.errors import RunError
-from tradeassay.core.events import ENCODER, STEP_DECODER, StepRecord
+from tradeassay.core.events import ENCODER, STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
 from tradeassay.core.files import sync_folder, take_lock
 from tradeassay.core.secrets import clean_bytes
 
@@ -34,19 +34,27 @@ EVERY_LINE = FsyncPolicy()
 BATCHED = FsyncPolicy(lines=512)
 
 
-class Line(NamedTuple):
+R = TypeVar("R", bound=JournalRecord)
+
+
+class Line(NamedTuple, Generic[R]):
     """A step and its exact bytes, without the line end."""
 
-    record: StepRecord
+    record: R
     raw: bytes
 
 
-def encode_line(record: StepRecord) -> bytes:
+def encode_line(record: JournalRecord) -> bytes:
     """Return a step's line, without the line end."""
     return ENCODER.encode(record)
 
 
-def read_lines(path: Path) -> tuple[tuple[Line, ...], int]:
+def read_lines(path: Path) -> tuple[tuple[Line[StepRecord], ...], int]:
+    """Return the lines of a trading episode's journal, as :func:`lines_of` does."""
+    return lines_of(path, STEP_DECODER)
+
+
+def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Line[R], ...], int]:
     """Return the whole lines of a journal and the number of bytes they take; a torn last line is left out.
 
     Raises :class:`RunError` naming the line when a damaged one is not the last.
@@ -54,12 +62,12 @@ def read_lines(path: Path) -> tuple[tuple[Line, ...], int]:
     if not path.exists():
         return (), 0
     content = path.read_bytes()
-    lines: list[Line] = []
+    lines: list[Line[R]] = []
     start = 0
     while (end := content.find(b"\n", start)) >= 0:
         raw = content[start:end]
         try:
-            lines.append(Line(STEP_DECODER.decode(raw), raw))
+            lines.append(Line(decoder.decode(raw), raw))
         except msgspec.DecodeError as error:
             if content.find(b"\n", end + 1) >= 0:
                 raise RunError(
@@ -85,7 +93,7 @@ def read_records(path: Path) -> Iterator[StepRecord]:
         yield line.record
 
 
-class Journal:
+class JournalOf(Generic[R]):
     """Continues ``events.jsonl``: ``lines`` are those it holds, a torn end is cut when it is opened.
 
     A context manager; what waits in memory is written on leaving, errors included: a line that was decided is
@@ -93,19 +101,20 @@ class Journal:
     ``patience`` seconds (a worker whose parent was killed needs a moment to notice), or when a line is damaged.
     """
 
-    def __init__(self, path: Path, *, patience: float = 15.0) -> None:
-        self.lines: tuple[Line, ...] = ()
+    def __init__(self, path: Path, decoder: msgspec.json.Decoder[R], *, patience: float = 15.0) -> None:
+        self.lines: tuple[Line[R], ...] = ()
         self.policy = EVERY_LINE
         self._path = path
+        self._decoder = decoder
         self._patience = patience
         self._waiting: list[bytes] = []
         self._descriptor = -1
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             take_lock(self._descriptor, str(self._path), patience=self._patience)
-            self.lines, length = read_lines(self._path)
+            self.lines, length = lines_of(self._path, self._decoder)
             if length != os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, length)
             os.lseek(self._descriptor, length, os.SEEK_SET)
@@ -141,3 +150,17 @@ class Journal:
             self.flush()
         finally:
             os.close(self._descriptor)
+
+
+class Journal(JournalOf[StepRecord]):
+    """The journal of an episode that trades."""
+
+    def __init__(self, path: Path, *, patience: float = 15.0) -> None:
+        super().__init__(path, STEP_DECODER, patience=patience)
+
+
+class TurnJournal(JournalOf[TurnRecord]):
+    """The journal of an episode in which programs are written."""
+
+    def __init__(self, path: Path, *, patience: float = 15.0) -> None:
+        super().__init__(path, TURN_DECODER, patience=patience)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from tradeassay.core.measure import Measure
-    from tradeassay.runs.code import CodeRun
-    from tradeassay.runs.code.quantcode_scores import CellScores
+    from tradeassay.runs import CodeRun
+    from tradeassay.runs.quantcode_scores import CellScores
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow", "not_reached": "dim", "not_scored": "dim"}
 

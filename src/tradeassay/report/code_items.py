@@ -10,7 +10,7 @@ import msgspec
 from tradeassay.report import numbers
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import CodeItem, CodeRun
+    from tradeassay.runs import CodeRun, Episode
 
 MOST_TURNS = 3_000
 """Turns whose programs are put on a page; a browser takes more, a reader does not."""
@@ -117,15 +117,17 @@ def item_views(run: CodeRun, records: dict[str, Any]) -> tuple[tuple[ItemView, .
     return tuple(views), without
 
 
-def item_way(item: CodeItem) -> str:
+def item_way(item: Episode) -> str:
     """Return in which way an item's task was put."""
-    return " · ".join(item.labels[name] for name in ("setting", "wording", "framework") if name in item.labels)
+    return " · ".join(
+        str(item.protocol[name]) for name in ("setting", "wording", "framework") if name in item.protocol
+    )
 
 
 def earned_rows(run: CodeRun, records: dict[str, Any], ids: dict[str, str]) -> tuple[EarnedRow, ...]:
     """Return what the programs that solved their task earned."""
     rows = []
-    for item in run.items:
+    for item in run.episodes:
         record = records.get(item.key)
         found = record.turns[-1].evaluation if record is not None and record.solved else None
         if found is None or found.earned is None:

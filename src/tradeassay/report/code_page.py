@@ -10,7 +10,7 @@ from tradeassay.report.code_view import CodeView, code_view
 from tradeassay.report.page import page_environment, script_source, template_text
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import CodeRun
+    from tradeassay.runs import CodeRun
 
 SYSTRADE = "systrade-v1"
 

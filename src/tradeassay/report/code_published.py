@@ -12,7 +12,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.report.code_rates import NOTHING, STAGE_TITLES, Rate, rate, way
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code.quantcode_scores import CellScores
+    from tradeassay.runs.quantcode_scores import CellScores
 
 _NONE_OF_OURS = "this run has no such answers"
 _TURNS = (1, 3, 5, 10)
@@ -184,7 +184,7 @@ def _table8(paper: Any, cells: Sequence[CellScores], reasons: tuple[str, ...]) -
 
 def failure_titles() -> dict[str, str]:
     """Return the classes of failure and what they are called."""
-    from tradeassay.runs.code.failures import FAILURE_TITLES
+    from tradeassay.runs.quantcode_scores import FAILURE_TITLES
 
     return FAILURE_TITLES
 

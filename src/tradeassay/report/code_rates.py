@@ -13,7 +13,7 @@ from tradeassay.report.interval_bar import IntervalBar, Scale
 from tradeassay.report.palette import LineStyle, styles
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code.quantcode_scores import CellScores, QuantCodeScores, StageRates
+    from tradeassay.runs.quantcode_scores import CellScores, QuantCodeScores, StageRates
 
 STAGE_TITLES = (
     ("compile", "Compiles", "the source compiles and defines exactly one strategy"),

@@ -11,7 +11,7 @@ from tradeassay.report import numbers
 from tradeassay.report.palette import LineStyle
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code.quantcode_scores import CellScores
+    from tradeassay.runs.quantcode_scores import CellScores
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 640.0, 260.0, 46.0, 30.0
 

@@ -24,11 +24,11 @@ from tradeassay.report.code_rates import (
     way,
 )
 from tradeassay.report.code_turns import TurnChart, turn_chart
-from tradeassay.runs.code.failures import FAILURE_WORDS
+from tradeassay.runs.quantcode_scores import FAILURE_WORDS
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import CodeRun
-    from tradeassay.runs.code.quantcode_scores import CellScores, QuantCodeScores
+    from tradeassay.runs import CodeRun
+    from tradeassay.runs.quantcode_scores import CellScores, QuantCodeScores
 
 
 class FailureLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,12 +130,12 @@ def code_view(run: CodeRun) -> CodeView:
     colours = cell_styles(cells)
     items, without = item_views(run, records)
     ids = {view.key: view.id for view in items}
-    tasks = len({item.task for item in run.items})
+    tasks = len({item.task for item in run.episodes})
     headline, support = in_words(cells)
     return CodeView(
         title=f"{run.benchmark}: {run.folder.resolve().name}",
         sub=(
-            f"{numbers.count(tasks, 'task')}, {numbers.count(len(run.items), 'item')} · "
+            f"{numbers.count(tasks, 'task')}, {numbers.count(len(run.episodes), 'item')} · "
             "programs written by models, examined in a sandbox"
         ),
         badges=code_badges(run),
@@ -298,7 +298,7 @@ def _tricks(run: CodeRun, records: dict[str, Any], ids: dict[str, str]) -> Any:
 
 
 def _short(run: CodeRun, key: str) -> str:
-    item = run.item(key)
+    item = run.episode(key)
     return f"{item.model}: {item.task}"
 
 

@@ -10,11 +10,12 @@ from tradeassay.report.adapter import from_run
 from tradeassay.report.boards import TerminalReport
 from tradeassay.report.data import ReportData
 from tradeassay.report.page import write_page
+from tradeassay.runs import CodeRun, Run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tradeassay.runs import Run, RunComparison
+    from tradeassay.runs import RunComparison
 
 
 def terminal(source: Run | ReportData) -> TerminalReport:
@@ -22,8 +23,12 @@ def terminal(source: Run | ReportData) -> TerminalReport:
     return TerminalReport(_data(source, details=False))
 
 
-def write_html(source: Run | ReportData, path: Path | None = None) -> Path:
+def write_html(source: Run | CodeRun | ReportData, path: Path | None = None) -> Path:
     """Write the self-contained page and return its path (default: ``report.html`` in the run's folder)."""
+    if isinstance(source, CodeRun):
+        from tradeassay.report.code_page import write_code_html
+
+        return write_code_html(source, path)
     if path is None:
         if isinstance(source, ReportData):
             raise UserError("no place for the page", mend="give a path")
@@ -31,8 +36,13 @@ def write_html(source: Run | ReportData, path: Path | None = None) -> Path:
     return write_page(_data(source), path)
 
 
-def print_leaderboard(source: Run | ReportData) -> None:
+def print_leaderboard(source: Run | CodeRun | ReportData) -> None:
     """Print the leaderboards on stdout; a pipe gets them at full width."""
+    if isinstance(source, CodeRun):
+        from tradeassay.report.code_board import print_code_board
+
+        print_code_board(source)
+        return
     _console().print(terminal(source))
 
 

@@ -45,22 +45,28 @@ def _table(comparison: RunComparison, benchmark: str) -> Table:
         pad_edge=False,
     )
     table.add_column("agent", overflow="fold")
-    for name in _SHOWN:
-        table.add_column(numbers.info(name).title.lower(), justify="right")
+    pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
+    trades = all(name in pair.measures for pair in pairs for name in _SHOWN)
+    shown = _SHOWN if trades else tuple(pairs[0].measures)
+    for name in shown:
+        table.add_column(numbers.info(name).title.lower() if trades else name, justify="right")
     table.add_column("can they be told apart?", overflow="fold")
-    for pair in comparison.pairs:
-        if pair.benchmark == benchmark:
-            table.add_row(
-                Text(pair.agent), *(_values(name, pair.measures[name]) for name in _SHOWN), _paired(pair)
-            )
+    for pair in pairs:
+        table.add_row(
+            Text(pair.agent),
+            *(_values(name if trades else None, pair.measures[name]) for name in shown),
+            _paired(pair),
+        )
     return table
 
 
-def _values(name: str, change: Difference) -> Text:
+def _values(name: str | None, change: Difference) -> Text:
+    """Return both values; ``name`` None is a measure of programs, which has no unit."""
     from rich.text import Text
 
     first, second = (
-        numbers.NONE if value is None else numbers.shown(name, value) for value in (change.first, change.second)
+        numbers.NONE if value is None else numbers.number(value) if name is None else numbers.shown(name, value)
+        for value in (change.first, change.second)
     )
     return Text(first if first == second else f"{first} -> {second}")
 

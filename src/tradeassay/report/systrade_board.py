@@ -12,7 +12,8 @@ from tradeassay.report.systrade_view import DIMENSIONS, in_words, systrade_badge
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tradeassay.runs.code import CodeRun, SubmissionCheck
+    from tradeassay.benchmarks.systrade.examine import SubmissionCheck
+    from tradeassay.runs import CodeRun
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow", "not_run": "dim"}
 

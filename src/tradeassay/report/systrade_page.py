@@ -11,7 +11,8 @@ from tradeassay.report.systrade_card import CardView, card_view
 from tradeassay.report.systrade_view import RunView, run_view
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import CodeRun, SubmissionCheck
+    from tradeassay.benchmarks.systrade.examine import SubmissionCheck
+    from tradeassay.runs import CodeRun
 
 CARDS = "cards"
 

@@ -12,7 +12,7 @@ from tradeassay.report import numbers
 from tradeassay.report.code_rates import rate
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code.systrade_scores import SystradeScores
+    from tradeassay.runs.systrade_scores import SystradeScores
 
 _GATES = ("parse", "schema", "exec", "determinism", "leak", "audit")
 

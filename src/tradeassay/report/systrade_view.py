@@ -14,8 +14,8 @@ from tradeassay.report.systrade_card import Number, score
 from tradeassay.report.systrade_published import PaperTable, paper_tables, reasons
 
 if TYPE_CHECKING:
-    from tradeassay.runs.code import CodeRun
-    from tradeassay.runs.code.systrade_scores import IterationRow, ModelRow, StrategyRow, SystradeScores
+    from tradeassay.runs import CodeRun
+    from tradeassay.runs.systrade_scores import IterationRow, ModelRow, StrategyRow, SystradeScores
 
 GATE_TITLES = ("parse", "schema", "exec", "determinism", "leak", "audit", "scenarios")
 DIMENSIONS = ("D1", "D2", "D3", "D4")
@@ -128,7 +128,7 @@ def run_view(run: CodeRun) -> RunView:
         title=f"{run.benchmark}: {run.folder.resolve().name}",
         sub=(
             f"{numbers.count(len(scores.strategies), 'strategy', 'strategies')}, "
-            f"{numbers.count(len(run.items), 'item')} · governed strategies written by models, run in a sandbox"
+            f"{numbers.count(len(run.episodes), 'item')} · governed strategies written by models, run in a sandbox"
         ),
         badges=systrade_badges(run),
         headline=headline,
@@ -143,7 +143,7 @@ def run_view(run: CodeRun) -> RunView:
         reasons=reasons(run.spec, scores),
         notes=published().notes,
         source=published().source,
-        items=tuple(_item(run, item) for item in run.items),
+        items=tuple(_item(run, item) for item in run.episodes),
         hashes=(("spec", run.manifest.work_sha256), *sorted(run.manifest.facts.items())),
         versions=(*sorted(run.manifest.versions.packages.items()), ("python", run.manifest.versions.python)),
         check=f"tradeassay verify {run.folder}",

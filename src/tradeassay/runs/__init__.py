@@ -1,5 +1,7 @@
 """Runs: a frozen spec becomes episodes, episodes become journals, journals become scores. All of it on disk.
 
+The same for runs that trade and for runs in which models write programs.
+
 ``run`` starts or continues, ``resume`` continues, ``verify`` checks, ``compare`` puts two side by side, ``plan``
 says what a run would take. The names are imported on first use, because some of them are heavy.
 """
@@ -14,10 +16,9 @@ if TYPE_CHECKING:
     from tradeassay.runs.comparison import RunComparison, compare
     from tradeassay.runs.episode import Episode, expand
     from tradeassay.runs.frames import Frames
-    from tradeassay.runs.inference import Inference
-    from tradeassay.runs.manifest import RunManifest
+    from tradeassay.runs.manifest import CodeManifest, RunManifest
     from tradeassay.runs.models import Asking
-    from tradeassay.runs.outcome import Outcome
+    from tradeassay.runs.outcome import Outcome, Violation
     from tradeassay.runs.planning import Plan, plan
     from tradeassay.runs.progress import (
         Advanced,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
         ProgressEvent,
         RunEnded,
     )
-    from tradeassay.runs.recorded import Run
+    from tradeassay.runs.quantcode import QuantCodeSpec
+    from tradeassay.runs.recorded import CodeRun, Run, load_run
     from tradeassay.runs.runner import resume, run
-    from tradeassay.runs.scores import AgentScores, EpisodeScores, Scores
-    from tradeassay.runs.spec import AgentSpec, RunSpec, Window
-    from tradeassay.runs.spec_file import load_spec
+    from tradeassay.runs.scores import AgentScores, EpisodeScores, Inference, Scores
+    from tradeassay.runs.spec import AgentSpec, RunSpec, Window, load_spec
+    from tradeassay.runs.systrade import SystradeSpec
     from tradeassay.runs.verification import VerifyReport, verify
-    from tradeassay.runs.violation import Violation
 
 _HOMES = {
     "Advanced": "progress",
@@ -49,13 +50,18 @@ _HOMES = {
     "EpisodeScores": "scores",
     "Finished": "progress",
     "Frames": "frames",
-    "Inference": "inference",
+    "Inference": "scores",
     "Listener": "progress",
     "Outcome": "outcome",
     "PhaseStarted": "progress",
     "Plan": "planning",
     "ProgressEvent": "progress",
+    "CodeRun": "recorded",
+    "CodeManifest": "manifest",
     "Run": "recorded",
+    "load_run": "recorded",
+    "QuantCodeSpec": "quantcode",
+    "SystradeSpec": "systrade",
     "RunComparison": "comparison",
     "RunEnded": "progress",
     "RunManifest": "manifest",
@@ -63,11 +69,11 @@ _HOMES = {
     "Scores": "scores",
     "Spending": "outcome",
     "VerifyReport": "verification",
-    "Violation": "violation",
+    "Violation": "outcome",
     "Window": "spec",
     "compare": "comparison",
     "expand": "episode",
-    "load_spec": "spec_file",
+    "load_spec": "spec",
     "plan": "planning",
     "resume": "runner",
     "run": "runner",
@@ -81,6 +87,8 @@ __all__ = [
     "Answered",
     "AskStarted",
     "Asking",
+    "CodeManifest",
+    "CodeRun",
     "DialogueLine",
     "Episode",
     "EpisodeScores",
@@ -92,6 +100,7 @@ __all__ = [
     "PhaseStarted",
     "Plan",
     "ProgressEvent",
+    "QuantCodeSpec",
     "Run",
     "RunComparison",
     "RunEnded",
@@ -99,11 +108,13 @@ __all__ = [
     "RunSpec",
     "Scores",
     "Spending",
+    "SystradeSpec",
     "VerifyReport",
     "Violation",
     "Window",
     "compare",
     "expand",
+    "load_run",
     "load_spec",
     "plan",
     "resume",

@@ -1,4 +1,4 @@
-"""Two runs side by side: the difference of every score, and a paired test where the sessions coincide."""
+"""Two runs of one kind side by side: the difference of every score, and a paired test where sessions coincide."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_of
+from tradeassay.core.measure import Measure
 from tradeassay.metrics import MEASURES, Comparison, compare_to_baseline, nothing_to_compare, significant
 from tradeassay.runs.executors.one_thread import one_thread
-from tradeassay.runs.recorded import Run
+from tradeassay.runs.recorded import CodeRun, Run, load_run
 from tradeassay.runs.scores import AgentScores
+
+AnyRun = Run | CodeRun
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,10 +29,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent on one benchmark in both runs.
+    """One agent in one cell of a benchmark, in both runs.
 
-    ``reason`` says why the two are not comparable, None when they are. ``paired`` compares the value paths session
-    by session, the first run in the role of the baseline.
+    ``datasets`` are empty for programs. ``reason`` says why the two are not comparable, None when they are.
+    ``paired`` compares the value paths session by session, the first run in the role of the baseline.
     """
 
     benchmark: str
@@ -54,12 +58,26 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     only_second: tuple[str, ...]
 
 
-def compare(first: Run | Path | str, second: Run | Path | str, *, home: Path | str | None = None) -> RunComparison:
+def compare(
+    first: AnyRun | Path | str, second: AnyRun | Path | str, *, home: Path | str | None = None
+) -> RunComparison:
     """Compare two finished runs agent by agent.
 
-    Raises :class:`~tradeassay.core.errors.RunError` when one of them cannot be read or is unfinished.
+    Raises :class:`~tradeassay.core.errors.RunError` when one of them cannot be read or is unfinished, or when one
+    trades and the other consists of programs.
     """
     one, other = _open(first, home), _open(second, home)
+    if isinstance(one, Run) and isinstance(other, Run):
+        return _compare_trading(one, other)
+    if isinstance(one, CodeRun) and isinstance(other, CodeRun):
+        return _compare_programs(one, other)
+    raise RunError(
+        f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
+        mend="compare two runs of one kind",
+    )
+
+
+def _compare_trading(one: Run, other: Run) -> RunComparison:
     left, right = one.scores.agents, other.scores.agents
     with one_thread():
         pairs = tuple(_pair(one, other, a, b) for a, b in _match(left, right))
@@ -73,12 +91,51 @@ def compare(first: Run | Path | str, second: Run | Path | str, *, home: Path | s
     )
 
 
-def _open(run: Run | Path | str, home: Path | str | None) -> Run:
-    return run if isinstance(run, Run) else Run.load(run, home=home)
+def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
+    """Compare models by their rates. Two runs of different tasks are not comparable, whatever their rates."""
+    left, right = ({(row.cell, row.agent): row for row in run.protocol.rows(run.scores)} for run in (one, other))
+    reason = _other_work(one, other)
+    name, alone = _name(one, other), reason and f"not comparable, {reason}"
+    pairs = tuple(
+        Pair(
+            benchmark=f"{one.benchmark}, {place[0]}",
+            agent=place[1],
+            datasets=("", ""),
+            reason=reason,
+            measures={
+                measure: _change(found, right[place].measures[measure], reason)
+                for measure, found in left[place].measures.items()
+                if measure in right[place].measures
+            },
+            paired=nothing_to_compare(name, alone or "programs have no sessions"),
+        )
+        for place in left
+        if place in right
+    )
+    return RunComparison(
+        first=name,
+        second=_name(other, one),
+        pairs=pairs,
+        only_first=tuple(": ".join(place) for place in left if place not in right),
+        only_second=tuple(": ".join(place) for place in right if place not in left),
+    )
 
 
-def _name(run: Run, other: Run) -> str:
-    return run.spec.slug if run.spec.slug != other.spec.slug else str(run.folder)
+def _other_work(one: CodeRun, other: CodeRun) -> str | None:
+    """Return why two runs of programs cannot be compared, None when they can."""
+    if one.benchmark != other.benchmark:
+        return f"benchmarks differ: {one.benchmark} and {other.benchmark}"
+    left, right = one.manifest.facts, other.manifest.facts
+    differ = sorted(name for name in {*left, *right} if left.get(name) != right.get(name))
+    return f"the runs do not share {', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}" if differ else None
+
+
+def _open(run: AnyRun | Path | str, home: Path | str | None) -> AnyRun:
+    return load_run(run, home=home) if isinstance(run, Path | str) else run
+
+
+def _name(run: AnyRun, other: AnyRun) -> str:
+    return run.name if run.name != other.name else str(run.folder)
 
 
 def _match(left: Iterable[AgentScores], right: Iterable[AgentScores]) -> list[tuple[AgentScores, AgentScores]]:
@@ -137,7 +194,10 @@ def _why_not(one: Run, other: Run, a: AgentScores, b: AgentScores) -> str | None
 
 
 def _difference(a: AgentScores, b: AgentScores, name: str, reason: str | None) -> Difference:
-    first, second = a.measures[name].median, b.measures[name].median
+    return _change(a.measures[name].median, b.measures[name].median, reason)
+
+
+def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
     if reason is not None:
         return Difference(
             first=first.value, second=second.value, difference=None, reason=f"not comparable: {reason}"

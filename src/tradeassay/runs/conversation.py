@@ -91,18 +91,6 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
     )
 
 
-def conversation_change(then: ProtocolRecord, now: ProtocolRecord) -> str | None:
-    """Return in words what is different, None when nothing is."""
-    if (then.protocol, then.config_sha256) != (now.protocol, now.config_sha256):
-        return f"the settings of the conversation '{then.protocol}' have changed"
-    for name in sorted({*then.prompts, *now.prompts}):
-        if then.prompts.get(name) != now.prompts.get(name):
-            return f"the prompt {name} has changed"
-    if then.code_sha256 != now.code_sha256:
-        return f"the code of the conversation '{then.protocol}' has changed"
-    return None
-
-
 def _convert(benchmark: Benchmark, config: type[ProtocolConfig], values: dict[str, ParamValue]) -> ProtocolConfig:
     try:
         return msgspec.convert(values, config, strict=False)

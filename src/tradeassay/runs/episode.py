@@ -18,7 +18,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cell`` names the benchmark and data set, and what of a grid it is: agents of one cell are compared with each
     other. In every cell one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent
-    itself. ``protocol`` says how the conversation of models differs here, ``window`` names the sessions.
+    itself. ``protocol`` says how the conversation of models differs here, ``window`` names the sessions. Where
+    programs are written there is a ``task`` instead of a data set.
     """
 
     key: str
@@ -31,6 +32,12 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     added: bool = False
     protocol: dict[str, ParamValue] = {}
     window: str | None = None
+    task: str = ""
+
+    @property
+    def model(self) -> str:
+        """The name of the language model that plays it; empty when none does."""
+        return str(self.agent.params["model"]) if self.by_model else ""
 
     @property
     def by_model(self) -> bool:

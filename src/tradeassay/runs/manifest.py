@@ -1,4 +1,8 @@
-"""``manifest.json``: what was run, on what, with what. A run is resumed only while all of it still holds."""
+"""``manifest.json``: what was run, on what, with what. A run is resumed only while all of it still holds.
+
+There is one manifest with two kinds: of a run that trades, and of a run in which programs are written. Whoever
+resumes, verifies or compares asks for their ``facts``: everything that decides a result, by name.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import fields
 
 from tradeassay.account import venues
 from tradeassay.agents import agents
@@ -15,13 +20,14 @@ from tradeassay.core.badges import Badges, Convention
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
-from tradeassay.runs.conversation import ProtocolRecord, conversation_change, describe_protocol, with_protocol
+from tradeassay.runs.conversation import ProtocolRecord, describe_protocol, with_protocol
 from tradeassay.runs.episode import Episode
+from tradeassay.runs.format1 import manifest_from_1
 from tradeassay.runs.models import ModelRecord, describe_models
-from tradeassay.runs.spec import RunSpec, Window, same_work, work_sha256
-from tradeassay.runs.versions import Versions, version_changes
+from tradeassay.runs.spec import RunSpec, Window, work_sha256
+from tradeassay.runs.store import RunFolder, Versions, version_changes
 
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,26 +66,53 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
 
 
-class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The identity of a run.
+class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What every manifest says. ``episodes_in`` names the folder of the episodes."""
+
+    format: int = MANIFEST_FORMAT
+    work_sha256: str
+    episodes: tuple[Episode, ...]
+    versions: Versions
+    episodes_in: str = "episodes"
+
+
+class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
+    """The identity of a run that trades.
 
     ``protocols`` (by cell) are the conversations of models, ``windows`` (by cell) the named windows as found on
     the data, ``models`` (by label) what is known about the models.
     """
 
-    format: int = MANIFEST_FORMAT
     spec: RunSpec
-    work_sha256: str
     convention: Convention
     seeds: tuple[int, ...]
     benchmarks: dict[str, BenchmarkRecord]
     datasets: dict[str, DatasetRecord]
     agents: dict[str, AgentRecord]
-    episodes: tuple[Episode, ...]
-    versions: Versions
     protocols: dict[str, ProtocolRecord] = {}
     windows: dict[str, NamedWindow] = {}
     models: dict[str, ModelRecord] = {}
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """What was asked for, field by field. The slug is only a name and left out."""
+        return {f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "slug"}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Everything that decides a result, by name: hashes of data, rules, conversations and code."""
+        found = {f"data set '{name}'": record.sha256 for name, record in self.datasets.items()}
+        for name, benchmark in self.benchmarks.items():
+            found[f"benchmark '{name}'"] = benchmark.sha256
+            found[f"the venue of benchmark '{name}'"] = benchmark.venue_sha256
+        for cell, protocol in self.protocols.items():
+            found[f"the settings of the conversation '{protocol.protocol}' in {cell}"] = protocol.config_sha256
+            found |= {f"the prompt {name}": digest for name, digest in protocol.prompts.items()}
+            found[f"the code of the conversation '{protocol.protocol}'"] = protocol.code_sha256 or "ours"
+        if self.windows:
+            found["the choice of named windows"] = sha256_of(self.windows)
+        found |= {f"the code of agent '{name}'": sha256_of(agent) for name, agent in self.agents.items()}
+        return found
 
     def benchmark(self, episode: Episode) -> Benchmark:
         """Return the benchmark an episode plays: in its window, with its conversation."""
@@ -90,6 +123,28 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a reader must know before believing a number of this episode."""
         facts = self.datasets[episode.dataset].facts
         return Badges(data=facts.kind, convention=self.convention, biases=facts.biases)
+
+
+class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
+    """The identity of a run in which programs are written.
+
+    ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and configuration, and
+    versions of the packages that programs run on. ``notes`` says what was left out.
+    """
+
+    benchmark: str
+    spec: msgspec.Raw
+    facts: dict[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """What was asked for, field by field."""
+        found: dict[str, object] = msgspec.json.decode(self.spec)
+        return found
+
+
+Manifest = RunManifest | CodeManifest
 
 
 def played_as(
@@ -151,30 +206,21 @@ def build_manifest(
     )
 
 
-def refuse_changes(then: RunManifest, now: RunManifest, folder: Path) -> None:
+def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
     """Raise :class:`RunError` naming the first thing that is no longer what the run was started with."""
-    if not same_work(then.spec, now.spec):
+    if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
         raise RunError(
-            f"{folder} holds another run: {_difference(then.spec, now.spec)}",
+            f"{folder} holds another run: {_difference(then, now)}",
             mend="choose another slug, or delete that folder",
         )
-    again = "bring it back as it was, or start a new run under another slug"
-    for name, dataset in now.datasets.items():
-        if then.datasets[name].sha256 != dataset.sha256:
+    before, after = then.facts, now.facts
+    for name in sorted({*before, *after}, key=[*after, *before].index):
+        old, new = before.get(name, "missing"), after.get(name, "missing")
+        if old != new:
             raise RunError(
-                f"data set '{name}' has changed since {folder} was started "
-                f"(sha256 {then.datasets[name].sha256[:12]} is now {dataset.sha256[:12]})",
-                mend=again,
+                f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
+                mend="bring it back as it was, or start a new run under another slug",
             )
-    for name, benchmark in now.benchmarks.items():
-        if then.benchmarks[name].sha256 != benchmark.sha256:
-            raise RunError(f"benchmark '{name}' has changed since {folder} was started", mend=again)
-        if then.benchmarks[name].venue_sha256 != benchmark.venue_sha256:
-            raise RunError(f"the venue of benchmark '{name}' has changed since {folder} was started", mend=again)
-    _refuse_other_conversations(then, now, folder, again)
-    for name, agent in now.agents.items():
-        if then.agents[name] != agent:
-            raise RunError(f"the code of agent '{name}' has changed since {folder} was started", mend=again)
     changes = version_changes(then.versions, now.versions)
     if changes:
         raise RunError(
@@ -183,40 +229,39 @@ def refuse_changes(then: RunManifest, now: RunManifest, folder: Path) -> None:
         )
 
 
-def _refuse_other_conversations(then: RunManifest, now: RunManifest, folder: Path, mend: str) -> None:
-    for cell, protocol in now.protocols.items():
-        different = conversation_change(then.protocols[cell], protocol)
-        if different is not None:
-            raise RunError(f"{different} since {folder} was started", mend=mend)
-    if then.windows != now.windows:
-        raise RunError(f"the named windows have changed since {folder} was started", mend=mend)
-
-
-def encode_manifest(manifest: RunManifest) -> bytes:
+def encode_manifest(manifest: Manifest) -> bytes:
     """Return the content of ``manifest.json``."""
     return msgspec.json.format(canonical_json(manifest), indent=1) + b"\n"
 
 
-def read_manifest(path: Path) -> RunManifest:
-    """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of another format."""
+def read_manifest(path: Path) -> Manifest:
+    """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format."""
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(f"{path.parent} holds no run (no manifest.json)", mend="give the folder of a run") from None
     try:
         head = msgspec.json.decode(content, type=_Head)
-        if head.format != MANIFEST_FORMAT:
+        if head.format not in (1, MANIFEST_FORMAT):
             raise RunError(
-                f"{path} has format {head.format}, this version reads {MANIFEST_FORMAT}",
+                f"{path} has format {head.format}, this version reads up to {MANIFEST_FORMAT}",
                 mend="read it with the version of tradeassay that made it",
             )
-        return msgspec.json.decode(content, type=RunManifest)
-    except msgspec.DecodeError as error:
+        return _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
+    except (msgspec.DecodeError, KeyError) as error:
         raise RunError(f"{path} is damaged: {error}", mend="start the run again") from error
+
+
+def folder_of(path: Path, manifest: Manifest) -> RunFolder:
+    """Return the paths inside a run's folder."""
+    return RunFolder(path, manifest.episodes_in)
 
 
 class _Head(msgspec.Struct):
     format: int = 0
+
+
+_DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
 
 
 def _benchmark(benchmark: Benchmark) -> BenchmarkRecord:
@@ -233,8 +278,11 @@ def _agent(name: str) -> AgentRecord:
     return AgentRecord(module=module, sha256=sha256_file(Path(file)) if file and Path(file).is_file() else None)
 
 
-def _difference(then: RunSpec, now: RunSpec) -> str:
-    for field in msgspec.structs.fields(RunSpec):
-        if field.name != "slug" and getattr(then, field.name) != getattr(now, field.name):
-            return f"its {field.encode_name} differ"
+def _difference(then: Manifest, now: Manifest) -> str:
+    if type(then) is not type(now):
+        return "it is of another kind"
+    before, after = then.asked, now.asked
+    for name in dict.fromkeys(("benchmark", *after, *before)):
+        if before.get(name) != after.get(name):
+            return f"it runs {before[name]}" if name == "benchmark" else f"its {name} differ"
     return "the specs differ"

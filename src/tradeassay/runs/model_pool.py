@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
 from tradeassay.runs.executors.one_thread import one_thread
-from tradeassay.runs.layout import RunFolder
 from tradeassay.runs.models import Asking, model_config, params_for
 from tradeassay.runs.play import Answers, play_with_model
 from tradeassay.runs.progress import Listener
+from tradeassay.runs.store import RunFolder
 from tradeassay.runs.tasks import Played, PlayTask
 
 T = TypeVar("T")

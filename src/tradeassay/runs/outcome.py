@@ -1,4 +1,7 @@
-"""How an episode ended: done, or failed with the reason. A failed episode has no return."""
+"""What is said about an episode: how it ended (done, or failed with the reason), and what does not hold about it.
+
+A failed episode has no return and no verdict.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,40 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.files import write_atomic
-from tradeassay.core.hashing import canonical_json
+from tradeassay.core.hashing import canonical_json, sha256_file
 from tradeassay.core.secrets import clean_text
 from tradeassay.play.dialogue_log import Spending
+from tradeassay.runs.format1 import outcome_from_1
 
 Status = Literal["done", "failed"]
+Answers = Literal["scripted", "replayed", "live"]
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose answers an episode was played with, and what they took."""
+    """Whose answers an episode was played with, and what they took.
 
-    answers: Literal["scripted", "replayed", "live"]
+    ``roles`` says it for each of several models: the writer of a program, its judge, its reviewers.
+    """
+
+    answers: Answers
     spending: Spending
+    roles: dict[str, Spending] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a code episode, in a word or two, why, and the benchmark's own record of it, as JSON."""
+
+    words: str
+    reason: str
+    record: msgspec.Raw
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """``error`` says in one line why an episode failed; ``traceback`` is for the author of the agent.
 
-    ``events_sha256`` is the hash of the whole journal. ``model`` says what a model's part in it was.
+    ``events_sha256`` is the hash of the whole journal. ``model`` says what a model's part in it was, ``program``
+    what came of the programs that it wrote; an episode that broke has none.
     """
 
     status: Status
@@ -37,6 +55,50 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     traceback: str | None = None
     model: ModelPart | msgspec.UnsetType = msgspec.UNSET
+    program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def spending(self) -> Spending | None:
+        """What the models' answers took; None when no model played."""
+        return None if isinstance(self.model, msgspec.UnsetType) else self.model.spending
+
+    @property
+    def roles(self) -> dict[str, Spending]:
+        """What the answers of each role took, where there are several."""
+        if isinstance(self.model, msgspec.UnsetType) or isinstance(self.model.roles, msgspec.UnsetType):
+            return {}
+        return self.model.roles
+
+    @property
+    def answers(self) -> Answers | Literal["none"]:
+        """Whose answers they are."""
+        return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
+
+    @property
+    def words(self) -> str:
+        """The outcome in a word or two."""
+        if isinstance(self.program, msgspec.UnsetType):
+            return "done" if self.status == "done" else "broke"
+        return self.program.words
+
+    @property
+    def reason(self) -> str:
+        """Why it ended so, in one line; empty when there is nothing to say."""
+        return self.error or ("" if isinstance(self.program, msgspec.UnsetType) else self.program.reason)
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """Something about a recorded run that does not hold: where (None = the whole run), which check, and what."""
+
+    check: str
+    what: str
+    episode: str | None = None
+    step: int | None = None
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        where = self.episode or "run"
+        return f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: {self.what}"
 
 
 def read_outcome(path: Path) -> Outcome | None:
@@ -46,9 +108,12 @@ def read_outcome(path: Path) -> Outcome | None:
     except FileNotFoundError:
         return None
     try:
-        return msgspec.json.decode(content, type=Outcome)
+        old = msgspec.json.decode(content, type=_Head).events_sha256 is None
+        return msgspec.json.decode(outcome_from_1(content) if old else content, type=Outcome)
     except msgspec.DecodeError as error:
-        raise RunError(f"{path} is damaged: {error}", mend="delete it and resume") from error
+        raise RunError(
+            f"{path} is damaged: {error}", mend="delete it and resume: recorded answers are not asked again"
+        ) from error
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:
@@ -56,7 +121,16 @@ def write_outcome(path: Path, outcome: Outcome) -> None:
     write_atomic(path, canonical_json(outcome))
 
 
+def outcome_sha256(path: Path) -> str:
+    """Return the hash under which the scores of programs know an outcome."""
+    return sha256_file(path)
+
+
 def one_line(error: BaseException) -> str:
     """Return an error as one line that is the same in every process: no addresses, no line breaks."""
     text = " ".join(clean_text(f"{type(error).__name__}: {error}").split())
     return _ADDRESS.sub("0x…", text)
+
+
+class _Head(msgspec.Struct):
+    events_sha256: str | None = None

@@ -26,10 +26,10 @@ from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.model_planning import SAMPLE_DAYS, measure_conversation
 from tradeassay.runs.models import Asking, model_config, refuse_bad_models
 from tradeassay.runs.outcome import one_line
-from tradeassay.runs.phases import prepare_tasks
 from tradeassay.runs.play import steps
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import RunSpec
+from tradeassay.runs.trading import prepare_tasks
 
 SAMPLE = 12
 """Sessions played to measure an agent; the first is not timed, because it warms things up."""

@@ -37,11 +37,11 @@ from tradeassay.play.episode import NOBODY, by_observation, recorded
 from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.executors.base import Stopping, Tick
-from tradeassay.runs.layout import RunFolder
+from tradeassay.runs.executors import Stopping, Tick
 from tradeassay.runs.outcome import ModelPart, Outcome, one_line, write_outcome
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.snapshots import snapshot_for
+from tradeassay.runs.store import RunFolder
 from tradeassay.runs.tasks import Played, PlayTask
 
 Answers = Literal["scripted", "replayed", "live"]
@@ -182,7 +182,11 @@ def _records(task: PlayTask, journal: Journal) -> Iterator[StepRecord]:
 
 
 def steps(
-    snapshot: Snapshot, benchmark: Benchmark, episode: Episode, agent: Agent, known: Sequence[Line] = ()
+    snapshot: Snapshot,
+    benchmark: Benchmark,
+    episode: Episode,
+    agent: Agent,
+    known: Sequence[Line[StepRecord]] = (),
 ) -> Iterator[StepRecord]:
     """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
     play: Play[AskDecision, Decision] = Play(
@@ -210,7 +214,7 @@ def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
-def _must_match(key: str, line: Line, raw: bytes) -> None:
+def _must_match(key: str, line: Line[StepRecord], raw: bytes) -> None:
     if line.raw != raw:
         raise RunError(
             f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",

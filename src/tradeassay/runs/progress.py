@@ -56,11 +56,12 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """One thing of the present phase is done (or an episode failed)."""
+    """One thing of the present phase is done (or an episode failed); ``words`` say what came of a program."""
 
     key: str
     status: Status = "done"
     error: str | None = None
+    words: str = ""
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
@@ -120,6 +121,8 @@ class LineListener:
             self._done += 1
             if event.status == "failed":
                 self._say(f"failed: {event.key}: {event.error}")
+            elif event.words:
+                self._say(f"{self._done} of {self._phase.total}: {event.key}: {event.words}")
             self._talk.left(event.key)
         elif isinstance(event, AskStarted):
             self._talk.asked(event.key, event.agent, event.session, event.purpose)

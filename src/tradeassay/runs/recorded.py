@@ -1,11 +1,11 @@
-"""A recorded run: everything that is known about it, read from its folder."""
+"""A recorded run of either kind: everything that is known about it, read from its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -15,12 +15,13 @@ from tradeassay.core.events import StepRecord
 from tradeassay.core.near import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
-from tradeassay.play.dialogue_log import DialogueLine, read_dialogue
+from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
+from tradeassay.runs.code_protocol import CodeProtocol, code_protocols
 from tradeassay.runs.episode import Episode
-from tradeassay.runs.layout import RunFolder
-from tradeassay.runs.manifest import RunManifest, read_manifest
+from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
 from tradeassay.runs.outcome import Outcome, read_outcome
+from tradeassay.runs.programs import CodeScoresFile, read_record, reopen
 from tradeassay.runs.scores import Scores, read_scores
 from tradeassay.runs.scoring import ended, series_of
 from tradeassay.runs.snapshots import snapshot_for
@@ -29,32 +30,26 @@ from tradeassay.runs.spec import RunSpec
 if TYPE_CHECKING:
     from tradeassay.runs.frames import Frames
 
+M = TypeVar("M", bound=Manifest)
 _LIVELINESS = ("none", "scripted", "replayed", "live")
 
 
-class Run:
-    """One run on disk. Reading it changes nothing; what is large is read when it is asked for.
+class Recorded(Generic[M]):
+    """One run on disk, of either kind. Reading it changes nothing; what is large is read when it is asked for."""
 
-    ``home`` is where the data store is, needed for index levels and prices only.
-    """
-
-    def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
-        self._place = RunFolder(folder)
+    def __init__(self, folder: Path, manifest: M) -> None:
+        self._place = folder_of(folder, manifest)
         self._manifest = manifest
-        self._home = home
         self._by_key = {episode.key: episode for episode in manifest.episodes}
-        self._series = lru_cache(maxsize=64)(self._read_series)
-
-    @classmethod
-    def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
-        """Open a run; raises :class:`RunError` when there is none in ``folder``."""
-        path = Path(folder)
-        manifest = read_manifest(RunFolder(path).manifest)
-        return cls(path, manifest, home=None if home is None else str(home))
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
-        return f"<Run '{self.spec.slug}' {len(self.episodes)} episodes, {state}, in {self.folder}>"
+        return f"<{type(self).__name__} '{self.name}' {len(self.episodes)} episodes, {state}, in {self.folder}>"
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.folder.name
 
     @property
     def folder(self) -> Path:
@@ -62,14 +57,9 @@ class Run:
         return self._place.path
 
     @property
-    def manifest(self) -> RunManifest:
+    def manifest(self) -> M:
         """What was run, on what, with what."""
         return self._manifest
-
-    @property
-    def spec(self) -> RunSpec:
-        """What was asked for."""
-        return self._manifest.spec
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -84,18 +74,9 @@ class Run:
         )
 
     @property
-    def failed(self) -> tuple[str, ...]:
-        """Keys of the episodes that failed."""
-        return tuple(
-            episode.key
-            for episode in self.episodes
-            if (outcome := self.outcome(episode.key)) is not None and outcome.status == "failed"
-        )
-
-    @property
-    def scores(self) -> Scores:
-        """All numbers; raises :class:`RunError` while the run is unfinished."""
-        return read_scores(self._place.scores)
+    def failed(self) -> dict[str, str]:
+        """The episodes that failed, by key, and why."""
+        return {episode.key: outcome.reason for episode, outcome in self.outcomes() if outcome.status == "failed"}
 
     def episode(self, key: str) -> Episode:
         """Return one episode; raises :class:`RunError` with near names when there is none."""
@@ -108,6 +89,56 @@ class Run:
     def outcome(self, key: str) -> Outcome | None:
         """Return how an episode ended, None when it has not."""
         return read_outcome(self._place.outcome(self.episode(key).key))
+
+    def outcomes(self) -> Iterator[tuple[Episode, Outcome]]:
+        """Yield the episodes that have ended, in order."""
+        for episode in self.episodes:
+            found = read_outcome(self._place.outcome(episode.key))
+            if found is not None:
+                yield episode, found
+
+    def spent(self, role: str | None = None) -> Spending:
+        """Return what all answers of models took, or those of one role."""
+        if role is None:
+            return total(found.spending for _, found in self.outcomes() if found.spending is not None)
+        return total(found.roles[role] for _, found in self.outcomes() if role in found.roles)
+
+    def dialogue(self, key: str) -> Iterator[DialogueLine]:
+        """Yield what a model was asked in an episode and what it said; nothing where no model played."""
+        return read_dialogue(self._place.dialogue(self.episode(key).key))
+
+
+class Run(Recorded[RunManifest]):
+    """A run that trades. ``home`` is where the data store is, needed for index levels and prices only."""
+
+    def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
+        super().__init__(folder, manifest)
+        self._home = home
+        self._series = lru_cache(maxsize=64)(self._read_series)
+
+    @classmethod
+    def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
+        """Open a run; raises :class:`RunError` when there is none in ``folder`` that trades."""
+        path = Path(folder)
+        manifest = read_manifest(path / "manifest.json")
+        if not isinstance(manifest, RunManifest):
+            raise RunError(f"{path} holds a run of programs", mend="load_run opens runs of either kind")
+        return cls(path, manifest, home=None if home is None else str(home))
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.spec.slug
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return self._manifest.spec
+
+    @property
+    def scores(self) -> Scores:
+        """All numbers; raises :class:`RunError` while the run is unfinished."""
+        return read_scores(self._place.scores)
 
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
@@ -123,10 +154,6 @@ class Run:
         if not badges:
             raise RunError(f"no cell '{cell}' in {self.folder}", mend="see the cells of run.episodes")
         return max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
-
-    def dialogue(self, key: str) -> Iterator[DialogueLine]:
-        """Yield what a model was asked in an episode and what it said; nothing where no model played."""
-        return read_dialogue(self._place.dialogue(self.episode(key).key))
 
     def records(self, key: str) -> Iterator[StepRecord]:
         """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""
@@ -151,3 +178,72 @@ class Run:
         episode = self.episode(key)
         outcome = ended(self._place, episode)
         return series_of(self._place, episode, outcome, self._manifest.benchmark(episode), self.snapshot(key))
+
+
+class CodeRun(Recorded[CodeManifest]):
+    """A run in which programs are written."""
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Open a run; raises :class:`RunError` when there is none of programs in ``folder``."""
+        path = Path(folder)
+        manifest = read_manifest(path / "manifest.json")
+        if not isinstance(manifest, CodeManifest):
+            raise RunError(f"{path} holds a run that trades", mend="load_run opens runs of either kind")
+        return cls(path, manifest)
+
+    @property
+    def benchmark(self) -> str:
+        """Which benchmark."""
+        return self._manifest.benchmark
+
+    @cached_property
+    def protocol(self) -> CodeProtocol:
+        """The benchmark, opened for the run's spec; raises :class:`UserError` when it is not known here."""
+        return reopen(self._manifest)[0]
+
+    @cached_property
+    def kind(self) -> type[CodeProtocol]:
+        """The benchmark's protocol; raises :class:`UserError` when it is not known here."""
+        return code_protocols.get(self.benchmark)
+
+    @cached_property
+    def spec(self) -> Any:
+        """What was asked for, in the benchmark's own form."""
+        return msgspec.json.decode(self._manifest.spec, type=self.kind.Spec)
+
+    def record(self, key: str) -> Any | None:
+        """Return the benchmark's own record of an episode, None when it has none."""
+        found = self.outcome(key)
+        return None if found is None else read_record(self.kind, found)
+
+    def records(self) -> dict[str, Any]:
+        """Return all records, by key."""
+        return {
+            episode.key: record
+            for episode, found in self.outcomes()
+            if (record := read_record(self.kind, found)) is not None
+        }
+
+    @property
+    def scores(self) -> Any:
+        """The sums, in the benchmark's own form; raises :class:`RunError` while the run is unfinished."""
+        return msgspec.json.decode(self.scores_file().scores, type=self.kind.Scores)
+
+    def scores_file(self) -> CodeScoresFile:
+        """Return ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
+        try:
+            return msgspec.json.decode(self._place.scores.read_bytes(), type=CodeScoresFile)
+        except FileNotFoundError:
+            raise RunError(f"{self.folder} has no scores yet", mend=f"tradeassay resume {self.folder}") from None
+        except msgspec.DecodeError as error:
+            raise RunError(f"{self._place.scores} is damaged: {error}", mend="delete it and resume") from error
+
+
+def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
+    """Open a run of either kind; raises :class:`RunError` when there is none in ``folder``."""
+    path = Path(folder)
+    manifest = read_manifest(path / "manifest.json")
+    if isinstance(manifest, RunManifest):
+        return Run(path, manifest, home=None if home is None else str(home))
+    return CodeRun(path, manifest)

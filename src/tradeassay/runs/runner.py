@@ -1,4 +1,4 @@
-"""Starting and continuing runs: prepare the data, play what has not ended, score, write.
+"""Starting and continuing runs: describe, play what has not ended, score, write. The same for both tracks.
 
 Starting a spec whose folder already holds that very run continues it, so a run that was killed at any point is
 continued by giving the same command again, or by :func:`resume`.
@@ -9,39 +9,35 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar, overload
 
-import msgspec
-
-from tradeassay.agents import agents, make_agent
-from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
-from tradeassay.runs.episode import Episode, expand
-from tradeassay.runs.executors import ExecutorName, make_executor
-from tradeassay.runs.layout import DEFAULT_PARENT, RunFolder
-from tradeassay.runs.lock import RunLock
-from tradeassay.runs.manifest import build_manifest, encode_manifest, played_as, read_manifest, refuse_changes
-from tradeassay.runs.models import Asking, refuse_bad_models
-from tradeassay.runs.phases import Phases
+from tradeassay.core.hashing import sha256_file
+from tradeassay.runs.code_protocol import CodeSpec
+from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.manifest import (
+    Manifest,
+    RunManifest,
+    encode_manifest,
+    folder_of,
+    read_manifest,
+    refuse_changes,
+)
+from tradeassay.runs.models import Asking
+from tradeassay.runs.outcome import read_outcome
+from tradeassay.runs.programs import Programs, reopen
 from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
-from tradeassay.runs.recorded import Run
-from tradeassay.runs.scores import encode_scores
+from tradeassay.runs.recorded import CodeRun, Run, load_run
 from tradeassay.runs.spec import RunSpec
-from tradeassay.runs.tasks import ENTRY
-from tradeassay.runs.timing import add_timing
-from tradeassay.runs.versions import present_versions
+from tradeassay.runs.store import DEFAULT_PARENT, RunFolder, RunLock, add_timing
+from tradeassay.runs.track import Options, Track, Watch
+from tradeassay.runs.trading import Trading
+
+M = TypeVar("M", bound=Manifest)
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is carried out. Nothing here changes a byte of its result, a budget that runs out excepted."""
-
-    executor: ExecutorName
-    workers: int | None
-    home: str | None
-    retry_failed: bool = False
-    asking: Asking = Asking()
-
-
+@overload
 def run(
     spec: RunSpec,
     folder: Path | str | None = None,
@@ -51,21 +47,46 @@ def run(
     progress: ProgressChoice = "none",
     home: Path | str | None = None,
     asking: Asking | None = None,
-) -> Run:
+) -> Run: ...
+
+
+@overload
+def run(
+    spec: CodeSpec,
+    folder: Path | str,
+    *,
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    asking: Asking | None = None,
+) -> CodeRun: ...
+
+
+def run(
+    spec: RunSpec | CodeSpec,
+    folder: Path | str | None = None,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+    asking: Asking | None = None,
+) -> Run | CodeRun:
     """Run a spec in ``folder`` (default ``runs/<slug>``), or continue it there.
 
-    ``executor`` is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores
-    of this machine; one local worker is the calling process itself. ``home`` is the data store's root. ``asking``
-    says how models are asked: how many at once, for how many dollars at most, or from recorded answers only.
+    A :class:`RunSpec` trades; any other spec is that of a benchmark of programs. ``executor``
+    is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores of this
+    machine; one local worker is the calling process itself. ``home`` is the data store's root. ``asking`` says how
+    models are asked: how many at once, for how many dollars at most, or from recorded answers only.
 
     Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
     :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
     :class:`RunError` when the folder holds another run or something else, and on Ctrl-C ``KeyboardInterrupt``
     with the command that continues the run.
     """
-    place = RunFolder(Path(folder) if folder is not None else DEFAULT_PARENT / spec.slug)
+    if folder is None:
+        folder = DEFAULT_PARENT / (spec.slug if isinstance(spec, RunSpec) else spec.benchmark)
     options = Options(executor=executor, workers=workers, home=_text(home), asking=asking or Asking())
-    return _run(spec, place, progress, options)
+    return _run(spec, Path(folder), progress, options)
 
 
 def resume(
@@ -77,14 +98,13 @@ def resume(
     home: Path | str | None = None,
     retry_failed: bool = False,
     asking: Asking | None = None,
-) -> Run:
+) -> Run | CodeRun:
     """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
 
     With ``retry_failed`` the episodes that failed are played again from their start; what a model has answered
-    already is not asked again. Raises :class:`RunError` when
-    there is no run, or when data, benchmark, agent code or versions are no longer what its manifest says.
+    already is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent
+    code or versions are no longer what its manifest says.
     """
-    place = RunFolder(Path(folder))
     options = Options(
         executor=executor,
         workers=workers,
@@ -92,14 +112,20 @@ def resume(
         retry_failed=retry_failed,
         asking=asking or Asking(),
     )
-    return _run(read_manifest(place.manifest).spec, place, progress, options)
+    manifest = read_manifest(Path(folder) / "manifest.json")
+    spec = manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+    return _run(spec, Path(folder), progress, options)
 
 
-def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Options) -> Run:
-    episodes = expand(spec)
-    for episode in episodes:
-        make_agent(episode.agent.name, episode.agent.params)
-    refuse_bad_models(episodes, options.asking, options.home)
+def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options) -> Run | CodeRun:
+    if isinstance(spec, RunSpec):
+        _start(Trading(spec, options), RunFolder(path), progress, options)
+    else:
+        _start(Programs(spec, options), RunFolder(path), progress, options)
+    return load_run(path, home=options.home)
+
+
+def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
     _refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
@@ -107,7 +133,7 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
     try:
         with RunLock(place.lock):
             remove_temporaries(place.path)
-            _carry_out(spec, episodes, place, Phases(place, options.home, listen), options)
+            _carry_out(track, place, Watch(listen), options)
     except KeyboardInterrupt:
         hint = f"stopped; {how_to_go_on(place)}"
         listen(RunEnded(complete=False, hint=hint))
@@ -118,7 +144,50 @@ def _run(spec: RunSpec, place: RunFolder, progress: ProgressChoice, options: Opt
         _leave_nothing_behind(place, new)
         raise
     listen(RunEnded(complete=True))
-    return Run.load(place.path, home=options.home)
+
+
+def _carry_out(track: Track[M], place: RunFolder, watch: Watch, options: Options) -> None:
+    with track:
+        manifest = track.describe(watch)
+        if place.manifest.exists():
+            known = read_manifest(place.manifest)
+            refuse_changes(known, manifest, place.path)
+            assert isinstance(known, type(manifest))
+            manifest = known
+        else:
+            write_atomic(place.manifest, encode_manifest(manifest))
+            place.episode("").mkdir(exist_ok=True)
+            sync_folder(place.path)
+        place = folder_of(place.path, manifest)
+        waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
+        if waiting:
+            # Scores speak of all episodes: while one is missing there are none.
+            place.scores.unlink(missing_ok=True)
+        with watch.phase("play", total=len(waiting), sessions=track.sessions(manifest, waiting)):
+            if waiting:
+                track.play(manifest, place, waiting, watch)
+        if waiting or not place.scores.exists():
+            write_atomic(place.scores, track.scores(manifest, place, watch))
+    add_timing(place.timing, watch.episode_seconds, watch.phase_seconds)
+
+
+def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
+    """Tell whether an episode has not ended; with ``retry_failed`` what a failed one left is removed."""
+    path, events = place.outcome(key), place.events(key)
+    outcome = read_outcome(path)
+    if outcome is None:
+        return True
+    if retry_failed and outcome.status == "failed":
+        path.unlink()
+        events.unlink(missing_ok=True)
+        place.dialogue(key).unlink(missing_ok=True)
+        return True
+    if outcome.steps and (not events.is_file() or sha256_file(events) != outcome.events_sha256):
+        raise RunError(
+            f"the journal of {key} is not the one its outcome.json speaks of",
+            mend=f"delete {place.episode(key)} and resume: it is played again",
+        )
+    return False
 
 
 def _leave_nothing_behind(place: RunFolder, new: Sequence[Path]) -> None:
@@ -142,43 +211,6 @@ def how_to_go_on(place: RunFolder) -> str:
     return "nothing was played yet: give the same command again"
 
 
-def _carry_out(
-    spec: RunSpec, episodes: tuple[Episode, ...], place: RunFolder, phases: Phases, options: Options
-) -> None:
-    names, here = _modules(episodes)
-    name: ExecutorName = "inline" if here and options.executor == "local" else options.executor
-    with make_executor(name, entry=ENTRY, workers=options.workers, modules=names) as executor:
-        ways = {episode.benchmark: _plainly(episode, spec) for episode in episodes}
-        datasets = phases.prepare(executor, episodes, ways)
-        manifest = build_manifest(spec, episodes, datasets, present_versions(), prices=options.asking.prices)
-        if place.manifest.exists():
-            known = read_manifest(place.manifest)
-            refuse_changes(known, manifest, place.path)
-            manifest = known
-        else:
-            write_atomic(place.manifest, encode_manifest(manifest))
-            (place.path / "episodes").mkdir(exist_ok=True)
-            sync_folder(place.path)
-        played = phases.play(
-            executor, manifest, datasets, retry_failed=options.retry_failed, asking=options.asking
-        )
-        if played or not place.scores.exists():
-            scores = phases.score(executor, manifest)
-            write_atomic(place.scores, encode_scores(scores))
-    add_timing(place.timing, phases.episode_seconds, phases.phase_seconds)
-
-
-def _plainly(episode: Episode, spec: RunSpec) -> Benchmark:
-    return played_as(benchmarks.get(episode.benchmark), episode, spec.window)
-
-
-def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether one of them is the caller's script itself."""
-    found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
-    outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
-    return tuple(name for name in outside if name != "__main__"), "__main__" in outside
-
-
 def _refuse_other_content(place: RunFolder) -> None:
     """Do not write a run among somebody's other files."""
     if place.manifest.exists() or not place.path.exists():
@@ -186,10 +218,10 @@ def _refuse_other_content(place: RunFolder) -> None:
     if not place.path.is_dir():
         raise RunError(f"{place.path} is a file", mend="choose another folder or slug")
     # A run killed before its manifest was written leaves its lock and half-written temporaries.
-    # Recorded answers alone are no run yet: they may have been put there to be replayed.
+    # Recorded answers alone do not make a run: they may have been put there to be replayed.
     known = {place.models.name}
     strangers = [
-        item.name for item in place.path.iterdir() if not item.name.startswith(".") and item.name not in known
+        entry.name for entry in place.path.iterdir() if not entry.name.startswith(".") and entry.name not in known
     ]
     if strangers:
         raise RunError(

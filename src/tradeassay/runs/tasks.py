@@ -10,9 +10,8 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.manifest import DatasetEntry
-from tradeassay.runs.outcome import Outcome
+from tradeassay.runs.outcome import Outcome, Violation
 from tradeassay.runs.scores import AgentScores, EpisodeScores
-from tradeassay.runs.violation import Violation
 
 ENTRY = "tradeassay.runs.perform:perform"
 """Where the function is that performs these tasks."""

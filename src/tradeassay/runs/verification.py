@@ -1,8 +1,14 @@
-"""Checking a recorded run: hashes, money, fills, rules, scores. No agent is asked anything."""
+"""Checking a recorded run of either kind: hashes, journals, money, fills, rules, programs, scores.
+
+No agent is asked anything. What one episode claims is in :mod:`tradeassay.runs.claims`; here is what the run as a
+whole claims.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -10,16 +16,21 @@ from tradeassay.account import venues
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
+from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import Executor, Lost, Task, make_executor
-from tradeassay.runs.layout import RunFolder
-from tradeassay.runs.manifest import RunManifest, read_manifest
-from tradeassay.runs.phases import score_tasks
+from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.outcome import Violation, outcome_sha256
+from tradeassay.runs.programs import code_scores, reopen
+from tradeassay.runs.recorded import CodeRun
 from tradeassay.runs.scores import encode_scores
 from tradeassay.runs.scoring import gather
 from tradeassay.runs.spec import work_sha256
-from tradeassay.runs.tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER, CheckTask
-from tradeassay.runs.violation import Violation
+from tradeassay.runs.store import RunFolder
+from tradeassay.runs.tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER, Checked, CheckTask
+from tradeassay.runs.trading import score_tasks
+
+M = TypeVar("M", bound=Manifest)
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +41,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     violations: tuple[Violation, ...]
     unchecked: tuple[str, ...] = ()
+    held: str = "hashes, money, fills, rules and scores"
 
     @property
     def ok(self) -> bool:
@@ -40,7 +52,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         """Return the result in one sentence."""
         size = f"{self.episodes} episodes, {self.steps} steps"
         if self.ok:
-            return f"{self.folder}: verified, {size}: hashes, money, fills, rules and scores hold"
+            return f"{self.folder}: verified, {size}: {self.held} hold"
         parts = [f"{len(self.violations)} violations"] if self.violations else []
         parts += [f"not checked: {'; '.join(self.unchecked)}"] if self.unchecked else []
         return f"{self.folder}: NOT verified, {size}: {', '.join(parts)}"
@@ -51,19 +63,24 @@ def verify(folder: Path | str, *, home: Path | str | None = None, workers: int |
 
     Raises :class:`RunError` only when there is no readable manifest; everything else is a violation in the report.
     """
-    place = RunFolder(Path(folder))
-    manifest = read_manifest(place.manifest)
+    path = Path(folder)
+    manifest = read_manifest(path / "manifest.json")
+    place = folder_of(path, manifest)
+    if isinstance(manifest, CodeManifest):
+        return _ProgramsVerifier(place, manifest).report()
     where = None if home is None else str(Path(home).absolute())
     with make_executor("local", entry=ENTRY, workers=workers) as executor:
-        return _Verifier(place, manifest, where, executor).report()
+        return _TradingVerifier(place, manifest, where, executor).report()
 
 
-class _Verifier:
-    def __init__(self, place: RunFolder, manifest: RunManifest, home: str | None, executor: Executor) -> None:
+class _Verifier(Generic[M]):
+    """What both kinds of run are checked for."""
+
+    held: str
+
+    def __init__(self, place: RunFolder, manifest: M) -> None:
         self._place = place
         self._manifest = manifest
-        self._home = home
-        self._executor = executor
         self._violations: list[Violation] = []
         self._unchecked: list[str] = []
         self._steps = 0
@@ -71,23 +88,73 @@ class _Verifier:
     def report(self) -> VerifyReport:
         """Look at everything, the run as a whole first."""
         self._check_manifest()
-        sound = {name for name in self._manifest.datasets if self._data_holds(name)}
         self._check_strays()
-        self._check_episodes(sound)
-        if len(sound) == len(self._manifest.datasets):
-            self._check_scores()
-        else:
-            self._unchecked.append("the scores, because data is missing or changed")
+        self._check_episodes()
+        self._check_scores()
         return VerifyReport(
             folder=str(self._place.path),
             episodes=len(self._manifest.episodes),
             steps=self._steps,
             violations=tuple(self._violations),
             unchecked=tuple(self._unchecked),
+            held=self.held,
         )
+
+    def _check_manifest(self) -> None:
+        raise NotImplementedError
+
+    def _check_episodes(self) -> None:
+        raise NotImplementedError
+
+    def _check_scores(self) -> None:
+        if not self._place.scores.is_file():
+            self._broken("scores", "there is no scores.json: the run is unfinished")
+            return
+        try:
+            again = self._scores()
+        except (TradeassayError, LookupError, ValueError) as error:
+            self._broken("scores", f"the run cannot be scored again: {error}")
+            return
+        stored = self._place.scores.read_bytes()
+        if again != stored:
+            self._broken("scores", f"scoring again gives other bytes, first at {_first_difference(stored, again)}")
+
+    def _scores(self) -> bytes:
+        """Score the run again."""
+        raise NotImplementedError
+
+    def _check_expansion(self, expected: Callable[[], tuple[Episode, ...]]) -> None:
+        try:
+            episodes = expected()
+        except (TradeassayError, KeyError) as error:
+            self._broken("spec", f"the spec cannot be expanded: {error}")
+            return
+        if episodes != self._manifest.episodes:
+            self._broken("spec", "the episodes are not those that the spec means")
+
+    def _take(self, checked: Checked) -> None:
+        self._steps += checked.steps
+        self._violations.extend(checked.violations)
+
+    def _check_strays(self) -> None:
+        known = {episode.key for episode in self._manifest.episodes}
+        found = self._place.episode("")
+        for folder in sorted(found.iterdir()) if found.is_dir() else ():
+            if folder.name not in known:
+                self._broken("episodes", f"{folder.name} belongs to no episode of this run")
 
     def _broken(self, check: str, what: str) -> None:
         self._violations.append(Violation(check=check, what=what))
+
+
+class _TradingVerifier(_Verifier[RunManifest]):
+    held = "hashes, money, fills, rules and scores"
+
+    def __init__(self, place: RunFolder, manifest: RunManifest, home: str | None, executor: Executor) -> None:
+        super().__init__(place, manifest)
+        self._home = home
+        self._executor = executor
+        self._sound: set[str] = set()
 
     def _check_manifest(self) -> None:
         manifest = self._manifest
@@ -100,13 +167,8 @@ class _Verifier:
             if venue not in venues or sha256_of(venues.get(venue)) != record.venue_sha256:
                 self._broken("benchmark", f"the rules of venue '{venue}' are not those the run was played under")
         configs = {name: record.config for name, record in manifest.benchmarks.items()}
-        try:
-            expected = expand(manifest.spec, configs.__getitem__)
-        except (TradeassayError, KeyError) as error:
-            self._broken("spec", f"the spec cannot be expanded: {error}")
-        else:
-            if expected != manifest.episodes:
-                self._broken("spec", "the episodes are not those that the spec means")
+        self._check_expansion(lambda: expand(manifest.spec, configs.__getitem__))
+        self._sound = {name for name in manifest.datasets if self._data_holds(name)}
 
     def _data_holds(self, name: str) -> bool:
         recorded = self._manifest.datasets[name].sha256
@@ -125,46 +187,34 @@ class _Verifier:
             return False
         return True
 
-    def _check_strays(self) -> None:
-        known = {episode.key for episode in self._manifest.episodes}
-        found = self._place.path / "episodes"
-        for folder in sorted(found.iterdir()) if found.is_dir() else ():
-            if folder.name not in known:
-                self._broken("episodes", f"{folder.name} belongs to no episode of this run")
-
-    def _check_episodes(self, sound: set[str]) -> None:
-        tasks = {episode.key: ENCODE(self._task(episode, sound)) for episode in self._manifest.episodes}
+    def _check_episodes(self) -> None:
+        tasks = {episode.key: ENCODE(self._task(episode)) for episode in self._manifest.episodes}
         found = self._perform(tasks)
         for key in tasks:
             if key in found:
-                checked = CHECKED_DECODER.decode(found[key])
-                self._steps += checked.steps
-                self._violations.extend(checked.violations)
+                self._take(CHECKED_DECODER.decode(found[key]))
 
-    def _task(self, episode: Episode, sound: set[str]) -> CheckTask:
+    def _task(self, episode: Episode) -> CheckTask:
+        sound = episode.dataset in self._sound
         return CheckTask(
             folder=str(self._place.path.absolute()),
             home=self._home,
             episode=episode,
             benchmark=self._manifest.benchmark(episode),
-            data_sha256=self._manifest.datasets[episode.dataset].sha256 if episode.dataset in sound else None,
+            data_sha256=self._manifest.datasets[episode.dataset].sha256 if sound else None,
         )
 
     def _check_scores(self) -> None:
-        if not self._place.scores.is_file():
-            self._broken("scores", "there is no scores.json: the run is unfinished")
-            return
+        if len(self._sound) == len(self._manifest.datasets):
+            super()._check_scores()
+        else:
+            self._unchecked.append("the scores, because data is missing or changed")
+
+    def _scores(self) -> bytes:
         tasks = score_tasks(self._place, self._home, self._manifest)
-        try:
-            found = self._perform({key: ENCODE(task) for key, task in tasks.items()})
-            parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
-            again = encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
-        except (TradeassayError, LookupError, ValueError) as error:
-            self._broken("scores", f"the run cannot be scored again: {error}")
-            return
-        stored = self._place.scores.read_bytes()
-        if again != stored:
-            self._broken("scores", f"scoring again gives other bytes, first at {_first_difference(stored, again)}")
+        found = self._perform({key: ENCODE(task) for key, task in tasks.items()})
+        parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
+        return encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
 
     def _perform(self, payloads: dict[str, bytes]) -> dict[str, bytes]:
         results: dict[str, bytes] = {}
@@ -175,6 +225,34 @@ class _Verifier:
             else:
                 results[result.key] = result.payload
         return results
+
+
+class _ProgramsVerifier(_Verifier[CodeManifest]):
+    """Programs are not run again; a run with recorded answers (``replay``) does that, to the same bytes."""
+
+    held = "hashes, programs, verdicts and sums"
+
+    def __init__(self, place: RunFolder, manifest: CodeManifest) -> None:
+        super().__init__(place, manifest)
+        self._protocol, self._spec = reopen(manifest)
+
+    def _check_manifest(self) -> None:
+        if sha256_of(self._spec) != self._manifest.work_sha256:
+            self._broken("spec", "the spec is not the one whose hash the manifest holds")
+        self._check_expansion(self._protocol.episodes)
+
+    def _check_episodes(self) -> None:
+        for episode in self._manifest.episodes:
+            self._take(check_program(self._place, episode, self._protocol))
+
+    def _scores(self) -> bytes:
+        recorded = CodeRun(self._place.path, self._manifest).scores_file().outcomes
+        for episode in self._manifest.episodes:
+            path = self._place.outcome(episode.key)
+            if path.is_file() and recorded.get(episode.key) != outcome_sha256(path):
+                what = "the outcome is not the one that was scored"
+                self._violations.append(Violation(check="outcome", what=what, episode=episode.key))
+        return code_scores(self._protocol, self._manifest, self._place)
 
 
 def _first_difference(stored: bytes, again: bytes) -> str:

@@ -31,7 +31,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
-from tradeassay.runs.inference import NET_RETURN
+from tradeassay.runs.scores import NET_RETURN
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.records import LeakTestReport

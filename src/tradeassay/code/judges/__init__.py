@@ -10,19 +10,16 @@ from tradeassay.code.judges.agreement import Agreement, agreement
 from tradeassay.code.judges.behaviour import check_expectations
 from tradeassay.code.judges.language import JudgePrompts, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict, MarketAgreement
-from tradeassay.code.validation import JudgeErrors, error_rates
 
 __all__ = [
     "Agreement",
     "BehaviourVerdict",
     "Criterion",
-    "JudgeErrors",
     "JudgePrompts",
     "LanguageJudgeConfig",
     "LanguageVerdict",
     "MarketAgreement",
     "agreement",
     "check_expectations",
-    "error_rates",
     "judge_dialogue",
 ]

@@ -1,18 +1,77 @@
-"""Where tasks are performed: this process, processes on this machine, or a Ray cluster. Same bytes from all."""
+"""Where tasks are performed: this process, processes on this machine, or a Ray cluster. Same bytes from all.
+
+Executors know nothing about episodes. A task is bytes with a key; ``entry`` names the function that performs
+it (``package.module:function``), called as ``function(payload, tick, stopping) -> bytes``.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.runs.executors.base import Done, Executor, Lost, Task
+from tradeassay.runs.executors.one_thread import one_thread
 
 ExecutorName = Literal["local", "inline", "ray"]
 EXECUTORS: tuple[ExecutorName, ...] = ("local", "inline", "ray")
 
-__all__ = ["EXECUTORS", "Done", "Executor", "ExecutorName", "Lost", "Task", "cores", "make_executor"]
+
+Tick = Callable[[int], None]
+"""Called by a task with the number of sessions it has played since the last call."""
+Stopping = Callable[[], bool]
+"""Asked by a task between two steps; True means: end now, what is on disk stays."""
+Entry = Callable[[bytes, Tick, Stopping], bytes]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """Something to do."""
+
+    key: str
+    payload: bytes
+
+
+class Done(msgspec.Struct, frozen=True):
+    """A task's result."""
+
+    key: str
+    payload: bytes
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A task whose process died under it; ``reason`` says so in one line."""
+
+    key: str
+    reason: str
+
+
+class Executor(Protocol):
+    """Performs tasks. Used as a context manager: leaving it stops what still runs and frees everything.
+
+    An error that a task raises comes out of :meth:`perform`, with its type.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+        """Yield a result per task, in the order in which they end."""
+        ...
+
+
+def load_entry(entry: str) -> Entry:
+    """Import the function that an entry names."""
+    module, _, name = entry.partition(":")
+    function: Entry = getattr(importlib.import_module(module), name)
+    return function
 
 
 def cores() -> int:
@@ -37,9 +96,40 @@ def make_executor(
 
         return RayExecutor(entry, count, modules)
     if name == "inline" or count == 1:
-        from tradeassay.runs.executors.in_process import InProcess
-
         return InProcess(entry)
     from tradeassay.runs.executors.local import LocalProcesses
 
     return LocalProcesses(entry, count, modules)
+
+
+class InProcess:
+    """Performs tasks where it is called. Ctrl-C reaches the task as an exception."""
+
+    def __init__(self, entry: str) -> None:
+        self._entry = load_entry(entry)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(one_thread())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+        """Yield a result per task, in the order given."""
+        for task in tasks:
+            yield Done(task.key, self._entry(task.payload, _ticker(task.key, tick), _never))
+
+
+def _ticker(key: str, tick: Callable[[str, int], None]) -> Callable[[int], None]:
+    def pass_on(sessions: int) -> None:
+        tick(key, sessions)
+
+    return pass_on
+
+
+def _never() -> bool:
+    return False

@@ -16,8 +16,7 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs.executors import wire
-from tradeassay.runs.executors.base import Done, Lost, Task
+from tradeassay.runs.executors import Done, Lost, Task, worker
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
 from tradeassay.runs.executors.worker import GRACE, Orders
 
@@ -78,18 +77,18 @@ class LocalProcesses:
                     self._give(connection, busy[connection])
                 for key, _ in selector.select():
                     connection = key.fileobj  # type: ignore[assignment]  # only sockets are registered
-                    message = wire.receive(connection)
-                    if isinstance(message, wire.Ready):
+                    message = worker.receive(connection)
+                    if isinstance(message, worker.Ready):
                         self._ready.add(connection)
                         continue
-                    if isinstance(message, wire.Ticked):
+                    if isinstance(message, worker.Ticked):
                         tick(message.key, message.sessions)
                         continue
                     selector.unregister(connection)
                     task = busy.pop(connection)
-                    if isinstance(message, wire.Raised):
-                        raise wire.rebuild(message)
-                    if isinstance(message, wire.Result):
+                    if isinstance(message, worker.Raised):
+                        raise worker.rebuild(message)
+                    if isinstance(message, worker.Result):
                         idle.append(connection)
                         yield Done(task.key, message.payload)
                         continue
@@ -102,7 +101,7 @@ class LocalProcesses:
 
     def _give(self, connection: socket.socket, task: Task) -> None:
         try:
-            wire.send(connection, wire.Work(task.key, task.payload))
+            worker.send(connection, worker.Work(task.key, task.payload))
         except OSError:
             return  # the worker is gone; reading from it says so
 

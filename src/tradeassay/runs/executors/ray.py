@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import UserError, require
-from tradeassay.runs.executors.base import Done, Lost, Task
+from tradeassay.runs.executors import Done, Lost, Task
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
 
 
@@ -81,7 +81,7 @@ def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[byte
     """Run on a node: import, perform, count the sessions."""
     import importlib
 
-    from tradeassay.runs.executors.base import load_entry
+    from tradeassay.runs.executors import load_entry
     from tradeassay.runs.executors.one_thread import one_thread
 
     for module in modules:

@@ -1,4 +1,6 @@
-"""The worker side of local processes: ``python -m tradeassay.runs.executors.worker``.
+"""The worker side of local processes (``python -m tradeassay.runs.executors.worker``), and how it talks.
+
+Parent and worker send each other length-prefixed messages over a socket pair.
 
 On Linux one process imports everything and then forks a worker whenever the parent hands it a socket: imports
 and compiled code are paid for once and their memory is shared. Elsewhere, where forking a loaded
@@ -14,23 +16,110 @@ import contextlib
 import gc
 import importlib
 import os
+import pickle
 import queue
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
+import traceback
 from typing import NoReturn
 
 import msgspec
 
+from tradeassay.core.errors import RunError
 from tradeassay.core.screen import clean_screen
-from tradeassay.runs.executors import wire
-from tradeassay.runs.executors.base import Entry, load_entry
+from tradeassay.runs.executors import Entry, load_entry
 
 GRACE = 5.0
 """Seconds that a worker may take to end after its parent is gone."""
 _TICK_EVERY = 0.1
+_HEAD = struct.Struct("<I")
+
+
+class Work(msgspec.Struct, frozen=True, tag="work"):
+    """Parent to worker: do this."""
+
+    key: str
+    payload: bytes
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """Worker to parent: everything is imported. A worker that dies before this could not start at all."""
+
+
+class Ticked(msgspec.Struct, frozen=True, tag="ticked"):
+    """Worker to parent: so many more sessions."""
+
+    key: str
+    sessions: int
+
+
+class Result(msgspec.Struct, frozen=True, tag="result"):
+    """Worker to parent: done."""
+
+    key: str
+    payload: bytes
+
+
+class Raised(msgspec.Struct, frozen=True, tag="raised"):
+    """Worker to parent: the task raised. ``error`` is pickled; the worker is our own child."""
+
+    key: str
+    error: bytes
+    trace: str
+
+
+Message = Work | Ready | Ticked | Result | Raised
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+
+def send(connection: socket.socket, message: Message) -> None:
+    """Send one message whole; raises ``OSError`` when the other end is gone."""
+    content = _ENCODER.encode(message)
+    connection.sendall(_HEAD.pack(len(content)) + content)
+
+
+def receive(connection: socket.socket) -> Message | None:
+    """Wait for one message; None when the other end is gone."""
+    head = _exactly(connection, _HEAD.size)
+    content = None if head is None else _exactly(connection, _HEAD.unpack(head)[0])
+    return None if content is None else _DECODER.decode(content)
+
+
+def raised(key: str, error: BaseException) -> Raised:
+    """Pack an error so that it can be raised again elsewhere."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        packed = pickle.dumps(error)
+        pickle.loads(packed)
+    except Exception:  # an error that cannot travel is told in words
+        packed = pickle.dumps(RunError(f"{type(error).__name__}: {error}"))
+    return Raised(key, packed, trace)
+
+
+def rebuild(message: Raised) -> BaseException:
+    """Unpack what :func:`raised` packed, with the worker's traceback as a note."""
+    error: BaseException = pickle.loads(message.error)
+    error.add_note(f"in a worker process, task {message.key}:\n{message.trace}")
+    return error
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes | None:
+    parts: list[bytes] = []
+    while count:
+        try:
+            part = connection.recv(min(count, 1 << 20))
+        except ConnectionError:
+            return None
+        if not part:
+            return None
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -93,14 +182,14 @@ class _Worker:
     def __init__(self, connection: socket.socket, entry: Entry) -> None:
         self._connection = connection
         self._entry = entry
-        self._todo: queue.SimpleQueue[wire.Work | None] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._parent_gone = threading.Event()
 
     def loop(self) -> NoReturn:
         """Serve until the parent closes the connection, then end the process."""
         status = 0
         try:
-            wire.send(self._connection, wire.Ready())
+            send(self._connection, Ready())
             threading.Thread(target=self._listen, daemon=True).start()
             while (work := self._todo.get()) is not None:
                 self._perform(work)
@@ -116,22 +205,22 @@ class _Worker:
             os._exit(status)
 
     def _listen(self) -> None:
-        while isinstance(message := wire.receive(self._connection), wire.Work):
+        while isinstance(message := receive(self._connection), Work):
             self._todo.put(message)
         self._parent_gone.set()
         self._todo.put(None)
         time.sleep(GRACE)
         os._exit(75)
 
-    def _perform(self, work: wire.Work) -> None:
+    def _perform(self, work: Work) -> None:
         ticker = _Ticker(self._connection, work.key)
         try:
             payload = self._entry(work.payload, ticker, self._parent_gone.is_set)
         except Exception as error:
-            wire.send(self._connection, wire.raised(work.key, error))
+            send(self._connection, raised(work.key, error))
             return
         ticker.flush()
-        wire.send(self._connection, wire.Result(work.key, payload))
+        send(self._connection, Result(work.key, payload))
 
 
 class _Ticker:
@@ -153,7 +242,7 @@ class _Ticker:
         """Send what was gathered. A parent that is gone is noticed elsewhere and is no trouble of the task's."""
         if self._sessions:
             with contextlib.suppress(OSError):
-                wire.send(self._connection, wire.Ticked(self._key, self._sessions))
+                send(self._connection, Ticked(self._key, self._sessions))
         self._sessions = 0
         self._last = time.monotonic()
 

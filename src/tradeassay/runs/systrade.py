@@ -1,15 +1,16 @@
-"""SysTradeBench as a code protocol: its items, its conversations, and the scoring of a hand-in."""
+"""SysTradeBench as a code protocol: what is asked for, its episodes, its dialogues, the scoring of a hand-in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import (
+    DAYS,
     SPLITS,
     SplitName,
     splits_of,
@@ -19,26 +20,102 @@ from tradeassay.benchmarks.systrade.data import (
 )
 from tradeassay.benchmarks.systrade.dialogue import (
     BuildSettings,
+    ReviewWanted,
     Scored,
     ScoreWanted,
     StrategyOutcome,
     build,
 )
+from tradeassay.benchmarks.systrade.examine import examine_submission, run_scenarios
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift
+from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import submission_config
 from tradeassay.core.dialogue import AskModel
+from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.core.near import did_you_mean
+from tradeassay.llm import ModelParams, parse_name
 from tradeassay.llm.scripted import teach_builder
-from tradeassay.runs.code.protocol import Ask, CodeItem, Compute, Ended, Role, Talk, code_protocols
-from tradeassay.runs.code.systrade_examine import examine_submission, run_scenarios
-from tradeassay.runs.code.systrade_scores import SystradeScores, systrade_scores
-from tradeassay.runs.code.systrade_spec import SYSTRADE, SystradeSpec
+from tradeassay.runs.code_protocol import (
+    AskRole,
+    CodeAsk,
+    CodeDialogue,
+    CodeRow,
+    CodeSpec,
+    Ending,
+    Examine,
+    Role,
+    code_episode,
+    code_protocols,
+)
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.quantcode import LONG_ANSWERS
 from tradeassay.runs.spec import safe_name
+from tradeassay.runs.systrade_scores import SystradeScores, systrade_scores
 from tradeassay.sandbox import Executor, open_executor
+
+SYSTRADE = "systrade-v1"
+
+
+class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
+    """A SysTradeBench run. Every combination of model, strategy and seed is an item.
+
+    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; marks of one's own are kept and
+    not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
+    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
+    ``minutes`` gives strategies that have a minute version so many minutes. Raises :class:`UserError` for what
+    makes no sense.
+    """
+
+    models: tuple[str, ...]
+    benchmark: str = SYSTRADE
+    strategies: tuple[str, ...] = ()
+    iterations: int = 4
+    early_stop: bool = True
+    reviewers: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    dataset: str | None = None
+    symbols: tuple[str, ...] = ()
+    splits: tuple[str, ...] = DAYS
+    data_seed: int = 1
+    minutes: int = 0
+    score: ScoreConfig = ScoreConfig()
+    params: ModelParams = LONG_ANSWERS
+    review_params: ModelParams = ModelParams(temperature=0.7)
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise UserError("no model is named", mend="give at least one, e.g. scripted/builder-gold")
+        for model in (*self.models, *self.reviewers):
+            parse_name(model)
+        for name in ("models", "strategies", "reviewers", "seeds"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"a value of {name} is given twice", mend="give each once")
+        for strategy in self.strategies:
+            if strategy not in STRATEGIES:
+                hint = did_you_mean(strategy, STRATEGIES, f"one of {', '.join(STRATEGIES)}")
+                raise UserError(f"there is no strategy '{strategy}'", mend=hint)
+        if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
+            raise UserError("iterations are 1 to 10, seeds at least one", mend="the paper has four iterations")
+        splits_of(self.splits)
+        if (self.dataset is None) != (not self.symbols):
+            raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The strategies, in the benchmark's order."""
+        return tuple(s for s in STRATEGIES if not self.strategies or s in self.strategies)
+
+    @property
+    def trials(self) -> int:
+        """How many hand-ins may be scored on the test year of one strategy."""
+        return len(self.models) * len(self.seeds) * self.iterations
+
 
 _COMPUTING = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
 _MOST_KEPT = 4096
@@ -48,7 +125,7 @@ _MOST_KEPT = 4096
 class SystradeProtocol:
     """SysTradeBench for one spec."""
 
-    Spec: ClassVar[type[msgspec.Struct]] = SystradeSpec
+    Spec: ClassVar[type[CodeSpec]] = SystradeSpec
     Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
     Result: ClassVar[type[msgspec.Struct]] = Scored
     Scores: ClassVar[type[msgspec.Struct]] = SystradeScores
@@ -66,12 +143,10 @@ class SystradeProtocol:
         """Nothing is left out."""
         return ()
 
-    def items(self) -> tuple[CodeItem, ...]:
+    def episodes(self) -> tuple[Episode, ...]:
         """Return every model at every strategy."""
         return tuple(
-            CodeItem(
-                key="__".join((safe_name(model), name, f"s{seed}")), model=model, task=name, labels={}, seed=seed
-            )
+            code_episode("__".join((safe_name(model), name, f"s{seed}")), SYSTRADE, model, name, seed=seed)
             for model in self.spec.models
             for name in self.spec.chosen
             for seed in self.spec.seeds
@@ -90,39 +165,27 @@ class SystradeProtocol:
         found |= {f"package {name}": version(name) for name in _COMPUTING}
         return found
 
-    def roles(self, item: CodeItem) -> dict[str, Role]:
+    def roles(self, episode: Episode) -> dict[str, Role]:
         """Return the writer and the reviewers."""
-        roles = {"writer": Role(model=item.model, params=self.spec.params)}
+        roles = {"writer": Role(model=episode.model, params=self.spec.params)}
         for reviewer in self.spec.reviewers:
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
         return roles
 
-    def talk(self, item: CodeItem) -> Talk:
+    def dialogue(self, episode: Episode) -> CodeDialogue:
         """Carry the loop of build, test and patch."""
-        reference = load_reference(item.task)
-        teach_builder({item.task: (reference.card, reference.source)})
+        reference = load_reference(episode.task)
+        teach_builder({episode.task: (reference.card, reference.source)})
         settings = BuildSettings(
             iterations=self.spec.iterations, reviewers=self.spec.reviewers, early_stop=self.spec.early_stop
         )
-        talk = build(self.strategies[item.task], item.model, settings)
-        request = next(talk)
-        try:
-            while True:
-                if isinstance(request, AskModel):
-                    answer: Any = yield Ask(role="writer", request=request)
-                elif isinstance(request, ScoreWanted):
-                    answer = yield Compute(request=request)
-                else:
-                    answer = yield Ask(role=f"reviewer {request.reviewer}", request=request.request)
-                request = talk.send(answer)
-        except StopIteration as done:
-            return done.value
+        return (yield from relay(build(self.strategies[episode.task], episode.model, settings), _asked))
 
     def open_executor(self, workers: int) -> Executor:
         """Open the sandbox with the harness of submissions."""
         return open_executor(config=submission_config(), workers=workers)
 
-    def compute(self, item: CodeItem, request: ScoreWanted, executor: Executor) -> Scored:
+    def examine(self, episode: Episode, request: ScoreWanted, executor: Executor) -> Scored:
         """Score a hand-in on both years, and say how it moved since the first. Processor seconds are left out."""
         spec = self.strategies[request.strategy]
         found = self._examined(spec, request.submission, executor)
@@ -138,21 +201,33 @@ class SystradeProtocol:
             )
         return msgspec.structs.replace(found, drift=drift)
 
-    def ended(self, record: StrategyOutcome) -> Ended:
+    def ended(self, record: StrategyOutcome) -> Ending:
         """A model that did not answer has no result."""
         if record.stopped == "no answer" and record.last is None:
-            return Ended(status="failed", reason=record.iterations[-1].reason, words="no answer")
+            return Ending(status="failed", reason=record.iterations[-1].reason, words="no answer")
         last = record.last
         if last is None:
-            return Ended(reason=record.iterations[-1].reason, words="nothing handed in")
+            return Ending(reason=record.iterations[-1].reason, words="nothing handed in")
         failure = last.scorecard.gates.first_failure
         words = "all gates held" if failure is None else f"failed at {failure.name}"
-        return Ended(reason="" if failure is None else failure.reason, words=words)
+        return Ending(reason="" if failure is None else failure.reason, words=words)
 
     def score(self, records: Mapping[str, StrategyOutcome]) -> SystradeScores:
         """Sum up a run."""
         closes = {name: self.year(name, "test") for name in self.spec.chosen}
-        return systrade_scores(self.spec, self.items(), self.strategies, closes, records)
+        return systrade_scores(self.episodes(), self.strategies, closes, records, iterations=self.spec.iterations)
+
+    def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
+        """Yield the iterations whose scorecard is about another hand-in."""
+        for place, one in enumerate(record.iterations):
+            if one.scored is None or one.submission is None:
+                continue
+            if one.scored.scorecard.submission_sha256 != one.submission.sha256:
+                yield place, f"iteration {one.number}: the scorecard is about another hand-in"
+
+    def rows(self, scores: SystradeScores) -> tuple[CodeRow, ...]:
+        """Return the sums of every model."""
+        return tuple(row.row() for row in scores.models)
 
     def year(self, strategy: str, split: SplitName) -> TaskBars:
         """Return the bars of a split for a strategy."""
@@ -206,3 +281,11 @@ class SystradeProtocol:
         if key not in self._scenarios:
             self._scenarios[key] = run_scenarios(submission, spec, executor, self.spec.score.gates)
         return self._scenarios[key]
+
+
+def _asked(request: AskModel | ScoreWanted | ReviewWanted) -> Generator[CodeAsk, Any, Any]:
+    if isinstance(request, ScoreWanted):
+        return (yield Examine(request=request))
+    if isinstance(request, ReviewWanted):
+        return (yield AskRole(role=f"reviewer {request.reviewer}", request=request.request))
+    return (yield AskRole(role="writer", request=request))

@@ -1,7 +1,7 @@
 """A benchmark of programs that needs no sandbox: a model is asked for programs, their lines are counted."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,14 +9,25 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import SandboxError
+from tradeassay.core.measure import Measure
 from tradeassay.llm import ModelParams, scripted_models
-from tradeassay.runs.code import Ask, CodeItem, Compute, Ended, Role, code_protocols
+from tradeassay.runs.code_protocol import (
+    AskRole,
+    CodeRow,
+    CodeSpec,
+    Ending,
+    Examine,
+    Role,
+    code_episode,
+    code_protocols,
+)
+from tradeassay.runs.episode import Episode
 
 NAME = "test-toy-code"
 TURNS = 3
 
 
-class ToySpec(msgspec.Struct, frozen=True, kw_only=True):
+class ToySpec(CodeSpec, frozen=True, kw_only=True):
     models: tuple[str, ...] = ("scripted/tiny-lines",)
     benchmark: str = NAME
     tasks: int = 3
@@ -65,7 +76,7 @@ class _Nothing:
 
 @code_protocols.register(NAME)
 class ToyProtocol:
-    Spec: ClassVar[type[msgspec.Struct]] = ToySpec
+    Spec: ClassVar[type[CodeSpec]] = ToySpec
     Record: ClassVar[type[msgspec.Struct]] = ToyRecord
     Result: ClassVar[type[msgspec.Struct]] = Lines
     Scores: ClassVar[type[msgspec.Struct]] = ToyScores
@@ -78,11 +89,9 @@ class ToyProtocol:
     def __init__(self, spec: ToySpec) -> None:
         self.spec = spec
 
-    def items(self) -> tuple[CodeItem, ...]:
+    def episodes(self) -> tuple[Episode, ...]:
         return tuple(
-            CodeItem(
-                key=f"{model.split('/')[1]}__t{n}", model=model, task=f"t{n}", labels={"setting": "toy"}, seed=0
-            )
+            code_episode(f"{model.split('/')[1]}__t{n}", NAME, model, f"t{n}", way={"setting": "toy"})
             for model in self.spec.models
             for n in range(self.spec.tasks)
         )
@@ -90,22 +99,22 @@ class ToyProtocol:
     def facts(self) -> dict[str, str]:
         return {"the toy": self.fact}
 
-    def roles(self, item: CodeItem) -> dict[str, Role]:
-        return {"writer": Role(model=item.model, params=ModelParams())}
+    def roles(self, episode: Episode) -> dict[str, Role]:
+        return {"writer": Role(model=episode.model, params=ModelParams())}
 
-    def talk(self, item: CodeItem) -> Any:
-        messages = [Message(role="user", text=f"{self.spec.word} {item.task}")]
+    def dialogue(self, episode: Episode) -> Any:
+        messages = [Message(role="user", text=f"{self.spec.word} {episode.task}")]
         replies: list[str] = []
         lines: list[int] = []
         for turn in range(1, TURNS + 1):
-            reply = yield Ask(
+            reply = yield AskRole(
                 role="writer", request=AskModel(purpose="write", messages=tuple(messages), attempt=turn)
             )
             if reply.error is not None:
                 return ToyRecord(
                     replies=tuple(replies), lines=tuple(lines), error=f"{reply.error_kind}: {reply.error}"
                 )
-            found = yield Compute(request=Count(text=reply.text, turn=turn))
+            found = yield Examine(request=Count(text=reply.text, turn=turn))
             replies.append(reply.text)
             lines.append(found.lines)
             messages += [Message(role="assistant", text=reply.text), Message(role="user", text=f"again {turn}")]
@@ -115,24 +124,31 @@ class ToyProtocol:
         type(self).opened += 1
         return _Nothing()
 
-    def compute(self, item: CodeItem, request: Count, executor: Any) -> Lines:
-        self.worked.append(f"{item.task}/{request.turn}")
+    def examine(self, episode: Episode, request: Count, executor: Any) -> Lines:
+        self.worked.append(f"{episode.task}/{request.turn}")
         if self.broken is not None:
             raise self.broken
         if self.spec.log:
             with Path(self.spec.log).open("a") as log:
-                log.write(f"{item.task}/{request.turn}\n")
+                log.write(f"{episode.task}/{request.turn}\n")
             if self.spec.kill_at and len(Path(self.spec.log).read_text().splitlines()) == self.spec.kill_at:
                 os.kill(os.getpid(), 9)
         return Lines(lines=len(request.text.splitlines()), third=request.turn / 3)
 
-    def ended(self, record: ToyRecord) -> Ended:
+    def ended(self, record: ToyRecord) -> Ending:
         if record.error:
-            return Ended(status="failed", reason=record.error, words="no answer")
-        return Ended(words="counted")
+            return Ending(status="failed", reason=record.error, words="no answer")
+        return Ending(words="counted")
 
     def score(self, records: Mapping[str, ToyRecord]) -> ToyScores:
         return ToyScores(total=sum(sum(record.lines) for record in records.values()))
+
+    def inconsistencies(self, record: ToyRecord) -> Iterator[tuple[int, str]]:
+        if len(record.lines) != len(record.replies):
+            yield 0, "lines and replies differ"
+
+    def rows(self, scores: ToyScores) -> tuple[CodeRow, ...]:
+        return (CodeRow(cell="toy", agent="all", measures={"total": Measure(value=float(scores.total), n=1)}),)
 
 
 def fresh(**changes: Any) -> None:

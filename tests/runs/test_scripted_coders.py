@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.quantcode.check import check_program
 from tradeassay.benchmarks.quantcode.dialogue import play
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
 from tradeassay.code.extraction import extract
@@ -12,7 +13,6 @@ from tradeassay.code.source import check_compiles
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.coder_programs import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME
-from tradeassay.runs.code.check import check_program
 from tradeassay.sandbox import ask_kernel, refusal
 
 TASK = "d-sma-cross-long"

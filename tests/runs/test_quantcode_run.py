@@ -4,14 +4,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from code_runs_toy import same
+from runs_code_toy import same
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs.code import CodeRun, CodeRunSpec, QuantCodeProtocol, resume_code, run_code, verify_code
+from tradeassay.runs import CodeRun, resume, verify
+from tradeassay.runs import run as run_spec
 from tradeassay.runs.models import Asking
+from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.sandbox import ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
@@ -21,19 +23,19 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def spec(**changes: object) -> CodeRunSpec:
+def spec(**changes: object) -> QuantCodeSpec:
     models = tuple(f"scripted/coder-{name}" for name in CODERS)
     given = {"models": (*models, "scripted/away"), "tasks": (TASK,), "settings": ("agentic",), "turns": 4}
-    return CodeRunSpec(**{**given, "judge": "scripted/code-judge", **changes})  # type: ignore[arg-type]
+    return QuantCodeSpec(**{**given, "judge": "scripted/code-judge", **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
-    return run_code(spec(), tmp_path_factory.mktemp("quantcode") / "r", workers=1)
+    return run_spec(spec(), tmp_path_factory.mktemp("quantcode") / "r", workers=1)
 
 
 def records(run: CodeRun) -> dict[str, object]:
-    return {run.item(key).model.removeprefix("scripted/"): record for key, record in run.records().items()}
+    return {run.episode(key).model.removeprefix("scripted/"): record for key, record in run.records().items()}
 
 
 def test_each_coder_ends_where_it_must(run: CodeRun) -> None:
@@ -68,15 +70,15 @@ def test_the_scores(run: CodeRun) -> None:
     assert away.rates.judge.reason == "no item has a result"
     assert cells["gold"].tokens_per_solved.value and cells["gold"].usd_per_solved.value == 0.0
     assert away.usd_per_solved.reason == "no task was solved"
-    assert verify_code(run.folder).ok
+    assert verify(run.folder).ok
 
 
 def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     task = load_task(TASK)
     other = msgspec.structs.replace(task, title="another title")
-    monkeypatch.setattr("tradeassay.runs.code.quantcode.load_tasks", lambda: (other,))
+    monkeypatch.setattr("tradeassay.runs.quantcode.load_tasks", lambda: (other,))
     with pytest.raises(RunError, match=f"task {TASK} has changed"):
-        resume_code(run.folder)
+        resume(run.folder)
 
 
 def test_a_judge_who_is_away_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,13 +87,13 @@ def test_a_judge_who_is_away_scores_nothing(tmp_path: Path, monkeypatch: pytest.
         task=TASK, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED, trade=PASSED,
         lookahead=PASSED, judge=failed("not decided", "x"),
     )  # fmt: skip
-    monkeypatch.setattr("tradeassay.runs.code.quantcode.examine", lambda *args, **kwargs: found)
+    monkeypatch.setattr("tradeassay.runs.quantcode.examine", lambda *args, **kwargs: found)
     monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
     wanted = spec(
         models=("scripted/coder-sma",), settings=("single-turn",), judge="scripted/away",
         evaluate=msgspec.structs.replace(spec().evaluate, decides="language"),
     )  # fmt: skip
-    run = run_code(wanted, tmp_path / "r")
+    run = run_spec(wanted, tmp_path / "r")
     (record,) = run.records().values()
     assert record.solved is None and record.stage == "not_scored" and "judge gave no answer" in record.reason
     rates = run.scores.cells[0].rates
@@ -118,13 +120,13 @@ def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.M
             trade=failed("no trade was opened", "no_order"), lookahead=after, judge=after,
         )  # fmt: skip
 
-    monkeypatch.setattr("tradeassay.runs.code.quantcode.examine", examine)
+    monkeypatch.setattr("tradeassay.runs.quantcode.examine", examine)
     monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
     wanted = spec(models=("scripted/coder-sma",), judge=None, turns=3)
-    a = run_code(wanted, tmp_path / "a")
+    a = run_spec(wanted, tmp_path / "a")
     assert len(calls) == 1 and len(next(iter(a.records().values())).turns) == 3
     assert a.scores.cells[0].last_failures == {"signals-never-activate": 1}
-    b = run_code(wanted, tmp_path / "b", asking=Asking(replay=True, cassettes=tmp_path / "a"))
+    b = run_spec(wanted, tmp_path / "b", asking=Asking(replay=True, cassettes=tmp_path / "a"))
     assert same(a.folder) == same(b.folder)
 
 
@@ -147,7 +149,7 @@ def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, object], sa
     if "evaluate" in changes:
         changes = {**changes, "evaluate": msgspec.structs.replace(spec().evaluate, decides="both")}
     with pytest.raises(UserError, match=said):
-        run_code(spec(**changes), tmp_path / "r")
+        run_spec(spec(**changes), tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
@@ -155,10 +157,10 @@ def test_items_of_what_a_task_does_not_have_are_left_out_and_said() -> None:
     other = next(task.id for task in load_tasks() if task.frame is None)
     both = spec(tasks=(TASK, other), frameworks=("backtrader", "frame"), models=("scripted/coder-sma",))
     protocol = QuantCodeProtocol(both)
-    assert {(item.task, item.labels["framework"]) for item in protocol.items()} == {
+    assert {(episode.task, episode.protocol["framework"]) for episode in protocol.episodes()} == {
         (TASK, "backtrader"), (other, "backtrader"), (TASK, "frame"),
     }  # fmt: skip
     assert protocol.notes == ("1 of 2 tasks have no formal wording for frame",)
     assert len(QuantCodeProtocol(spec(tasks=(), sample=7)).tasks) == 7
     frames = QuantCodeProtocol(spec(tasks=(), sample=7, frameworks=("frame",), models=("scripted/coder-sma",)))
-    assert len(frames.items()) == 7 and not frames.notes
+    assert len(frames.episodes()) == 7 and not frames.notes

@@ -7,6 +7,7 @@ import threading
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -20,10 +21,9 @@ from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.core.errors import MissingExtra, SandboxError, UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, Place, open_model
-from tradeassay.runs.code.quantcode import require_code_extra
 from tradeassay.sandbox import Executor, Job, JobResult, Tier
 
 _LARGEST = 1_000_000
@@ -133,6 +133,16 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def require_code_extra() -> None:
+    """Raise :class:`MissingExtra` when what programs are run with is not installed."""
+    for module in ("backtrader", "talib", "pandas"):
+        if find_spec(module) is None:
+            raise MissingExtra(
+                f"running programs needs the package '{module}', which is not installed",
+                mend="pip install 'tradeassay[code]'",
+            )
 
 
 class _NotNeeded:

@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
-from code_runs_toy import same
+from runs_code_toy import same
 
 from tradeassay.benchmarks.systrade.dialogue import refused
 from tradeassay.code.drift import DriftReport
@@ -16,7 +18,9 @@ from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores.scorecard import ScoreConfig
 from tradeassay.code.submission_run import submission_config
 from tradeassay.core.errors import UserError
-from tradeassay.runs.code import CodeRun, SystradeProtocol, SystradeSpec, resume_code, run_code, verify_code
+from tradeassay.runs import CodeRun, resume, verify
+from tradeassay.runs import run as run_spec
+from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.sandbox import Executor, ask_kernel, open_executor, refusal
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
@@ -31,7 +35,11 @@ needs_walls = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[Executor]:
-    with open_executor(config=submission_config()) as opened:
+    """One sandbox for all runs of this file."""
+    with (
+        open_executor(config=submission_config()) as opened,
+        mock.patch.object(SystradeProtocol, "open_executor", lambda self, workers: nullcontext(opened)),
+    ):
         yield opened
 
 
@@ -40,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, executor: Executor) -> CodeRun
     spec = SystradeSpec(
         models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
     )
-    return run_code(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1, executor=executor)
+    return run_spec(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1)
 
 
 def record(run: CodeRun, name: str) -> Any:
@@ -89,7 +97,7 @@ def test_the_sums(run: CodeRun) -> None:
     assert run.scores.complexity.value is None, "one strategy has no correlation"
     assert [row.items for row in run.scores.iterations] == [3, 2, 2]
     assert run.scores.iterations[2].repaired == 1 and run.scores.iterations[0].gain.value is None
-    assert verify_code(run.folder).ok
+    assert verify(run.folder).ok
 
 
 @needs_walls
@@ -98,9 +106,9 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: E
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)
     (again / "scores.json").unlink()
-    (outcome,) = again.glob("items/*mends*/outcome.json")
+    (outcome,) = again.glob("episodes/*mends*/outcome.json")
     outcome.unlink()
-    resume_code(again, workers=1, executor=executor)
+    resume(again, workers=1)
     assert same(run.folder) == same(again)
 
 
@@ -119,7 +127,7 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: E
 )
 def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        run_code(SystradeSpec(**{"models": BUILDERS, **changes}), tmp_path / "r")
+        run_spec(SystradeSpec(**{"models": BUILDERS, **changes}), tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
@@ -130,7 +138,7 @@ def test_facts_name_what_decides_a_result() -> None:
     other = SystradeProtocol(msgspec.structs.replace(spec, data_seed=2)).facts()
     assert facts["data bollinger test"] != other["data bollinger test"]
     assert facts["data bollinger test"] != facts["data bollinger develop"]
-    assert len(SystradeProtocol(SystradeSpec(models=BUILDERS)).items()) == 36
+    assert len(SystradeProtocol(SystradeSpec(models=BUILDERS)).episodes()) == 36
 
 
 def test_drift_is_set_aside_and_a_big_patch_too() -> None:

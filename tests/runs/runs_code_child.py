@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from code_runs_toy import ToySpec
+from runs_code_toy import ToySpec
 
-from tradeassay.runs.code import run_code
+from tradeassay.runs import run as run_spec
 from tradeassay.runs.models import Asking
 
 if __name__ == "__main__":
     folder, log = Path(sys.argv[1]), sys.argv[2]
-    run_code(ToySpec(log=log, kill_at=int(sys.argv[3])), folder, asking=Asking(concurrency=2), workers=1)
+    run_spec(ToySpec(log=log, kill_at=int(sys.argv[3])), folder, asking=Asking(concurrency=2), workers=1)

@@ -21,8 +21,8 @@ from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
 from tradeassay.metrics.rates import rate_measure
-from tradeassay.runs.code.protocol import CodeItem
-from tradeassay.runs.code.systrade_spec import SystradeSpec
+from tradeassay.runs.code_protocol import CodeRow
+from tradeassay.runs.episode import Episode
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +39,14 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     usd_per_strategy: float | None
     tier: str
+
+    def row(self) -> CodeRow:
+        """Return what two runs are compared by."""
+        return CodeRow(
+            cell="all strategies",
+            agent=self.model,
+            measures={"valid": self.valid, **self.scores, "overall": self.overall},
+        )
 
 
 class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,26 +93,27 @@ class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def systrade_scores(
-    spec: SystradeSpec,
-    items: Sequence[CodeItem],
+    episodes: Sequence[Episode],
     strategies: Mapping[str, StrategySpec],
     years: Mapping[str, TaskBars],
     records: Mapping[str, StrategyOutcome],
+    *,
+    iterations: int,
 ) -> SystradeScores:
     """Sum up the records by model, strategy and iteration."""
-    by_model: dict[str, list[StrategyOutcome]] = {model: [] for model in spec.models}
-    by_strategy: dict[str, list[StrategyOutcome]] = {name: [] for name in spec.chosen}
-    for item in items:
-        if item.key in records:
-            by_model[item.model].append(records[item.key])
-            by_strategy[item.task].append(records[item.key])
+    by_model: dict[str, list[StrategyOutcome]] = {episode.model: [] for episode in episodes}
+    by_strategy: dict[str, list[StrategyOutcome]] = {name: [] for name in strategies}
+    for episode in episodes:
+        if episode.key in records:
+            by_model[episode.model].append(records[episode.key])
+            by_strategy[episode.task].append(records[episode.key])
     rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
     every = [review for record in records.values() for review in _counted_reviews(record)]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     return SystradeScores(
         models=_with_tiers(tuple(_model(name, found) for name, found in by_model.items())),
         strategies=rows,
-        iterations=tuple(_iteration(number, list(records.values())) for number in range(spec.iterations)),
+        iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
         reviews=review_board(every) if every else None,
     )

@@ -11,16 +11,20 @@ import msgspec
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.code.collapse import CollapseReport, collapse
 from tradeassay.code.task import CodeTask
+from tradeassay.code.taxonomy import FAILURES
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import Spending
-from tradeassay.runs.code.protocol import CodeItem
-from tradeassay.runs.code.quantcode_spec import CodeRunSpec
+from tradeassay.runs.code_protocol import CodeRow
+from tradeassay.runs.episode import Episode
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
 """By what of a task results are split."""
 _NOBODY = "no item has a result"
+FAILURE_TITLES: dict[str, str] = {info.id: info.title for info in FAILURES}
+"""By class: the paper's in the order of its table, then ours."""
+FAILURE_WORDS: dict[str, str] = {info.id: info.description for info in FAILURES}
 
 
 class StageRates(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +99,16 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
         """The row's full name."""
         return f"{self.model}, {self.setting}, {self.wording}, {self.framework}"
 
+    def row(self) -> CodeRow:
+        """Return what two runs are compared by."""
+        rates = self.rates
+        stages = {"compile": rates.compile, "backtest": rates.backtest, "trade": rates.trade, "judge": rates.judge}
+        return CodeRow(
+            cell=f"{self.setting}, {self.wording}, {self.framework}",
+            agent=self.model,
+            measures={**stages, "turns": self.mean_turns},
+        )
+
 
 class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
     """All rows. ``notes`` say what a reader must know about the intervals."""
@@ -111,25 +125,26 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 def quantcode_scores(
-    spec: CodeRunSpec, items: Sequence[CodeItem], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
+    episodes: Sequence[Episode], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome], *, turns: int
 ) -> QuantCodeScores:
-    """Sum up the records of a run, rows in the order of the items."""
-    cells: dict[_Cell, list[CodeItem]] = {}
-    for item in items:
-        labels = item.labels
-        cell = _Cell(item.model, labels["setting"], labels["wording"], labels["framework"])
-        cells.setdefault(cell, []).append(item)
+    """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
+    cells: dict[_Cell, list[Episode]] = {}
+    for episode in episodes:
+        way = episode.protocol
+        cell = _Cell(episode.model, str(way["setting"]), str(way["wording"]), str(way["framework"]))
+        cells.setdefault(cell, []).append(episode)
     notes = ["intervals by Wilson's formula, at 95 %"]
-    if len(spec.seeds) > 1:
-        notes.append(f"{len(spec.seeds)} answers to one task count as independent: intervals are too narrow")
+    seeds = len({episode.seed for episode in episodes})
+    if seeds > 1:
+        notes.append(f"{seeds} answers to one task count as independent: intervals are too narrow")
     return QuantCodeScores(
-        cells=tuple(_cell(cell, these, tasks, records, spec) for cell, these in cells.items()), notes=tuple(notes)
+        cells=tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items()), notes=tuple(notes)
     )
 
 
-def stage_rates(items: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> StageRates:
+def stage_rates(episodes: Sequence[Episode], records: Mapping[str, TaskOutcome]) -> StageRates:
     """Return the stage rates of items."""
-    found = [records.get(item.key) for item in items]
+    found = [records.get(episode.key) for episode in episodes]
     told = [record for record in found if record is not None and record.stage != "no_answer"]
     scored = [record for record in told if record.solved is not None]
 
@@ -163,28 +178,29 @@ def _passed(record: TaskOutcome, stage: str) -> bool:
 
 def _cell(
     cell: _Cell,
-    items: Sequence[CodeItem],
+    episodes: Sequence[Episode],
     tasks: Mapping[str, CodeTask],
     records: Mapping[str, TaskOutcome],
-    spec: CodeRunSpec,
+    turns: int,
 ) -> CellScores:
     told = {
-        item.key: record
-        for item in items
-        if (record := records.get(item.key)) is not None and record.stage != "no_answer"
+        episode.key: record
+        for episode in episodes
+        if (record := records.get(episode.key)) is not None and record.stage != "no_answer"
     }
     solved = sum(record.solved is True for record in told.values())
-    writer = _spent(turn.usage for item in items if (r := records.get(item.key)) is not None for turn in r.turns)
-    judge = _spent(_judge_usage(records[item.key] for item in items if item.key in records))
+    found = [records[episode.key] for episode in episodes if episode.key in records]
+    writer = _spent(turn.usage for record in found for turn in record.turns)
+    judge = _spent(_judge_usage(found))
     return CellScores(
         model=cell.model,
         wording=cell.wording,
         framework=cell.framework,
         setting=cell.setting,
-        rates=stage_rates(items, records),
-        groups=_groups(items, tasks, records),
+        rates=stage_rates(episodes, records),
+        groups=_groups(episodes, tasks, records),
         solved=solved,
-        by_turn=_by_turn(told.values(), spec.turns if cell.setting == "agentic" else 1),
+        by_turn=_by_turn(told.values(), turns if cell.setting == "agentic" else 1),
         mean_turns=_mean_turns(told.values()),
         ends=_counts(record.stage for record in told.values()),
         first_failures=_counts(failure_of(record.turns[0]) for record in told.values()),
@@ -192,7 +208,7 @@ def _cell(
         judges=_judges(told),
         tricks=_counts(name for record in told.values() for name in _tricks(record)),
         look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in told.values()),
-        collapse=collapse(_programs(items, told, spec.seeds[0])),
+        collapse=collapse(_programs(episodes, told)),
         writer=writer,
         judge=judge,
         tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
@@ -201,13 +217,13 @@ def _cell(
 
 
 def _groups(
-    items: Sequence[CodeItem], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
+    episodes: Sequence[Episode], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
 ) -> tuple[GroupRates, ...]:
     found: list[GroupRates] = []
     for by in GROUPINGS:
-        values: dict[str, list[CodeItem]] = {}
-        for item in items:
-            values.setdefault(str(getattr(tasks[item.task], by) or "not said"), []).append(item)
+        values: dict[str, list[Episode]] = {}
+        for episode in episodes:
+            values.setdefault(str(getattr(tasks[episode.task], by) or "not said"), []).append(episode)
         order = sorted(values, key=lambda value: _ORDER.get(value, 99))
         found += [GroupRates(by=by, value=value, rates=stage_rates(values[value], records)) for value in order]
     return tuple(found)
@@ -263,13 +279,13 @@ def _tricks(record: TaskOutcome) -> set[str]:
     return {trick.name for turn in record.turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
 
 
-def _programs(items: Sequence[CodeItem], records: Mapping[str, TaskOutcome], seed: int) -> dict[str, str]:
+def _programs(episodes: Sequence[Episode], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for item in items:
-        if item.seed == seed and item.key in records:
-            codes = [turn.code for turn in records[item.key].turns if turn.code is not None]
+    for episode in episodes:
+        if episode.seed == episodes[0].seed and episode.key in records:
+            codes = [turn.code for turn in records[episode.key].turns if turn.code is not None]
             if codes:
-                found[item.task] = codes[-1]
+                found[episode.task] = codes[-1]
     return found
 
 

@@ -1,0 +1,153 @@
+"""What a benchmark of programs brings to a run: its episodes, a dialogue for each, and the work between replies.
+
+The loop in :mod:`tradeassay.runs.programs` knows models, files and processes and nothing of a benchmark. A
+protocol knows its benchmark and does no I/O: its dialogues yield :class:`AskRole` and :class:`Examine` and are
+sent what came of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, ClassVar, Literal, Protocol
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.measure import Measure
+from tradeassay.core.registry import Registry
+from tradeassay.llm import ModelParams
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.spec import model_agent, safe_name, variant_name
+from tradeassay.sandbox import Executor
+
+
+class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of programs is asked for; every benchmark has its own, with fields of its own."""
+
+    benchmark: str
+
+
+class AskRole(msgspec.Struct, frozen=True, kw_only=True):
+    """Please ask a model. ``role`` says which of the episode's models, e.g. ``writer`` or ``judge``."""
+
+    role: str
+    request: AskModel
+
+
+class Examine(msgspec.Struct, frozen=True, kw_only=True):
+    """Please have something worked out that needs the sandbox; ``request`` is a struct of the protocol's own."""
+
+    request: Any
+
+
+CodeAsk = AskRole | Examine
+CodeReply = ModelReply | msgspec.Struct
+CodeDialogue = Generator[CodeAsk, Any, Any]
+"""Is sent a :class:`ModelReply` for an :class:`AskRole`, a result for an :class:`Examine`; returns a record."""
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True):
+    """Who fills a role, and how it is asked."""
+
+    model: str
+    params: ModelParams
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How an episode ended. ``failed``: there is no result, and ``reason`` says why; it counts in no rate."""
+
+    status: Literal["done", "failed"] = "done"
+    reason: str = ""
+    words: str = ""
+
+
+class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One model in one way of asking: what two runs are compared by."""
+
+    cell: str
+    agent: str
+    measures: dict[str, Measure]
+
+
+class CodeProtocol(Protocol):
+    """A benchmark of programs, opened for one spec.
+
+    ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it writes down: what was asked for, what
+    came of an episode, what an :class:`Examine` is answered with, and the sums over a run.
+    """
+
+    Spec: ClassVar[type[CodeSpec]]
+    Record: ClassVar[type[msgspec.Struct]]
+    Result: ClassVar[type[msgspec.Struct]]
+    Scores: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, spec: Any) -> None:
+        """Open the benchmark; raises :class:`UserError` for a spec that makes no sense."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in words."""
+        ...
+
+    def episodes(self) -> tuple[Episode, ...]:
+        """Return everything to be done, in the order in which it is written down."""
+        ...
+
+    def facts(self) -> dict[str, str]:
+        """Return everything that decides a result, by name: hashes and versions. A change refuses a resume."""
+        ...
+
+    def roles(self, episode: Episode) -> dict[str, Role]:
+        """Return the episode's models by role."""
+        ...
+
+    def dialogue(self, episode: Episode) -> CodeDialogue:
+        """Return a fresh dialogue for an episode. The same replies make the same record."""
+        ...
+
+    def open_executor(self, workers: int) -> Executor:
+        """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
+        ...
+
+    def examine(self, episode: Episode, request: Any, executor: Executor) -> Any:
+        """Work something out; called from several threads. What it returns must be the same every time."""
+        ...
+
+    def ended(self, record: Any) -> Ending:
+        """Say whether a record is a result."""
+        ...
+
+    def score(self, records: Mapping[str, Any]) -> msgspec.Struct:
+        """Sum up a run; ``records`` holds those of the episodes that have one, failed ones included, by key."""
+        ...
+
+    def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
+        """Yield what within a record does not fit together: the turn (from 0), and what."""
+        ...
+
+    def rows(self, scores: Any) -> tuple[CodeRow, ...]:
+        """Return the sums by which two runs are compared."""
+        ...
+
+
+code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
+"""All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""
+
+
+def code_episode(
+    key: str, benchmark: str, model: str, task: str, *, way: Mapping[str, str] | None = None, seed: int = 0
+) -> Episode:
+    """Return the episode of one model at one task; ``way`` says how it is asked, e.g. in which wording."""
+    settings = dict(way or {})
+    variant = variant_name(settings, None)
+    cell = safe_name(benchmark) if variant is None else f"{safe_name(benchmark)}__{variant}"
+    return Episode(
+        key=key,
+        cell=cell,
+        benchmark=benchmark,
+        dataset="",
+        agent=model_agent(model),
+        seed=seed,
+        protocol=dict(settings),
+        task=task,
+    )

@@ -1,0 +1,390 @@
+"""Code episodes: models are asked in the event loop, programs are examined in threads, results are journal lines.
+
+A continued episode gets the replies and the results that it was given before the interruption, in their order,
+from its dialogue log and its journal; only what follows is asked and worked out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.drive import adrive
+from tradeassay.core.errors import RunError, SandboxError, UserError
+from tradeassay.core.events import TurnRecord
+from tradeassay.core.files import remove_temporaries
+from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.secrets import clean_bytes, clean_text
+from tradeassay.llm import CassetteMismatch, Place, parse_name
+from tradeassay.play import Asked
+from tradeassay.play.dialogue_log import DialogueLog, Scribe, Spending, read_dialogue
+from tradeassay.play.journal import TurnJournal, encode_line
+from tradeassay.runs import quantcode, systrade  # noqa: F401  # they register themselves
+from tradeassay.runs.code_protocol import (
+    AskRole,
+    CodeAsk,
+    CodeProtocol,
+    CodeReply,
+    CodeSpec,
+    Ending,
+    code_protocols,
+)
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.executors import cores
+from tradeassay.runs.executors.one_thread import one_thread
+from tradeassay.runs.manifest import CodeManifest
+from tradeassay.runs.model_pool import OpenModels, all_or_first_error, run_async, take_over
+from tradeassay.runs.models import refuse_bad_names
+from tradeassay.runs.outcome import (
+    ModelPart,
+    Outcome,
+    ProgramPart,
+    one_line,
+    outcome_sha256,
+    read_outcome,
+    write_outcome,
+)
+from tradeassay.runs.progress import Advanced, Answered, AskStarted, ProgressEvent
+from tradeassay.runs.store import RunFolder, present_versions
+from tradeassay.runs.tasks import Played
+from tradeassay.runs.track import Options, Watch
+from tradeassay.sandbox import Executor
+
+Work = Callable[[Episode, msgspec.Struct], msgspec.Struct]
+"""Works something out, in whichever thread it is called."""
+
+STOPS = (RunError, SandboxError, UserError, CassetteMismatch, OSError)
+"""What ends a run and not an episode: files, packages, sandbox or recording are not what they should be."""
+
+
+class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
+    """``scores.json`` of a run of programs: the hash of every outcome and the benchmark's sums over them."""
+
+    outcomes: dict[str, str]
+    scores: msgspec.Raw
+
+
+class Programs:
+    """The run of a benchmark of programs.
+
+    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be played.
+    """
+
+    def __init__(self, spec: CodeSpec, options: Options) -> None:
+        self._spec = spec
+        self._options = options
+        self._protocol = code_protocols.get(spec.benchmark)(spec)
+        self._manifest = self._described()
+        roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]
+        refuse_bad_names([role.model for role in roles], options.asking)
+        self._paid = any(parse_name(role.model).route != "scripted" for role in roles)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def describe(self, watch: Watch) -> CodeManifest:
+        """Return the manifest of the run as it would be started now."""
+        return self._manifest
+
+    def sessions(self, manifest: CodeManifest, waiting: Sequence[Episode]) -> int:
+        """Return 0: nobody knows how many programs a model will need."""
+        return 0
+
+    def play(self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+        """Play episodes, ``asking.concurrency`` at a time, ``workers`` programs being examined at a time.
+
+        Raises what stops a run; the other episodes then stop too, and everything written stays.
+        """
+        take_over([episode.key for episode in waiting], place, self._options.asking)
+        workers = self._options.workers or cores()
+        with one_thread(), ExitStack() as stack:
+            table = _Table(self._protocol, place, _Sandbox(self._protocol, workers, stack).work, watch)
+            run_async(self._play_all(table, waiting, workers))
+
+    def scores(self, manifest: CodeManifest, place: RunFolder, watch: Watch) -> bytes:
+        """Sum up the run and return the content of ``scores.json``."""
+        with watch.phase("score", total=1):
+            return code_scores(self._protocol, manifest, place)
+
+    def _described(self) -> CodeManifest:
+        episodes, notes = self._protocol.episodes(), self._protocol.notes
+        if not episodes:
+            why = f": {'; '.join(notes)}" if notes else ""
+            raise UserError(f"nothing is left to run{why}", mend="drop a filter")
+        return CodeManifest(
+            benchmark=self._spec.benchmark,
+            spec=msgspec.Raw(canonical_json(self._spec)),
+            work_sha256=sha256_of(self._spec),
+            facts=self._protocol.facts(),
+            episodes=episodes,
+            notes=notes,
+            versions=present_versions(),
+        )
+
+    async def _play_all(self, table: _Table, episodes: Sequence[Episode], workers: int) -> None:
+        asking = self._options.asking
+        slots = asyncio.Semaphore(asking.concurrency)
+        threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
+        asyncio.get_running_loop().set_default_executor(threads)
+        async with AsyncExitStack() as stack:
+            models = OpenModels(table.place, asking, stack, home=None, durable=self._paid)
+
+            async def one(episode: Episode) -> None:
+                async with slots:
+                    await _play(episode, table, models)
+
+            await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
+
+
+def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
+    """Open the benchmark of a recorded run with its spec; raises :class:`UserError` when it is not known here."""
+    kind = code_protocols.get(manifest.benchmark)
+    try:
+        spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
+    except msgspec.DecodeError as error:
+        raise RunError(f"the spec in the manifest cannot be read: {error}", mend="start the run again") from error
+    return kind(spec), spec
+
+
+def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder) -> bytes:
+    """Return the content of ``scores.json``; raises :class:`RunError` while an episode has not ended."""
+    records: dict[str, msgspec.Struct] = {}
+    hashes: dict[str, str] = {}
+    for episode in manifest.episodes:
+        found = read_outcome(place.outcome(episode.key))
+        if found is None:
+            raise RunError(f"episode {episode.key} has not ended", mend=f"tradeassay resume {place.path}")
+        hashes[episode.key] = outcome_sha256(place.outcome(episode.key))
+        record = read_record(type(protocol), found)
+        if record is not None:
+            records[episode.key] = record
+    scores = msgspec.json.encode(protocol.score(records), order="deterministic")
+    content = msgspec.json.encode(CodeScoresFile(outcomes=hashes, scores=msgspec.Raw(scores)))
+    return msgspec.json.format(content, indent=1) + b"\n"
+
+
+def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | None:
+    """Return the record in an outcome, None when it has none; raises :class:`RunError` for a damaged one."""
+    if isinstance(outcome.program, msgspec.UnsetType):
+        return None
+    try:
+        return msgspec.json.decode(outcome.program.record, type=kind.Record)
+    except msgspec.DecodeError as error:
+        raise RunError(
+            f"the record of an episode is damaged: {error}", mend="delete its folder and resume"
+        ) from error
+
+
+class _Sandbox:
+    """Opened when the first program has to be run: not every conversation comes to that."""
+
+    def __init__(self, protocol: CodeProtocol, workers: int, stack: ExitStack) -> None:
+        self._protocol = protocol
+        self._workers = workers
+        self._stack = stack
+        self._executor: Executor | None = None
+        self._opening = threading.Lock()
+
+    def work(self, episode: Episode, request: msgspec.Struct) -> msgspec.Struct:
+        """Work something out."""
+        with self._opening:
+            if self._executor is None:
+                self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
+        found: msgspec.Struct = self._protocol.examine(episode, request, self._executor)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What all episodes of a run share: the benchmark, the folder, who works something out, and who is told."""
+
+    protocol: CodeProtocol
+    place: RunFolder
+    work: Work
+    watch: Watch
+
+
+async def _play(episode: Episode, table: _Table, models: OpenModels) -> None:
+    """Carry an episode to its end and record how it ended.
+
+    One that breaks by a mistake of ours is a failed episode, with the reason. Raises what stops a run.
+    """
+    began = time.perf_counter()
+    place, key = table.place, episode.key
+    path = place.dialogue(key)
+    place.episode(key).mkdir(parents=True, exist_ok=True)
+    with TurnJournal(place.events(key)) as journal:
+        remove_temporaries(place.episode(key))
+        replies = [line.reply for line in read_dialogue(path) if line.step < len(journal.lines)]
+        with DialogueLog(path, _steps_with_questions(path, len(journal.lines))) as log:
+            outcome = await _Player(episode, table, models, journal, log, replies).to_its_end()
+        write_outcome(place.outcome(key), outcome)
+    table.watch.played(key, Played(outcome=outcome, seconds=time.perf_counter() - began))
+
+
+def _steps_with_questions(path: Path, steps: int) -> int:
+    """Return up to which step the log must know the questions: the last of ``steps`` may have had none."""
+    asked = [line.step for line in read_dialogue(path) if line.step < steps]
+    return max(asked) + 1 if asked else 0
+
+
+class _Player:
+    """An episode while it is played."""
+
+    def __init__(
+        self,
+        episode: Episode,
+        table: _Table,
+        models: OpenModels,
+        journal: TurnJournal,
+        log: DialogueLog,
+        replies: Sequence[ModelReply],
+    ) -> None:
+        self._episode = episode
+        self._table = table
+        self._protocol = table.protocol
+        self._roles = table.protocol.roles(episode)
+        self._models = models
+        self._journal = journal
+        self._log = log
+        self._replies = deque(replies)
+        self._spent: dict[str, Spending] = {}
+        self._total = Spending()
+        self._digest = hashlib.sha256()
+        self._asked = self._step = 0
+        self._scribe = Scribe(0, _turn(0))
+
+    async def to_its_end(self) -> Outcome:
+        """Carry the dialogue, and return what came of it."""
+        try:
+            record = await adrive(self._protocol.dialogue(self._episode), self._answer)
+            ending = self._protocol.ended(record)
+        except STOPS:
+            raise
+        except _ListenerBroke as broke:
+            raise (broke.__cause__ or broke) from None
+        except Exception as error:
+            self._log.append(self._scribe.lines)
+            trace = clean_text("".join(traceback.format_exception(error)))
+            return self._outcome(Ending(status="failed", reason=one_line(error)), None, trace)
+        self._log.append(self._scribe.lines)
+        return self._outcome(ending, record, None)
+
+    def _outcome(self, ending: Ending, record: msgspec.Struct | None, trace: str | None) -> Outcome:
+        part = ModelPart(
+            answers=self._models.answers(self._episode.model),
+            spending=self._total,
+            roles=self._spent,
+        )
+        program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
+        if record is not None:
+            raw = msgspec.Raw(msgspec.json.encode(record))
+            program = ProgramPart(words=ending.words, reason=ending.reason, record=raw)
+        return Outcome(
+            status=ending.status,
+            steps=self._step,
+            events_sha256=self._digest.hexdigest(),
+            error=ending.reason if ending.status == "failed" else None,
+            traceback=trace,
+            model=part,
+            program=program,
+        )
+
+    async def _answer(self, ask: CodeAsk) -> CodeReply:
+        return await (self._ask(ask) if isinstance(ask, AskRole) else self._examine(ask.request))
+
+    async def _ask(self, ask: AskRole) -> ModelReply:
+        known = self._step < len(self._journal.lines) and bool(self._replies)
+        reply = self._replies.popleft() if known else await self._ask_model(ask)
+        self._asked += 1
+        self._total = self._total.plus(reply.usage)
+        self._spent[ask.role] = self._spent.get(ask.role, Spending()).plus(reply.usage)
+        return reply
+
+    async def _ask_model(self, ask: AskRole) -> ModelReply:
+        role = self._roles[ask.role]
+        model = await self._models.open(role.model, role.params)
+        # The number of results before it is a question's step: it stays the same however often a run is resumed.
+        place = Place(episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked)
+        self._tell(
+            AskStarted(
+                key=self._episode.key,
+                agent=self._episode.label,
+                session=self._episode.task,
+                purpose=ask.request.purpose,
+                attempt=ask.request.attempt,
+            )
+        )
+        reply = await model.ask(ask.request, place)
+        self._tell(Answered(key=self._episode.key, usage=reply.usage, error_kind=reply.error_kind))
+        self._scribe.note(Asked(ask.request, place), reply)
+        return reply
+
+    async def _examine(self, request: msgspec.Struct) -> msgspec.Struct:
+        asked, lines = sha256_of(request), self._journal.lines
+        if self._step < len(lines):
+            line = lines[self._step]
+            if line.record.request != asked:
+                raise RunError(
+                    f"step {self._step} of {self._episode.key} does not come out as the journal says",
+                    mend="the answers or the journal were edited: delete the episode's folder, resume",
+                )
+            raw, result = line.raw, line.record.result
+            if self._scribe.lines:
+                self._log.append(self._scribe.lines)  # the dialogue log was lost, and the model asked again
+        else:
+            loop = asyncio.get_running_loop()
+            working = loop.run_in_executor(None, self._work_out, request, asked)
+            try:
+                raw, result = await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])  # it writes to files that are closed behind it
+                raise
+        self._digest.update(raw + b"\n")
+        self._step += 1
+        self._scribe = Scribe(self._step, _turn(self._step))
+        self._tell(Advanced(key=self._episode.key, sessions=1))
+        # As it will be read again: what happens live and what a resumed run is told cannot differ.
+        return msgspec.json.decode(result, type=self._protocol.Result)
+
+    def _work_out(self, request: msgspec.Struct, asked: str) -> tuple[bytes, msgspec.Raw]:
+        """Work out and write down in one go: between the two a kill would lose what was paid for."""
+        found = self._table.work(self._episode, request)
+        result = msgspec.Raw(clean_bytes(msgspec.json.encode(found)))
+        raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
+        self._log.append(self._scribe.lines)
+        self._journal.append(raw)
+        return raw, result
+
+    def _tell(self, event: ProgressEvent) -> None:
+        try:
+            self._table.watch.listen(event)
+        except Exception as error:
+            raise _ListenerBroke from error
+
+
+class _ListenerBroke(Exception):
+    """Whoever is told about progress raised; that does not make an episode fail."""
+
+
+def _turn(step: int) -> str:
+    return f"turn {step + 1}"

@@ -1,0 +1,331 @@
+"""QuantCode as a code protocol: what is asked for, its episodes, its dialogues, the examination of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
+from tradeassay.benchmarks.quantcode.check import require_code_extra
+from tradeassay.benchmarks.quantcode.dialogue import Answer, Request, TaskOutcome, opaque_id, play
+from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes
+from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings, Setting
+from tradeassay.code.evaluation import (
+    EvaluateConfig,
+    EvaluateRequest,
+    Evaluation,
+    EvaluationUsage,
+    examine,
+    judge_case,
+    wants_language_judge,
+    with_language,
+)
+from tradeassay.code.judges.language import judge_dialogue
+from tradeassay.code.running import open_code_executor, reference_of
+from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import relay
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.core.near import did_you_mean
+from tradeassay.llm import ModelParams, parse_name
+from tradeassay.llm.scripted import teach_coder
+from tradeassay.runs.code_protocol import (
+    AskRole,
+    CodeAsk,
+    CodeDialogue,
+    CodeRow,
+    CodeSpec,
+    Ending,
+    Examine,
+    Role,
+    code_episode,
+    code_protocols,
+)
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.quantcode_scores import QuantCodeScores, quantcode_scores
+from tradeassay.runs.spec import safe_name
+from tradeassay.sandbox import Executor
+
+QUANTCODE = "quantcode-v1"
+LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
+"""A program and the thoughts before it need more room and time than a trading decision."""
+
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+WORDINGS: tuple[Wording, ...] = get_args(Wording)
+
+
+class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
+    """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an item.
+
+    ``tasks`` names tasks; without it all are taken that ``difficulties``, ``timeframes``, ``families`` and
+    ``sources`` leave (empty: all), and ``sample`` takes so many of them, evenly spread. ``task_file`` is a
+    copy of the
+    public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge; without one
+    only the behavioural judge speaks. ``seeds`` are repetitions. Raises :class:`UserError` for what makes no
+    sense.
+    """
+
+    models: tuple[str, ...]
+    benchmark: str = QUANTCODE
+    tasks: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
+    timeframes: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sample: int | None = None
+    task_file: str | None = None
+    wordings: tuple[Wording, ...] = ("formal",)
+    frameworks: tuple[Framework, ...] = ("backtrader",)
+    settings: tuple[Setting, ...] = ("single-turn",)
+    turns: int = 10
+    history: Literal["full", "last"] = "full"
+    seeds: tuple[int, ...] = (0,)
+    judge: str | None = None
+    evaluate: EvaluateConfig = EvaluateConfig()
+    params: ModelParams = LONG_ANSWERS
+    judge_params: ModelParams = ModelParams()
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise UserError("no model is named", mend="give at least one, e.g. scripted/coder-sma")
+        for model in (*self.models, *([self.judge] if self.judge else [])):
+            parse_name(model)
+        for name in ("models", "wordings", "frameworks", "settings", "seeds", "tasks"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"a value of {name} is given twice", mend="give each once")
+        _known("wording", self.wordings, WORDINGS)
+        _known("framework", self.frameworks, FRAMEWORKS)
+        _known("setting", self.settings, SETTINGS)
+        _known("difficulty", self.difficulties, DIFFICULTIES)
+        _known("timeframe", self.timeframes, TIMEFRAMES)
+        _known("family", self.families, FAMILIES)
+        if not self.seeds or self.turns < 1 or (self.sample is not None and self.sample < 1):
+            raise UserError("seeds, turns and samples count from 1", mend="give 1 or more")
+        if self.judge is None and self.evaluate.decides in ("language", "both"):
+            raise UserError(
+                f"'{self.evaluate.decides}' decides, and no judge is named", mend="name one with judge"
+            )
+
+
+_COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
+"""Packages that programs run on: another version may give other orders."""
+
+_MOST_KEPT = 4096
+
+
+@code_protocols.register(QUANTCODE)
+class QuantCodeProtocol:
+    """QuantCode for one spec."""
+
+    Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
+    Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
+    Result: ClassVar[type[msgspec.Struct]] = Evaluation
+    Scores: ClassVar[type[msgspec.Struct]] = QuantCodeScores
+
+    def __init__(self, spec: QuantCodeSpec) -> None:
+        self.spec = spec
+        self.tasks = {task.id: task for task in tasks_of(spec)}
+        self._examined: dict[tuple[str, str, str], Evaluation] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out because a task does not have it."""
+        return self._planned[1]
+
+    def episodes(self) -> tuple[Episode, ...]:
+        """Return every combination that the tasks have."""
+        return self._planned[0]
+
+    def facts(self) -> dict[str, str]:
+        """Return the hashes of tasks, prompts and configuration, and the versions that programs run on."""
+        found = {f"task {name}": sha256_of(task) for name, task in sorted(self.tasks.items())}
+        found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes().items())}
+        found["evaluation"] = sha256_of(self.spec.evaluate)
+        found |= {f"package {name}": _version(name) for name in _COMPUTING}
+        return found
+
+    def roles(self, episode: Episode) -> dict[str, Role]:
+        """Return the writer and, where one is named, the judge."""
+        roles = {"writer": Role(model=episode.model, params=self.spec.params)}
+        if self.spec.judge is not None:
+            roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
+        return roles
+
+    def dialogue(self, episode: Episode) -> CodeDialogue:
+        """Carry the benchmark's conversation, with the language judge asked where a program gets so far."""
+        task, settings = self.tasks[episode.task], self.settings(episode)
+        reference = reference_of(task, settings.framework)
+        if reference:
+            teach_coder({(opaque_id(task), settings.framework): reference})
+
+        def answer(request: Request) -> Generator[CodeAsk, Any, Answer]:
+            if isinstance(request, AskModel):
+                reply: ModelReply = yield AskRole(role="writer", request=request)
+                return reply
+            found = yield Examine(request=request)
+            return (yield from self._judged(task, settings, request.source, found))
+
+        return (yield from relay(play(task, settings), answer))
+
+    def open_executor(self, workers: int) -> Executor:
+        """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without walls."""
+        require_code_extra()
+        return open_code_executor(workers)
+
+    def examine(self, episode: Episode, request: EvaluateRequest, executor: Executor) -> Evaluation:
+        """Examine a program, or give back what was found when the same one was handed in for the same task.
+
+        Processor seconds are left out of the record: they are never the same twice.
+        """
+        key = (episode.task, request.framework, request.source)
+        if key in self._examined:
+            return self._examined[key]
+        found = examine(
+            self.tasks[episode.task],
+            request.source,
+            executor=executor,
+            config=self.spec.evaluate,
+            framework=request.framework,
+        )
+        found = msgspec.structs.replace(found, usage=EvaluationUsage(runs=found.usage.runs))
+        if len(self._examined) < _MOST_KEPT:
+            self._examined[key] = found
+        return found
+
+    def ended(self, record: TaskOutcome) -> Ending:
+        """A model that did not answer has no result."""
+        if record.stage == "no_answer":
+            return Ending(status="failed", reason=record.reason, words="no answer")
+        where = f" at turn {record.solved_at}" if record.solved_at and record.setting == "agentic" else ""
+        return Ending(reason=record.reason, words=f"{record.stage.replace('_', ' ')}{where}")
+
+    def score(self, records: Mapping[str, TaskOutcome]) -> QuantCodeScores:
+        """Sum up a run."""
+        return quantcode_scores(self.episodes(), self.tasks, records, turns=self.spec.turns)
+
+    def inconsistencies(self, record: TaskOutcome) -> Iterator[tuple[int, str]]:
+        """Yield the turns whose verdict is about another program."""
+        for place, turn in enumerate(record.turns):
+            if turn.code is None:
+                continue
+            digest = sha256_bytes(turn.code.encode("utf-8", "surrogatepass"))
+            judged = turn.evaluation.source_sha256 if turn.evaluation is not None else digest
+            if turn.code_sha256 != digest or judged != digest:
+                yield place, f"turn {turn.number}: the verdict is about another program"
+
+    def rows(self, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
+        """Return the stage rates of every model in every way of asking."""
+        return tuple(cell.row() for cell in scores.cells)
+
+    def settings(self, episode: Episode) -> QuantCodeSettings:
+        """Return how an episode's task is put to its model."""
+        return msgspec.convert(
+            {**episode.protocol, "turns": self.spec.turns, "history": self.spec.history}, QuantCodeSettings
+        )
+
+    def _judged(
+        self, task: CodeTask, settings: QuantCodeSettings, source: str, found: Evaluation
+    ) -> Generator[AskRole, Any, Evaluation]:
+        if self.spec.judge is None or found.grave_tricks or not wants_language_judge(found):
+            return found
+        case = judge_case(task, source, framework=settings.framework, wording=settings.wording)
+        dialogue = judge_dialogue(
+            case, judge_prompts(settings.framework), judge=self.spec.judge, config=self.spec.evaluate.language
+        )
+        verdict = yield from relay(dialogue, _ask_judge)
+        return with_language(found, verdict, self.spec.evaluate)
+
+    @cached_property
+    def _planned(self) -> tuple[tuple[Episode, ...], tuple[str, ...]]:
+        spec = self.spec
+        episodes: list[Episode] = []
+        lacking: dict[str, int] = {}
+        for framework in spec.frameworks:
+            for wording in spec.wordings:
+                these = [task for task in self.tasks.values() if task.text(wording, framework) is not None]
+                missing = len(self.tasks) - len(these)
+                if missing:
+                    lacking[f"no {wording} wording for {framework}"] = missing
+                episodes += [
+                    _episode(
+                        model, task.id, {"wording": wording, "framework": framework, "setting": setting}, seed
+                    )
+                    for model in spec.models
+                    for setting in spec.settings
+                    for task in these
+                    for seed in spec.seeds
+                ]
+        notes = tuple(f"{count} of {len(self.tasks)} tasks have {what}" for what, count in lacking.items())
+        return tuple(episodes), notes
+
+
+def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
+    """Return the tasks that a spec asks for; raises :class:`UserError` for an id or a file that is not there."""
+    every = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
+    return choose_tasks(spec, every)
+
+
+def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:
+    reply: ModelReply = yield AskRole(role="judge", request=request)
+    return reply
+
+
+def _episode(model: str, task: str, way: dict[str, str], seed: int) -> Episode:
+    parts = (safe_name(model), task, way["wording"], way["framework"], way["setting"], f"s{seed}")
+    return code_episode("__".join(parts), QUANTCODE, model, task, way=way, seed=seed)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTask, ...]:
+    """Return the tasks that a spec asks for, by id; raises :class:`UserError` for an id that is not there."""
+    by_id = {task.id: task for task in tasks}
+    for name in spec.tasks:
+        if name not in by_id:
+            raise UserError(
+                f"there is no task '{name}'", mend=did_you_mean(name, by_id, "see tradeassay code tasks")
+            )
+    chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)
+    kept = [
+        task
+        for task in chosen
+        if _among(task.difficulty, spec.difficulties)
+        and _among(task.timeframe, spec.timeframes)
+        and _among(task.family, spec.families)
+        and _among(task.source, spec.sources)
+    ]
+    if spec.sample is None:
+        return tuple(kept)
+    ways = [(wording, framework) for wording in spec.wordings for framework in spec.frameworks]
+    kept = [task for task in kept if any(task.text(*way) is not None for way in ways)]
+    if spec.sample >= len(kept):
+        return tuple(kept)
+    # Spread over the list, which is by id: timeframes and kinds then come in about their shares.
+    return tuple(kept[place * len(kept) // spec.sample] for place in range(spec.sample))
+
+
+def _among(value: Any, wanted: Sequence[Any]) -> bool:
+    return not wanted or value in wanted
+
+
+def _known(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    if what in ("wording", "framework", "setting") and not given:
+        raise UserError(f"no {what} is named", mend=f"give one of {', '.join(known)}")
+    for value in given:
+        if value not in known:
+            raise UserError(
+                f"there is no {what} '{value}'", mend=did_you_mean(value, known, f"known: {', '.join(known)}")
+            )

@@ -1,0 +1,205 @@
+"""A run's folder on disk: where things are, who may write, how long it took, and with what it was made.
+
+::
+
+    runs/<slug>/
+      manifest.json             spec, hashes, versions
+      episodes/<key>/
+        events.jsonl            one line per decision; state is its replay
+        outcome.json            done or failed, and the journal's hash
+        dialogue.jsonl          what a model was asked and what it said, one line per question
+      models/<key>.jsonl        cassettes: every recorded answer, by the hash of its question
+      scores.json               every number with its interval, or null and the reason
+      timing.json               wall times (a sidecar: never compared)
+      report.html               written by the report
+
+A trading episode's step is a session, a code episode's step is a program that was examined.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tradeassay.core.files import take_lock, write_atomic
+from tradeassay.core.hashing import canonical_json
+
+DEFAULT_PARENT = Path("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The paths inside one run's folder; ``episodes`` is the name of the folder of its episodes."""
+
+    path: Path
+    episodes: str = "episodes"
+
+    @property
+    def manifest(self) -> Path:
+        """What was run, on what, with what."""
+        return self.path / "manifest.json"
+
+    @property
+    def scores(self) -> Path:
+        """The numbers."""
+        return self.path / "scores.json"
+
+    @property
+    def timing(self) -> Path:
+        """Wall times."""
+        return self.path / "timing.json"
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.path / "report.html"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that writes."""
+        return self.path / ".lock"
+
+    @property
+    def models(self) -> Path:
+        """The cassettes of the run's models."""
+        return self.path / "models"
+
+    def dialogue(self, key: str) -> Path:
+        """Return the file that holds an episode's conversations."""
+        return self.episode(key) / "dialogue.jsonl"
+
+    def episode(self, key: str) -> Path:
+        """Return an episode's folder."""
+        return self.path / self.episodes / key
+
+    def events(self, key: str) -> Path:
+        """Return an episode's journal."""
+        return self.episode(key) / "events.jsonl"
+
+    def outcome(self, key: str) -> Path:
+        """Return the file that says how an episode ended."""
+        return self.episode(key) / "outcome.json"
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a run's lock, for the message that a second process gets."""
+
+    pid: int
+    host: str
+
+
+class RunLock:
+    """The lock of a run, held while a ``with`` block runs.
+
+    The file stays behind with the name of its last holder. Only the kernel's lock counts, so that what a dead
+    process left is no obstacle. Raises :class:`RunError` when a living process holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> RunLock:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            take_lock(self._descriptor, str(self._path.parent), holder=_name(os.pread(self._descriptor, 4096, 0)))
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, msgspec.json.encode(Holder(pid=os.getpid(), host=socket.gethostname())), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+
+def _name(content: bytes) -> str:
+    try:
+        holder = msgspec.json.decode(content, type=Holder)
+    except msgspec.DecodeError:
+        return "another process"
+    return f"process {holder.pid} on {holder.host}"
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds: per episode (the last time it was worked on), and per start of the run (one entry each)."""
+
+    episodes: dict[str, float] = {}
+    starts: tuple[dict[str, float], ...] = ()
+
+
+def read_timing(path: Path) -> Timing:
+    """Return the times so far; a missing or damaged file is an empty one, since nothing depends on it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Timing)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return Timing()
+
+
+def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
+    """Add one start of a run."""
+    before = read_timing(path)
+    after = Timing(
+        episodes={**before.episodes, **{key: round(seconds, 4) for key, seconds in episodes.items()}},
+        starts=(*before.starts, {phase: round(seconds, 4) for phase, seconds in phases.items()}),
+    )
+    write_atomic(path, msgspec.json.format(canonical_json(after), indent=1) + b"\n")
+
+
+COMPUTING = ("tradeassay", "numpy")
+BESIDE = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """Package versions (only those installed), Python and the machine."""
+
+    packages: dict[str, str]
+    python: str
+    platform: str
+    machine: str
+
+
+def present_versions() -> Versions:
+    """Return the versions in use now."""
+    return Versions(
+        packages={name: found for name in (*COMPUTING, *BESIDE) if (found := _version(name)) is not None},
+        python=platform.python_version(),
+        platform=sys.platform,
+        machine=platform.machine(),
+    )
+
+
+def version_changes(then: Versions, now: Versions) -> list[str]:
+    """Return, in words, every change that forbids a resume."""
+    changes = [
+        f"{name} was {then.packages.get(name, 'not installed')}, is {now.packages.get(name, 'not installed')}"
+        for name in COMPUTING
+        if then.packages.get(name) != now.packages.get(name)
+    ]
+    if _minor(then.python) != _minor(now.python):
+        changes.append(f"Python was {_minor(then.python)}, is {_minor(now.python)}")
+    if then.machine != now.machine:
+        changes.append(f"the machine was {then.machine}, is {now.machine}")
+    return changes
+
+
+def _minor(python: str) -> str:
+    return ".".join(python.split(".")[:2])
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

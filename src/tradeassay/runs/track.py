@@ -1,0 +1,98 @@
+"""What both kinds of run have in common while they are carried out: options, a watch, and the parts they bring.
+
+A track knows how its run is described, played and scored; :mod:`tradeassay.runs.runner` does everything else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+import msgspec
+
+from tradeassay.runs.episode import Episode
+from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.manifest import Manifest
+from tradeassay.runs.models import Asking
+from tradeassay.runs.outcome import Outcome
+from tradeassay.runs.progress import Advanced, Finished, Listener, Phase, PhaseStarted
+from tradeassay.runs.store import RunFolder
+from tradeassay.runs.tasks import Played
+
+M = TypeVar("M", bound=Manifest)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is carried out. Nothing here changes a byte of its result, a budget that runs out excepted."""
+
+    executor: ExecutorName = "local"
+    workers: int | None = None
+    home: str | None = None
+    retry_failed: bool = False
+    asking: Asking = Asking()
+
+
+class Watch:
+    """Tells whoever listens what happens, and remembers how long it took."""
+
+    def __init__(self, listen: Listener) -> None:
+        self.listen = listen
+        self.episode_seconds: dict[str, float] = {}
+        self.phase_seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: Phase, *, total: int, sessions: int = 0) -> Iterator[None]:
+        """Time one part of a run."""
+        began = time.perf_counter()
+        self.listen(PhaseStarted(phase=name, total=total, sessions=sessions))
+        try:
+            yield
+        finally:
+            self.phase_seconds[name] = time.perf_counter() - began
+
+    def tick(self, key: str, sessions: int) -> None:
+        """Say that sessions of an episode were played."""
+        self.listen(Advanced(key=key, sessions=sessions))
+
+    def played(self, key: str, played: Played) -> None:
+        """Say that an episode was played, to its end or until it was told to stop."""
+        self.episode_seconds[key] = played.seconds
+        if played.outcome is not None:
+            self.finished(key, played.outcome)
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        """Say how an episode ended."""
+        words = "" if isinstance(outcome.program, msgspec.UnsetType) else outcome.words
+        self.listen(Finished(key=key, status=outcome.status, error=outcome.error, words=words))
+
+
+class Track(Protocol[M]):
+    """One run that is to be carried out. Making one raises what is certain to fail, before anything is written.
+
+    A context manager: it holds what the work is done with.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def describe(self, watch: Watch) -> M:
+        """Return the manifest of the run as it would be started now."""
+        ...
+
+    def sessions(self, manifest: M, waiting: Sequence[Episode]) -> int:
+        """Return how many sessions there are to be played, 0 where nobody knows."""
+        ...
+
+    def play(self, manifest: M, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+        """Play episodes to their end and record how each ended; raises what stops a run."""
+        ...
+
+    def scores(self, manifest: M, place: RunFolder, watch: Watch) -> bytes:
+        """Return the content of ``scores.json``."""
+        ...

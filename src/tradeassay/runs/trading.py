@@ -1,0 +1,221 @@
+"""A run that trades, as a set of tasks for an executor: data, play, score."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from tradeassay.agents import agents, make_agent
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.errors import RunError
+from tradeassay.core.hashing import sha256_file
+from tradeassay.play import MarketConfig
+from tradeassay.play.journal import read_lines
+from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.executors import Done, Executor, ExecutorName, Lost, Task, make_executor
+from tradeassay.runs.manifest import DatasetEntry, RunManifest, build_manifest, played_as
+from tradeassay.runs.model_pool import play_models
+from tradeassay.runs.models import refuse_bad_models
+from tradeassay.runs.outcome import Outcome, write_outcome
+from tradeassay.runs.progress import Finished
+from tradeassay.runs.scores import encode_scores
+from tradeassay.runs.scoring import gather
+from tradeassay.runs.spec import RunSpec
+from tradeassay.runs.store import RunFolder, present_versions
+from tradeassay.runs.tasks import (
+    ENCODE,
+    ENTRY,
+    PLAYED_DECODER,
+    PREPARED_DECODER,
+    SCORED_DECODER,
+    PlayTask,
+    PrepareTask,
+    Scored,
+    ScoreTask,
+    WantedWindow,
+)
+from tradeassay.runs.track import Options, Watch
+
+
+class Trading:
+    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor.
+
+    A context manager: it holds the executor. Raises :class:`~tradeassay.core.errors.UserError` for a spec that
+    cannot be played.
+    """
+
+    def __init__(self, spec: RunSpec, options: Options) -> None:
+        self._spec = spec
+        self._options = options
+        self._home = options.home
+        self._episodes = expand(spec)
+        for episode in self._episodes:
+            make_agent(episode.agent.name, episode.agent.params)
+        refuse_bad_models(self._episodes, options.asking, options.home)
+        self._datasets: dict[str, DatasetEntry] = {}
+        self._executor: Executor | None = None
+
+    def __enter__(self) -> Self:
+        names, here = _modules(self._episodes)
+        name: ExecutorName = "inline" if here and self._options.executor == "local" else self._options.executor
+        self._executor = make_executor(name, entry=ENTRY, workers=self._options.workers, modules=names)
+        self._executor.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._executor is not None
+        self._executor.__exit__(kind, error, trace)
+
+    def describe(self, watch: Watch) -> RunManifest:
+        """Make every data set ready, see that it can be played as the benchmarks say, and return the manifest."""
+        ways = {
+            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec.window)
+            for episode in self._episodes
+        }
+        wanted = prepare_tasks(self._episodes, ways, self._home)
+        tasks = [Task(name, ENCODE(task)) for name, task in wanted.items()]
+        entries: dict[str, DatasetEntry] = {}
+        with watch.phase("data", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                entries[done.key] = PREPARED_DECODER.decode(done.payload)
+                watch.listen(Finished(key=done.key))
+        self._datasets = {name: entries[name] for name in wanted}
+        versions, prices = present_versions(), self._options.asking.prices
+        return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices)
+
+    def sessions(self, manifest: RunManifest, waiting: Sequence[Episode]) -> int:
+        """Return how many sessions are to be played."""
+        return sum(_sessions(manifest, episode, self._datasets[episode.dataset]) for episode in waiting)
+
+    def play(self, manifest: RunManifest, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+        """Play episodes to their end.
+
+        Agents that answer at once play first, on the executor's workers; then the models, all in this process:
+        what they wait for is not a processor.
+        """
+        tasks = [
+            Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
+            for episode in waiting
+            if not episode.by_model
+        ]
+        talking = [self._play_task(manifest, place, episode) for episode in waiting if episode.by_model]
+        for done in self._results(tasks, place, watch):
+            watch.played(done.key, PLAYED_DECODER.decode(done.payload))
+        if talking:
+            play_models(talking, place, self._options.asking, watch.listen, watch.played)
+
+    def scores(self, manifest: RunManifest, place: RunFolder, watch: Watch) -> bytes:
+        """Score every agent of every cell and return the content of ``scores.json``."""
+        tasks = [Task(key, ENCODE(task)) for key, task in score_tasks(place, self._home, manifest).items()]
+        parts: list[Scored] = []
+        with watch.phase("score", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                parts.append(SCORED_DECODER.decode(done.payload))
+                watch.listen(Finished(key=done.key))
+        return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts))
+
+    def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: Watch) -> Iterator[Done]:
+        """Yield results; a task whose process died is tried once more, because most such deaths are accidents.
+
+        An episode that dies twice has failed; ``place`` None is for tasks that are not episodes.
+        """
+        lost = yield from self._attempt(tasks, watch)
+        again = [task for task in tasks if task.key in lost]
+        for key, reason in (yield from self._attempt(again, watch)).items():
+            if place is None or not place.episode(key).is_dir():
+                raise RunError(f"{key}: {reason}", mend="free some memory, or use workers=1 to see the error")
+            watch.finished(key, _record_death(place, key, reason))
+
+    def _attempt(self, tasks: Sequence[Task], watch: Watch) -> Generator[Done, None, dict[str, str]]:
+        assert self._executor is not None
+        lost: dict[str, str] = {}
+        for result in self._executor.perform(tasks, watch.tick):
+            if isinstance(result, Lost):
+                lost[result.key] = result.reason
+            else:
+                yield result
+        return lost
+
+    def _play_task(self, manifest: RunManifest, place: RunFolder, episode: Episode) -> PlayTask:
+        return PlayTask(
+            folder=str(place.path.absolute()),
+            home=self._home,
+            episode=episode,
+            benchmark=manifest.benchmark(episode),
+            data_sha256=manifest.datasets[episode.dataset].sha256,
+        )
+
+
+def _record_death(place: RunFolder, key: str, reason: str) -> Outcome:
+    """Record that the process that played an episode died, keeping the whole lines of its journal."""
+    events = place.events(key)
+    lines, length = read_lines(events)
+    if events.exists():
+        with events.open("rb+") as file:
+            file.truncate(length)
+    else:
+        events.touch()
+    outcome = Outcome(status="failed", steps=len(lines), events_sha256=sha256_file(events), error=reason)
+    write_outcome(place.outcome(key), outcome)
+    return outcome
+
+
+def prepare_tasks(
+    episodes: Sequence[Episode], benchmarks: Mapping[str, Benchmark], home: str | None
+) -> dict[str, PrepareTask]:
+    """Return one task per data set: all ways in which it will be played, all named windows it must have."""
+    markets: dict[str, dict[str, MarketConfig]] = {}
+    windows: dict[str, dict[WantedWindow, None]] = {}
+    for episode in episodes:
+        benchmark = benchmarks[episode.benchmark]
+        markets.setdefault(episode.dataset, {})
+        if episode.window is None:
+            markets[episode.dataset][episode.benchmark] = benchmark.market
+        else:
+            wanted = WantedWindow(
+                protocol=benchmark.protocol, convention=benchmark.convention, code=episode.window
+            )
+            windows.setdefault(episode.dataset, {})[wanted] = None
+    return {
+        name: PrepareTask(
+            dataset=name, home=home, markets=tuple(ways.values()), windows=tuple(windows.get(name, ()))
+        )
+        for name, ways in markets.items()
+    }
+
+
+def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> dict[str, ScoreTask]:
+    """Return one task per agent and cell, in the spec's order."""
+    groups: dict[tuple[str, str], list[Episode]] = {}
+    baselines: dict[str, Episode] = {}
+    for episode in manifest.episodes:
+        groups.setdefault((episode.cell, episode.label), []).append(episode)
+        if episode.baseline:
+            baselines[episode.cell] = episode
+    return {
+        f"{cell}__{label}": ScoreTask(
+            folder=str(place.path.absolute()),
+            home=home,
+            episodes=tuple(members),
+            baseline=baselines[cell],
+            benchmark=manifest.benchmark(members[0]),
+            data_sha256=manifest.datasets[members[0].dataset].sha256,
+            bootstrap=manifest.spec.bootstrap,
+        )
+        for (cell, label), members in groups.items()
+    }
+
+
+def _sessions(manifest: RunManifest, episode: Episode, dataset: DatasetEntry) -> int:
+    market = manifest.benchmark(episode).market
+    return sum(market.first <= day <= market.last for day in dataset.sessions)
+
+
+def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
+    """Return the modules that register the agents, and whether one of them is the caller's script itself."""
+    found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
+    outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
+    return tuple(name for name in outside if name != "__main__"), "__main__" in outside

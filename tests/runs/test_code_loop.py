@@ -1,0 +1,218 @@
+"""The loop that every benchmark of programs runs in: items, files, resume, replay, money, refusals."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from runs_code_toy import SandboxError, ToyProtocol, ToySpec, fresh, same
+
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.events import TurnRecord
+from tradeassay.llm import CassetteMismatch
+from tradeassay.runs import (
+    Answered,
+    CodeRun,
+    Finished,
+    ProgressEvent,
+    Run,
+    RunEnded,
+    compare,
+    load_run,
+    resume,
+    verify,
+)
+from tradeassay.runs import run as run_spec
+from tradeassay.runs.models import Asking
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def toy() -> Iterator[None]:
+    fresh()
+    yield
+    fresh()
+
+
+def test_every_item_is_played_and_summed_up(tmp_path: Path) -> None:
+    told: list[ProgressEvent] = []
+    run = run_spec(ToySpec(), tmp_path / "r", progress=told.append, workers=2)
+    assert run.complete and [episode.task for episode in run.episodes] == ["t0", "t1", "t2"]
+    assert run.record("tiny-lines__t0").lines == (1, 3, 5)
+    assert run.scores.total == 27
+    ended = [event for event in told if isinstance(event, Finished)]
+    assert sorted(event.key for event in ended) == [episode.key for episode in run.episodes]
+    assert {event.words for event in ended} == {"counted"} and told[-1] == RunEnded(complete=True)
+    assert sum(isinstance(event, Answered) for event in told) == 9
+    assert run.spent("writer").calls == 9 and run.spent().tokens == run.spent("writer").tokens
+    assert [line.step for line in run.dialogue("tiny-lines__t0")] == [0, 1, 2]
+    journal = (tmp_path / "r/episodes/tiny-lines__t0/events.jsonl").read_bytes().splitlines()
+    assert [msgspec.json.decode(line, type=TurnRecord).step for line in journal] == [0, 1, 2]
+    assert isinstance(load_run(tmp_path / "r"), CodeRun)
+    with pytest.raises(RunError, match="holds a run of programs"):
+        Run.load(tmp_path / "r")
+    assert "complete" in repr(CodeRun.load(tmp_path / "r"))
+
+
+def test_the_number_of_workers_and_talks_changes_nothing(tmp_path: Path) -> None:
+    run_spec(ToySpec(), tmp_path / "a", workers=1, asking=Asking(concurrency=1))
+    run_spec(ToySpec(), tmp_path / "b", workers=3, asking=Asking(concurrency=3))
+    assert same(tmp_path / "a") == same(tmp_path / "b")
+
+
+def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    log = tmp_path / "log"
+    run_spec(ToySpec(log=str(tmp_path / "other")), whole)
+    child = subprocess.run(
+        [sys.executable, str(HERE / "runs_code_child.py"), str(tmp_path / "cut"), str(log), "5"],
+        env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True,
+    )  # fmt: skip
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    spec_file = tmp_path / "cut" / "manifest.json"
+    assert not (tmp_path / "cut" / "scores.json").exists()
+    assert list((tmp_path / "cut").rglob("events.jsonl")), "an episode was under way"
+    # The resumed run must not die at the fifth result again: five lines are in the log already.
+    resume(tmp_path / "cut")
+    done = log.read_text().splitlines()
+    assert len(done) <= 10, "only the result that was being worked out is worked out again"
+    cut, full = same(tmp_path / "cut"), same(whole)
+    assert spec_file.is_file() and {k: v for k, v in cut.items() if k != "manifest.json"} == {
+        k: v for k, v in full.items() if k != "manifest.json"
+    }
+
+
+def test_what_stops_a_run_leaves_what_was_done_and_it_goes_on(tmp_path: Path) -> None:
+    fresh(broken=SandboxError("the sandbox is gone"))
+    with pytest.raises(SandboxError):
+        run_spec(ToySpec(), tmp_path / "r")
+    with pytest.raises(RunError, match="has no scores yet"):
+        _ = CodeRun.load(tmp_path / "r").scores
+    fresh()
+    assert run_spec(ToySpec(), tmp_path / "r").scores.total == 27
+    fresh()
+    run_spec(ToySpec(), tmp_path / "r")
+    assert not ToyProtocol.worked and not ToyProtocol.opened, "a finished run is not worked on again"
+
+
+def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path: Path) -> None:
+    fresh(broken=ZeroDivisionError("oops"))
+    run = run_spec(ToySpec(tasks=1), tmp_path / "r")
+    assert run.failed == {"tiny-lines__t0": "ZeroDivisionError: oops"}
+    assert run.record("tiny-lines__t0") is None and run.scores.total == 0
+    assert "Traceback" in str(run.outcome("tiny-lines__t0").traceback)
+    fresh()
+    assert run_spec(ToySpec(tasks=1), tmp_path / "r").failed, "without being told to, nothing is played again"
+    again = resume(tmp_path / "r", retry_failed=True)
+    assert not again.failed and again.scores.total == 9
+    assert verify(tmp_path / "r").ok
+
+
+def test_a_model_that_never_answers_has_no_result(tmp_path: Path) -> None:
+    run = run_spec(ToySpec(models=("scripted/away",), tasks=2), tmp_path / "r")
+    assert set(run.failed.values()) == {"unreachable: nobody answers at that address"}
+    assert ToyProtocol.opened == 0, "no sandbox is opened when there is nothing to run"
+
+
+def test_recorded_answers_are_replayed_and_nothing_else(tmp_path: Path) -> None:
+    run_spec(ToySpec(tasks=1), tmp_path / "a")
+    replay = Asking(replay=True, cassettes=tmp_path / "a")
+    run_spec(ToySpec(tasks=1), tmp_path / "b", asking=replay)
+    assert same(tmp_path / "a") == same(tmp_path / "b")
+    with pytest.raises(CassetteMismatch, match="answers another question"):
+        run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "c", asking=replay)
+
+
+def test_money_runs_out(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        '[prices."scripted/*"]\ninput = 1000.0\noutput = 1000.0\nas_of = 2026-01-01\nsource = "a test"\n'
+    )
+    asking = Asking(prices=prices, max_usd=0.05, concurrency=1)
+    run = run_spec(ToySpec(tasks=2), tmp_path / "r", asking=asking)
+    assert run.failed and all(why.startswith("over_budget") for why in run.failed.values())
+    with pytest.raises(UserError, match="price of openai/none-such is unknown"):
+        run_spec(ToySpec(models=("openai/none-such",)), tmp_path / "s", asking=Asking(max_usd=1.0))
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_change_refuses_the_resume(tmp_path: Path) -> None:
+    run_spec(ToySpec(tasks=1), tmp_path / "r")
+    fresh(fact="2")
+    with pytest.raises(RunError, match="the toy has changed since"):
+        resume(tmp_path / "r")
+    fresh()
+    with pytest.raises(RunError, match="holds another run: its word differ"):
+        run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "r")
+
+
+def test_verify_names_what_was_touched(tmp_path: Path) -> None:
+    run_spec(ToySpec(tasks=2), tmp_path / "r")
+    assert "verified, 2 episodes, 6 steps: hashes, programs" in verify(tmp_path / "r").summary()
+    path = tmp_path / "r/episodes/tiny-lines__t1/outcome.json"
+    path.write_bytes(path.read_bytes().replace(b"[1,3,5]", b"[1,3,6]"))
+    found = verify(tmp_path / "r")
+    told = [str(one) for one in found.violations]
+    assert "tiny-lines__t1: outcome: the outcome is not the one that was scored" in told
+    assert "tiny-lines__t1: replay: the recorded answers and results give another outcome" in told
+    path.unlink()
+    assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])
+def test_a_folder_that_is_no_such_run(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(RunError):
+        CodeRun.load(tmp_path)
+    with pytest.raises(RunError, match="holds no run"):
+        CodeRun.load(tmp_path / "nowhere")
+
+
+def test_an_unknown_item_and_a_damaged_outcome(tmp_path: Path) -> None:
+    run = run_spec(ToySpec(tasks=1), tmp_path / "r")
+    with pytest.raises(RunError, match="did you mean tiny-lines__t0"):
+        run.outcome("tiny-lines__t9")
+    (tmp_path / "r/episodes/tiny-lines__t0/outcome.json").write_text("{")
+    with pytest.raises(RunError, match="is damaged"):
+        run.outcome("tiny-lines__t0")
+
+
+def test_a_journal_of_other_answers_is_refused(tmp_path: Path) -> None:
+    run_spec(ToySpec(tasks=1), tmp_path / "r")
+    folder = tmp_path / "r/episodes/tiny-lines__t0"
+    (folder / "outcome.json").unlink()
+    (folder / "dialogue.jsonl").unlink()
+    events = folder / "events.jsonl"
+    lines = [msgspec.json.decode(line, type=TurnRecord) for line in events.read_bytes().splitlines()]
+    other = msgspec.structs.replace(lines[1], request="0" * 64)
+    events.write_bytes(b"\n".join(map(msgspec.json.encode, (lines[0], other))) + b"\n")
+    with pytest.raises(RunError, match="step 1 of tiny-lines__t0 does not come out as the journal says"):
+        resume(tmp_path / "r")
+
+
+def test_a_torn_line_is_cut_and_worked_out_again(tmp_path: Path) -> None:
+    run_spec(ToySpec(tasks=1), tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    folder = tmp_path / "b/episodes/tiny-lines__t0"
+    (folder / "outcome.json").unlink()
+    (tmp_path / "b/scores.json").unlink()
+    events = folder / "events.jsonl"
+    events.write_bytes(events.read_bytes()[:-5])
+    fresh()
+    resume(tmp_path / "b")
+    assert ToyProtocol.worked == ["t0/3"], "only the torn result is worked out again"
+    assert same(tmp_path / "a") == same(tmp_path / "b")
+
+
+def test_two_runs_are_compared_and_kinds_do_not_mix(tmp_path: Path, finished: Run) -> None:
+    one, two = (run_spec(ToySpec(tasks=n), tmp_path / f"r{n}") for n in (1, 2))
+    found = compare(one, two.folder)
+    assert found.pairs[0].measures["total"].difference == 9.0 and found.pairs[0].paired.p_value is None
+    with pytest.raises(RunError, match="runs of different kinds"):
+        compare(one, finished)
