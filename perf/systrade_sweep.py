@@ -17,10 +17,11 @@ import numba
 import numpy as np
 
 from tradeassay.account.shares import COSTS_BP, price_decisions
+from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.code.bars import make_bars
-from tradeassay.code.engine.compiled_strategies import KERNELS, Tape, run_compiled
-from tradeassay.code.engine.sweep import Batch, spread_parameters, sweep
 from tradeassay.code.semantics import Semantics, read_semantics
+from tradeassay.code.semantics.compiler import Tape, run_compiled
+from tradeassay.code.sweep import Batch, spread_parameters, sweep
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SETTINGS = 17
@@ -45,7 +46,7 @@ def minute_batches() -> list[Batch]:
         fields, times = minute_feed(seed)
         tapes[f"minute-{seed}"] = Tape({"X": fields}, ("X",), times)
     batches = []
-    for id in KERNELS:
+    for id in STRATEGIES:
         spec = semantics(id)
         if "1m" in spec.inputs.timeframes:
             changed = {"year": float(MINUTES)} if "year" in spec.parameters else {}
@@ -56,7 +57,7 @@ def minute_batches() -> list[Batch]:
 
 def daily_batches() -> list[Batch]:
     batches = []
-    for id in KERNELS:
+    for id in STRATEGIES:
         spec = semantics(id)
         if "1d" not in spec.inputs.timeframes:
             continue

@@ -8,9 +8,12 @@ These folders lie in ``NUMBA_CACHE_DIR`` where that is set.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from tradeassay.core.hashing import sha256_file, sha256_of
@@ -39,6 +42,24 @@ class Compiler:
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         """Compile a function that only compiled code calls: without a door for Python it compiles faster."""
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+    def module(self, name: str, source: str) -> ModuleType:
+        """Return generated source as a module; it lies with the compiled code, so that this is kept as well.
+
+        ``name`` must be another for another source.
+        """
+        made = sys.modules[name] = ModuleType(name)  # numba looks its globals up there when it loads what it kept
+        if self._folder is None:
+            exec(compile(source, f"{name}.py", "exec"), made.__dict__)
+            return made
+        path = self._folder / f"{name}.py"
+        if not path.exists():
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.write_text(source, encoding="utf-8")
+            fresh.replace(path)
+        made.__file__ = str(path)
+        exec(compile(source, str(path), "exec"), made.__dict__)
+        return made
 
     def _compile(self, function: Callable[_Args, _Out], **options: Any) -> Callable[_Args, _Out]:
         from numba import config, njit

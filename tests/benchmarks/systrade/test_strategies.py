@@ -10,8 +10,8 @@ from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, l
 from tradeassay.benchmarks.systrade.loading import actions_of
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
 from tradeassay.code.gates import parse_gate, schema_gate
+from tradeassay.code.semantics.compiler import Tape, run_compiled
 from tradeassay.code.submission import StrategySpec
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError

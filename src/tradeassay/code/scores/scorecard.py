@@ -10,12 +10,12 @@ import numpy as np
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
 from tradeassay.code.gates import GateConfig, Gated, GateReport, pass_gates
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.discipline import STRESSES, Discipline, discipline, examine, stressed
 from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
 from tradeassay.code.scores.robustness import Robustness, robustness
+from tradeassay.code.semantics.compiler import Tape, run_compiled
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns

@@ -22,7 +22,7 @@ def check_semantics(semantics: Semantics) -> None:
     """Raise :class:`UserError` for an unknown name, a circular indicator, or a window inside a rule."""
     known = set(semantics.parameters) | set(SPECIAL)
     known |= {f"{leg}.{field}" for leg in semantics.inputs.legs for field in FIELDS}
-    for name in _ordered(semantics):
+    for name in ordered(semantics):
         _need(names_in(semantics.indicators[name]), known, f"indicator '{name}'")
         known.add(name)
     known |= set(semantics.registers) | {f"held_{leg}" for leg in semantics.inputs.legs}
@@ -90,7 +90,7 @@ def indicators(
     series["session_last"] = calendar.last
     series["row"] = np.arange(n, dtype=np.float64)
     values.update(series)
-    for name in _ordered(semantics):
+    for name in ordered(semantics):
         made = np.broadcast_to(evaluate(semantics.indicators[name], values, calendar), (n,))
         series[name] = values[name] = np.asarray(made, dtype=np.float64)
     return series
@@ -103,7 +103,7 @@ def _firing(semantics: Semantics, state: str, now: Mapping[str, float]) -> tuple
     return -1, None
 
 
-def _ordered(semantics: Semantics) -> list[str]:
+def ordered(semantics: Semantics) -> list[str]:
     """Return indicators so that each comes after those it uses; raises :class:`UserError` on a circle."""
     uses = {name: names_in(text) & set(semantics.indicators) for name, text in semantics.indicators.items()}
     done: list[str] = []

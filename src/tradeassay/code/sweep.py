@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account.shares import COSTS_BP, price_decisions
-from tradeassay.code.engine.compiled_strategies import Tape, run_compiled
+from tradeassay.code.semantics.compiler import Tape, run_compiled
 from tradeassay.code.semantics.model import Semantics
 from tradeassay.core.errors import UserError, require
 

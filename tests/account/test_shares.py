@@ -1,8 +1,6 @@
-"""Compiled strategies decide as their frozen semantics say, and a cost level is worth what a re-run would give."""
+"""Exposures at the close are priced as an account of its own for every cost level."""
 
 from __future__ import annotations
-
-from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,38 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list, price_decisions
-from tradeassay.code.bars import make_bars
-from tradeassay.code.engine.compiled_strategies import KERNELS, Tape, kernel, run_compiled
-from tradeassay.code.engine.sweep import Batch, run_batch, spread_parameters, sweep
-from tradeassay.code.semantics import Semantics, interpret, read_semantics
 from tradeassay.core.errors import UserError
-
-
-def semantics(id: str) -> Semantics:
-    folder = files("tradeassay.benchmarks.systrade") / "strategies" / id.replace("-", "_")
-    return read_semantics((folder / "semantics.json").read_bytes())
-
-
-def tape_and_feeds(spec: Semantics, timeframe: str, seed: int):
-    legs = spec.inputs.legs
-    market = "pairs" if len(legs) == 2 else ("us", "crypto", "trend", "volatile")[seed % 4]
-    bars = make_bars(market, timeframe, len(legs), 300 if timeframe == "1d" else 1700, seed)
-    feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-    return feeds, bars.times, Tape(feeds, legs, bars.times)
-
-
-@pytest.mark.parametrize("id", sorted(KERNELS))
-def test_compiled_decides_as_the_interpreter(id: str) -> None:
-    spec = semantics(id)
-    for timeframe in spec.inputs.timeframes:
-        for seed, variant in enumerate(spread_parameters(spec, 3, seed=5)):
-            feeds, times, tape = tape_and_feeds(spec, timeframe, seed)
-            slow = interpret(spec, feeds, times, parameters=variant)
-            fast = run_compiled(spec, tape, variant)
-            assert fast.row.tolist() == slow.row.tolist(), (timeframe, seed)
-            assert fast.leg.tolist() == slow.leg.tolist()
-            assert fast.signal.tolist() == slow.signal.tolist()
-            assert fast.fraction == pytest.approx(slow.fraction, rel=1e-9)
 
 
 def naive(decisions: DecisionList, closes: np.ndarray, cost: float) -> tuple[float, list[float]]:
@@ -106,32 +73,3 @@ def test_bad_lists_are_refused() -> None:
         price_decisions(decision_list([(0, 3, 1.0, 0)]), closes)
     with pytest.raises(ValueError, match="order"):
         decision_list([(1, 0, 1.0, 0), (0, 0, 1.0, 0)])
-    with pytest.raises(UserError, match="no compiled form"):
-        kernel("oracle")
-    spec = semantics("double-ma")
-    with pytest.raises(UserError, match="no parameter"):
-        run_compiled(spec, tape_and_feeds(spec, "1d", 1)[2], {"colour": 1.0})
-
-
-def test_a_sweep_is_the_same_whatever_the_workers() -> None:
-    batches = []
-    for id in ("double-ma", "bollinger", "pairs"):
-        spec = semantics(id)
-        tape = tape_and_feeds(spec, "1d", 1)[2]
-        batches.append(Batch(spec, tape, "A", spread_parameters(spec, 3)))
-    one = sweep(batches, workers=1)
-    assert one == sweep(batches, workers=3)
-    assert len(one) == 3 * 3 * 5
-    assert one[:15] == run_batch(batches[0])
-    finals = [row.final for row in one if row.strategy == "double-ma" and row.variant == 0]
-    assert finals == sorted(finals, reverse=True)
-    with pytest.raises(UserError, match="no executor"):
-        sweep(batches, executor="cloud")  # type: ignore[arg-type]  # on purpose
-
-
-@pytest.mark.slow
-def test_a_sweep_on_ray_gives_the_same_bytes() -> None:
-    pytest.importorskip("ray")
-    spec = semantics("turtle")
-    batch = Batch(spec, tape_and_feeds(spec, "1d", 1)[2], "A", spread_parameters(spec, 4))
-    assert sweep([batch, batch], executor="ray") == sweep([batch, batch])
