@@ -25,7 +25,7 @@ from typing import Any
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.llm import Access, Budget, CassetteStore, Place, load_prices, open_model
-from tradeassay.llm.tables.prices import Price, PriceTable
+from tradeassay.llm.tables import Price, PriceTable
 
 BAR_MS = 120.0
 CALLS_PER_STEP = 6

@@ -13,8 +13,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Panel, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.answers import call
-from tradeassay.llm.scripted.reading import mapping, number, objects, read_request, texts
+from tradeassay.llm.scripted.reading import call, mapping, number, objects, read_request, texts
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, Window, run
 

@@ -20,7 +20,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import STEP_DECODER
 from tradeassay.frontends.inspect_episode import EVENTS, SPENDING
 from tradeassay.frontends.inspect_tasks import ktdfin, stockbench
-from tradeassay.llm.scripted.sensible import Sensible
+from tradeassay.llm.scripted.traders import Sensible
 from tradeassay.runs import run
 
 USAGE = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)

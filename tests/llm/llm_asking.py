@@ -10,7 +10,7 @@ from llm_servers import Heard, Said, StandIn
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.llm import ModelParams, Place, load_prices
-from tradeassay.llm.attempt import Attempt
+from tradeassay.llm.model import Attempt
 
 ACTION = ToolSpec(
     name="submit_action",

@@ -14,8 +14,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.llm import Access, Budget, ModelParams, Place, RetryPolicy, open_model
 from tradeassay.llm.asking import AskingModel
-from tradeassay.llm.attempt import Attempt
-from tradeassay.llm.model import failed_reply
+from tradeassay.llm.model import Attempt, failed_reply
 
 NAME = "openai-api/standin/m"
 

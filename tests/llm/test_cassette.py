@@ -17,7 +17,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Us
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, Place, answer_key
 from tradeassay.llm.cassette import RecordingModel, ReplayingModel
-from tradeassay.llm.cassette.key import asked, key_of
+from tradeassay.llm.cassette.store import asked, key_of
 
 NAME = "test/model"
 PARAMS = ModelParams()

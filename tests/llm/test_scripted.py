@@ -14,8 +14,7 @@ from llm_asking import place
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
 from tradeassay.llm.scripted import Injector, Sensible, read_request
-from tradeassay.llm.scripted.injector import INSTRUCTION
-from tradeassay.llm.scripted.slow import Slow
+from tradeassay.llm.scripted.traders import INSTRUCTION, Slow
 
 NAMES = (
     "broken-json",

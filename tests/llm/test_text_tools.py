@@ -8,7 +8,7 @@ from llm_asking import ACTION, GOOD, OPENING, PLAIN, RESEARCH, SUBMIT, TOOLS, pl
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
 from tradeassay.llm import Place
-from tradeassay.llm.attempt import Attempt
+from tradeassay.llm.model import Attempt
 from tradeassay.llm.text_tools import TextToolsProvider, tools_into_text
 
 

@@ -10,7 +10,7 @@ from llm_servers import anthropic_error, as_events, messages, messages_stream
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.llm import ModelParams
-from tradeassay.llm.via_inspect.wire_repair import UNPARSED, mend_events
+from tradeassay.llm.via_inspect.wire import UNPARSED, mend_events
 
 NAME = "anthropic/claude-sonnet-4-5"
 STREAMING = ModelParams(max_tokens=8192)

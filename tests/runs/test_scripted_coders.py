@@ -12,7 +12,7 @@ from tradeassay.code.running import open_code_executor
 from tradeassay.code.source import check_compiles
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.coder_programs import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME
+from tradeassay.llm.scripted.coders import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME
 from tradeassay.sandbox import ask_kernel, refusal
 
 TASK = "d-sma-cross-long"

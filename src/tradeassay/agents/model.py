@@ -17,7 +17,7 @@ from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Failure
 from tradeassay.llm import ModelParams, parse_name
-from tradeassay.llm.params import ReasoningEffort
+from tradeassay.llm.model import ReasoningEffort
 
 NAME = "model"
 """The registered name."""

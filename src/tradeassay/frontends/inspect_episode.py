@@ -17,9 +17,8 @@ from tradeassay.frontends.plots import Plot
 from tradeassay.llm import ModelParams, Price, load_prices
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.via_inspect.faults import read_fault
-from tradeassay.llm.via_inspect.incoming import to_reply
-from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
-from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
+from tradeassay.llm.via_inspect.translation import Memory, to_choice, to_config, to_messages, to_reply, to_tools
+from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses
 from tradeassay.play import Asked, NoAnswer
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.play.episode import NOBODY

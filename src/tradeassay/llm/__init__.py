@@ -8,20 +8,17 @@ that needs them is opened.
 
 from __future__ import annotations
 
-from tradeassay.llm.backoff import RetryPolicy
+from tradeassay.llm.asking import RetryPolicy
 from tradeassay.llm.budget import Budget, Reservation
 from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, Recorded, answer_key
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 from tradeassay.llm.local import LocalModel, find_local_model, get_local_model, local_models
-from tradeassay.llm.local.settings import LocalSettings
-from tradeassay.llm.model import Model, Place
-from tradeassay.llm.names import ModelName, parse_name
+from tradeassay.llm.local.files import LocalSettings
+from tradeassay.llm.model import Model, ModelName, ModelParams, Place, parse_name
 from tradeassay.llm.opening import Access, borrow_model, check_model, open_model
-from tradeassay.llm.params import ModelParams
 from tradeassay.llm.scripted import ScriptedModel, scripted_models
-from tradeassay.llm.tables.cutoffs import Cutoff, CutoffTable, load_cutoffs
-from tradeassay.llm.tables.prices import Price, PriceTable, Tokens, load_prices
-from tradeassay.llm.text_calls import find_calls
+from tradeassay.llm.tables import Cutoff, CutoffTable, Price, PriceTable, Tokens, load_cutoffs, load_prices
+from tradeassay.llm.text_tools import find_calls
 from tradeassay.llm.tokens import estimate_request, estimate_tokens, most_request, most_tokens
 
 __all__ = [

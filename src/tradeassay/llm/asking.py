@@ -3,13 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm.attempt import Provider
-from tradeassay.llm.backoff import RetryPolicy
-from tradeassay.llm.model import Place
+from tradeassay.llm.model import Place, Provider
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Exponential waits between attempts. A provider's own wish (Retry-After) is honoured up to ``patience_s``.
+
+    A wish beyond that ends the attempts: whoever is told to come back in an hour should not hold a connection.
+    """
+
+    attempts: Annotated[int, Meta(ge=1)] = 6
+    first_s: Annotated[float, Meta(ge=0.0)] = 1.0
+    longest_s: Annotated[float, Meta(ge=0.0)] = 60.0
+    patience_s: Annotated[float, Meta(ge=0.0)] = 300.0
+
+    def wait(self, failed: int, wanted_s: float | None, place: Place) -> float | None:
+        """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
+
+        Waits double, and are spread over their upper half so that callers do not come back all at once. The spread
+        follows from the place of the call: no clock and no random numbers are read.
+        """
+        if failed >= self.attempts or (wanted_s is not None and wanted_s > self.patience_s):
+            return None
+        full = min(self.longest_s, self.first_s * 2.0 ** (failed - 1))
+        spread = full * (0.5 + 0.5 * _fraction(place, failed))
+        return spread if wanted_s is None else max(wanted_s, spread)
+
+
+def _fraction(place: Place, failed: int) -> float:
+    text = f"{place.episode}\0{place.step}\0{place.sample}\0{place.index}\0{failed}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2.0**64
+
 
 Sleep = Callable[[float], Awaitable[None]]
 

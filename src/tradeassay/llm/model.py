@@ -1,12 +1,15 @@
-"""The one thing that everybody who wants an answer holds: a model."""
+"""Models as the house sees them: their names and parameters, who can be asked, and what one try brings."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.errors import UserError
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,3 +47,89 @@ def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
     """
     usage = Usage() if billed else Usage(usd=0.0)
     return ModelReply(stop="error", error=error, error_kind=kind, usage=usage)
+
+
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+class ModelParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sampling parameters and limits of one model. None means "the provider's own default"; it is then not sent.
+
+    ``timeout_s`` limits one attempt, from sending to the last byte.
+    """
+
+    temperature: Annotated[float, Meta(ge=0.0, le=2.0)] | None = 0.0
+    max_tokens: Annotated[int, Meta(ge=1)] = 4096
+    timeout_s: Annotated[float, Meta(gt=0.0)] = 120.0
+    top_p: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    seed: int | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    reasoning_tokens: Annotated[int, Meta(ge=0)] | None = None
+
+    def sent(self) -> dict[str, float | int | str | None]:
+        """Return what the model sees of these: everything but the time limit, which changes no answer."""
+        return {
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "reasoning_effort": self.reasoning_effort,
+            "reasoning_tokens": self.reasoning_tokens,
+        }
+
+
+class ModelName(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's name, taken apart. ``rest`` is what follows the first slash."""
+
+    full: str
+    route: Literal["scripted", "local", "inspect"]
+    provider: str
+    rest: str
+
+    @property
+    def gguf(self) -> Path | None:
+        """The model file that the name points at, for ``local//path/to/file.gguf``."""
+        return Path(self.rest) if self.route == "local" and self.rest.startswith("/") else None
+
+
+def parse_name(name: str) -> ModelName:
+    """Take a model's name apart; raises :class:`UserError` when it has no provider or no model."""
+    provider, slash, rest = name.partition("/")
+    if not slash or not provider or not rest or name != name.strip():
+        raise UserError(
+            f"'{name}' is no model name",
+            mend="write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2",
+        )
+    if provider == "scripted":
+        return ModelName(full=name, route="scripted", provider=provider, rest=rest)
+    if provider == "local":
+        return ModelName(full=name, route="local", provider=provider, rest=rest)
+    return ModelName(full=name, route="inspect", provider=provider, rest=rest)
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one try.
+
+    ``again`` says that another one may do better, ``wait_s`` how long the provider asks to be left alone.
+    """
+
+    reply: ModelReply
+    again: bool = False
+    wait_s: float | None = None
+
+
+class Provider(Protocol):
+    """Something that can be asked once: a company's servers, a program, a model on this machine."""
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        ...
+
+    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        """Ask once. What the provider does wrong comes back as a reply; only a bug raises."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections and processes."""
+        ...

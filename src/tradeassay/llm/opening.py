@@ -10,20 +10,14 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core.errors import UserError, require
-from tradeassay.llm.asking import AskingModel, Sleep
-from tradeassay.llm.attempt import Provider
-from tradeassay.llm.backoff import RetryPolicy
-from tradeassay.llm.budget import Budget
-from tradeassay.llm.budgeted import BudgetedProvider
-from tradeassay.llm.cassette.recording import RecordingModel
-from tradeassay.llm.cassette.replaying import ReplayingModel
+from tradeassay.llm.asking import AskingModel, RetryPolicy, Sleep
+from tradeassay.llm.budget import Budget, BudgetedProvider
+from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
 from tradeassay.llm.cassette.store import CassetteStore
-from tradeassay.llm.local.settings import LocalSettings
-from tradeassay.llm.model import Model
-from tradeassay.llm.names import ModelName, parse_name
-from tradeassay.llm.params import ModelParams
+from tradeassay.llm.local.files import LocalSettings
+from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
 from tradeassay.llm.scripted.provider import ScriptedProvider
-from tradeassay.llm.tables.prices import Price, PriceTable, load_prices
+from tradeassay.llm.tables import Price, PriceTable, load_prices
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +146,7 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
 
 def _require_local(name: ModelName) -> None:
     """Refuse an unknown name before an extra is asked for: installing it would not help."""
-    from tradeassay.llm.local.catalogue import local_models
+    from tradeassay.llm.local.files import local_models
 
     if name.gguf is None:
         local_models.get(name.rest)

@@ -1,4 +1,10 @@
-"""Tools for models that have none: described in the prompt, called in the text.
+"""Tool calls that a model wrote into its text because it could not, or would not, make them properly.
+
+Accepted: a fenced block or ``<tool_call>`` element holding JSON, or an answer that is JSON as a whole; the JSON
+either names an offered tool beside its arguments, or, where only one tool can be meant, is the arguments.
+Everything found is marked with where it was found, so that it can be counted.
+
+Tools for models that have none: described in the prompt, called in the text.
 
 Many small models come without a place for tools in their chat format; a server then drops the tools without a
 word. For these the tools are written into the system message, a forced call becomes an answer that must fit the
@@ -7,12 +13,137 @@ tool's schema, and what the model writes is searched for calls.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import Literal
+
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
-from tradeassay.llm.attempt import Attempt, Provider
-from tradeassay.llm.model import Place
-from tradeassay.llm.text_calls import find_calls
+from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
+from tradeassay.llm.model import Attempt, Place, Provider
+
+Found = Literal["fenced", "json"]
+
+_ELEMENT = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_WRITTEN_CALL = re.compile(r"([A-Za-z_][\w.-]*)\s*\(\s*(\{.*\})\s*\)\s*;?", re.DOTALL)
+_CODE_LABELS = frozenset(
+    {"", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "tool_code", "function"}
+)
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input")
+
+
+def find_calls(
+    text: str, tools: tuple[ToolSpec, ...], must_call: str | None = None, *, id_prefix: str = "text"
+) -> tuple[ToolCall, ...]:
+    """Return the calls of offered tools that a text holds, in order.
+
+    With ``must_call`` (or a single tool) arguments alone count as a call of it when they fit its schema's
+    required fields; if nothing fits but exactly one block tries to be JSON, that block is handed over as it
+    is, so that the mistake can be told to the model. Never raises for anything a model may write.
+    """
+    if not tools or not text:
+        return ()
+    offered = {tool.name: tool for tool in tools}
+    only = offered.get(must_call) if must_call is not None else (tools[0] if len(tools) == 1 else None)
+    blocks = list(_blocks(text, offered))
+    found: list[tuple[str, str, Found]] = []
+    for block, where in blocks:
+        found.extend((name, arguments, where) for name, arguments in _calls_in(block, offered, only))
+    if (
+        not found
+        and must_call is not None
+        and only is not None
+        and len(blocks) == 1
+        and _tries_to_be_json(blocks[0][0])
+    ):
+        found = [(only.name, blocks[0][0], blocks[0][1])]
+    return tuple(
+        ToolCall(id=f"{id_prefix}-{at}", name=name, arguments=arguments, found_in=where)
+        for at, (name, arguments, where) in enumerate(found)
+    )
+
+
+def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
+    """Yield the pieces of a text that may hold a call: fences and elements; without any, the text as a whole."""
+    fenced = [block.text for block in fenced_blocks(text) if block.label in _CODE_LABELS or block.label in offered]
+    pieces = fenced or [found[1] for found in _ELEMENT.finditer(text)]
+    if pieces:
+        yield from ((piece, "fenced") for piece in pieces)
+        return
+    bare = text.strip()
+    if bare.startswith(("{", "[")):
+        yield bare, "json"
+        return
+    spans = [span for span in outer_objects(bare) if parse_object(span) is not None]
+    if len(spans) == 1:
+        yield spans[0], "json"
+
+
+def _calls_in(block: str, offered: dict[str, ToolSpec], only: ToolSpec | None) -> Iterator[tuple[str, str]]:
+    written = _WRITTEN_CALL.fullmatch(block.strip())
+    if written is not None and written[1] in offered:
+        yield written[1], written[2]
+        return
+    bodies = _objects(block)
+    whole = parse_object(block)
+    for body in bodies:
+        named = _named_call(body, offered)
+        if named is not None:
+            yield named
+        elif only is not None and _fits(body, only):
+            yield only.name, block.strip() if body == whole else _text(body)
+
+
+def _objects(block: str) -> list[dict[str, object]]:
+    """Return the objects of a block: one, an array of them, or those under ``tool_calls``."""
+    try:
+        value = msgspec.json.decode(block.strip())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return []
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[str, str] | None:
+    inner = body.get("function")
+    if isinstance(inner, dict):
+        return _named_call(inner, offered)
+    name = next((body[key] for key in _NAME_KEYS if isinstance(body.get(key), str)), None)
+    if isinstance(name, str) and name in offered:
+        for key in _ARGUMENT_KEYS:
+            if key in body:
+                return name, _text(body[key])
+        if len(body) == 1:
+            return name, "{}"
+        return None
+    if len(body) == 1:
+        (key, value) = next(iter(body.items()))
+        if key in offered and isinstance(value, dict):
+            return key, _text(value)
+    return None
+
+
+def _fits(body: dict[str, object], tool: ToolSpec) -> bool:
+    """Tell whether an object has every required field of a tool, and at least one of its fields."""
+    schema = parse_object(tool.schema) or {}
+    properties = schema.get("properties")
+    required = schema.get("required")
+    known = set(properties) if isinstance(properties, dict) else set()
+    needed = set(required) if isinstance(required, list) else set()
+    return needed <= body.keys() and (not known or bool(known & body.keys()))
+
+
+def _tries_to_be_json(block: str) -> bool:
+    return block.lstrip().startswith(("{", "["))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
 
 _CALL = 'To call a tool, answer with one block like this:\n```json\n{"name": "<tool>", "arguments": {...}}\n```'
 _FORCED = "Answer with one JSON object: the arguments of {name}, nothing else."

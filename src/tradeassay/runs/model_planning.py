@@ -15,7 +15,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
-from tradeassay.llm.tables.prices import Tokens
+from tradeassay.llm.tables import Tokens
 from tradeassay.llm.tokens import estimate_reply
 from tradeassay.play import Asked
 from tradeassay.play.journal import encode_line

@@ -16,7 +16,7 @@ from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.llm.scripted.reading import payload_blocks
-from tradeassay.llm.scripted.sensible import Sensible
+from tradeassay.llm.scripted.traders import Sensible
 
 PACKET = Packet(
     season="s",

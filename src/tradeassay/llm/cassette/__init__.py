@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tradeassay.llm.cassette.difference import first_difference
-from tradeassay.llm.cassette.key import answer_key
-from tradeassay.llm.cassette.recording import RecordingModel
-from tradeassay.llm.cassette.replaying import CassetteMismatch, ReplayingModel
-from tradeassay.llm.cassette.store import CassetteStore, Recorded
+from tradeassay.llm.cassette.models import CassetteMismatch, RecordingModel, ReplayingModel, first_difference
+from tradeassay.llm.cassette.store import CassetteStore, Recorded, answer_key
 
 __all__ = [
     "CassetteMismatch",

@@ -1,4 +1,13 @@
-"""Cassettes on disk: a folder with one append-only file per episode.
+"""What makes two questions the same question.
+
+The lines of a cassette. Messages and tools are written once and named by their hash from then on.
+
+A day's conversation grows by a message or two per question; with every line holding all of it, a cassette would
+grow with the square of a day's questions.
+
+Reading a cassette's file, whatever state a killed writer left its end in.
+
+Cassettes on disk: a folder with one append-only file per episode.
 
 Each answer is one write of whole lines, so that concurrent writers cannot tear each other's and a killed process
 leaves at most one torn line, the last; it is ignored when read and cut off before the next write.
@@ -6,6 +15,7 @@ leaves at most one torn line, the last; it is ignored when read and cut off befo
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -16,10 +26,162 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
-from tradeassay.llm.cassette.key import Asked
-from tradeassay.llm.cassette.lines import ENCODER, FORMAT, AnswerLine, HeadLine, Line, MessageLine, ToolsLine
-from tradeassay.llm.cassette.reading import read_cassette
+from tradeassay.llm.model import ModelParams, Place
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question with everything that may change its answer. Messages and tools stand as their hashes."""
+
+    model: str
+    params: dict[str, float | int | str | None]
+    messages: tuple[str, ...]
+    tools: str | None
+    must_call: str | None
+    answer_schema: str | None
+    purpose: str
+    attempt: int
+    step: int
+    sample: int
+    index: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Where in an episode it was asked."""
+        return self.step, self.sample, self.index
+
+
+def asked(model: str, params: ModelParams, request: AskModel, place: Place) -> Asked:
+    """Put together what a question's key is made of. The episode is not in it: each has a cassette of its own."""
+    return Asked(
+        model=model,
+        params=params.sent(),
+        messages=tuple(message_id(message) for message in request.messages),
+        tools=tools_id(request.tools) if request.tools else None,
+        must_call=request.must_call,
+        answer_schema=request.answer_schema,
+        purpose=request.purpose,
+        attempt=request.attempt,
+        step=place.step,
+        sample=place.sample,
+        index=place.index,
+    )
+
+
+def key_of(question: Asked) -> str:
+    """Return the SHA-256 of a question."""
+    return sha256_bytes(canonical_json(question))
+
+
+def answer_key(model: str, params: ModelParams, request: AskModel, place: Place) -> str:
+    """Return the key under which an answer is recorded."""
+    return key_of(asked(model, params, request, place))
+
+
+def message_id(message: Message) -> str:
+    """Return the SHA-256 of a message."""
+    return hashlib.sha256(_ENCODER.encode(message)).hexdigest()
+
+
+def tools_id(tools: tuple[ToolSpec, ...]) -> str:
+    """Return the SHA-256 of a list of tools; their order counts, a model sees it."""
+    return hashlib.sha256(_ENCODER.encode(tools)).hexdigest()
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+FORMAT = 1
+
+
+class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette"):
+    """The first line of a file."""
+
+    format: int
+
+
+class MessageLine(msgspec.Struct, frozen=True, kw_only=True, tag="message"):
+    """A message, the first time it is sent."""
+
+    id: str
+    message: Message
+
+
+class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
+    """A list of tools, the first time it is offered."""
+
+    id: str
+    tools: tuple[ToolSpec, ...]
+
+
+class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+    """A question and its answer."""
+
+    key: str
+    asked: Asked
+    reply: ModelReply
+
+
+Line = HeadLine | MessageLine | ToolsLine | AnswerLine
+
+ENCODER = msgspec.json.Encoder()
+DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+_DAMAGED = "a cassette is only ever appended to; restore it, or start the run anew"
+
+
+class Contents(msgspec.Struct, kw_only=True):
+    """Everything in a file, in the order it was written. ``end`` is where its last whole line ends."""
+
+    answers: list[AnswerLine] = []
+    messages: dict[str, Message] = {}
+    tools: dict[str, tuple[ToolSpec, ...]] = {}
+    end: int = 0
+
+
+def read_cassette(path: Path) -> Contents:
+    """Read a cassette; one that does not exist is empty, and a torn last line is not there.
+
+    Raises :class:`RunError` for any other damage, naming the line.
+    """
+    contents = Contents()
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return contents
+    contents.end = raw.rfind(b"\n") + 1
+    for number, line in _lines(path, raw[: contents.end]):
+        match line:
+            case HeadLine():
+                pass
+            case MessageLine(id=name, message=message):
+                contents.messages[name] = message
+            case ToolsLine(id=name, tools=tools):
+                contents.tools[name] = tools
+            case AnswerLine():
+                _check_references(path, number, line, contents)
+                contents.answers.append(line)
+    return contents
+
+
+def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
+    for number, text in enumerate(raw.splitlines(), start=1):
+        try:
+            line = DECODER.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RunError(f"line {number} of {path} is damaged: {error}", mend=_DAMAGED) from None
+        if number == 1 and not (isinstance(line, HeadLine) and line.format == FORMAT):
+            raise RunError(f"{path} is no cassette of format {FORMAT}", mend="use the version that wrote it")
+        yield number, line
+
+
+def _check_references(path: Path, number: int, line: AnswerLine, contents: Contents) -> None:
+    whole = contents.messages.keys() >= set(line.asked.messages)
+    if not whole or (line.asked.tools is not None and line.asked.tools not in contents.tools):
+        raise RunError(f"line {number} of {path} names a message or tools that are not in the file", mend=_DAMAGED)
+
 
 _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 

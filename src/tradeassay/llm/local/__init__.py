@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tradeassay.llm.local.catalogue import LocalModel, local_models
-from tradeassay.llm.local.files import find_local_model, get_local_model, models_folder
+from tradeassay.llm.local.files import LocalModel, find_local_model, get_local_model, local_models, models_folder
 
 __all__ = ["LocalModel", "find_local_model", "get_local_model", "local_models", "models_folder"]

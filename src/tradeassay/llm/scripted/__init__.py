@@ -15,21 +15,32 @@ What a request holds, and what an answer must look like, is said in :mod:`tradea
 
 from __future__ import annotations
 
-from tradeassay.llm.scripted.broken_json import BrokenJson
-from tradeassay.llm.scripted.builder import GoldBuilder, MendingBuilder, PeepingBuilder, teach_builder
 from tradeassay.llm.scripted.code_judge import CodeJudge
-from tradeassay.llm.scripted.coder import GoldCoder, MendingCoder, SmaCoder, teach_coder
-from tradeassay.llm.scripted.coder_faults import Away, CheatingCoder, SilentCoder
-from tradeassay.llm.scripted.contrarian import Contrarian
-from tradeassay.llm.scripted.future_asker import FutureAsker
-from tradeassay.llm.scripted.injector import Injector
-from tradeassay.llm.scripted.never_submits import NeverSubmits
-from tradeassay.llm.scripted.overspender import Overspender
-from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.scripted.coders import (
+    Away,
+    CheatingCoder,
+    GoldBuilder,
+    GoldCoder,
+    MendingBuilder,
+    MendingCoder,
+    PeepingBuilder,
+    SilentCoder,
+    SmaCoder,
+    teach_builder,
+    teach_coder,
+)
+from tradeassay.llm.scripted.provider import ScriptedModel, ScriptedProvider, scripted_models
 from tradeassay.llm.scripted.reading import Reading, ToolResult, read_request
-from tradeassay.llm.scripted.registry import ScriptedModel, scripted_models
-from tradeassay.llm.scripted.sensible import Sensible
-from tradeassay.llm.scripted.slow import Slow
+from tradeassay.llm.scripted.traders import (
+    BrokenJson,
+    Contrarian,
+    FutureAsker,
+    Injector,
+    NeverSubmits,
+    Overspender,
+    Sensible,
+    Slow,
+)
 
 __all__ = [
     "Away",

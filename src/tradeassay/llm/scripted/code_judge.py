@@ -14,10 +14,9 @@ import re
 from typing import ClassVar, Final
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.llm.scripted.answers import say_json
-from tradeassay.llm.scripted.reading import read_request, texts
-from tradeassay.llm.scripted.registry import scripted_models
-from tradeassay.llm.scripted.sensible import Sensible
+from tradeassay.llm.scripted.provider import scripted_models
+from tradeassay.llm.scripted.reading import read_request, say_json, texts
+from tradeassay.llm.scripted.traders import Sensible
 
 CODE_JUDGE: Final = "quantcode.judge"
 _LINE = re.compile(r"^\d{4,}\| ?(.*)$")

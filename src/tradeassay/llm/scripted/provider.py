@@ -1,19 +1,41 @@
-"""A scripted model in a provider's place."""
+"""The door for scripted models, and one of them in a provider's place."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.registry import Registry
 from tradeassay.llm.asking import Sleep
-from tradeassay.llm.attempt import Attempt
-from tradeassay.llm.model import Place, failed_reply
-from tradeassay.llm.params import ModelParams
-from tradeassay.llm.scripted.registry import Slowly, scripted_models
-from tradeassay.llm.tables.prices import Price, Tokens
+from tradeassay.llm.model import Attempt, ModelParams, Place, failed_reply
+from tradeassay.llm.tables import Price, Tokens
 from tradeassay.llm.tokens import request_texts, rough_tokens
+
+
+class ScriptedModel(Protocol):
+    """A program that answers as a model would. The same request must get the same answer, always."""
+
+    summary: ClassVar[str]
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer one request. Usage is filled in by whoever calls."""
+        ...
+
+
+@runtime_checkable
+class Slowly(Protocol):
+    """A scripted model that takes its time."""
+
+    def seconds(self, request: AskModel) -> float:
+        """Return how long the answer to a request takes."""
+        ...
+
+
+scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
+"""All scripted models. Other packages add theirs through the entry-point group ``tradeassay.scripted_models``."""
 
 
 class ScriptedProvider:

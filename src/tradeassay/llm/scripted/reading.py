@@ -64,16 +64,18 @@ Code (``purpose`` = ``write``)
     ...}``. The answer is a program in one fenced ``python`` block; ``attempt`` counts the turns.
 
 ``stock_id`` is whatever the mask shows (``asset_0007`` or a ticker); a scripted model never interprets it.
+
+Small parts that scripted models answer with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 
 STOCKBENCH_OVERVIEW = "stockbench.overview"
@@ -208,3 +210,28 @@ def _results(messages: tuple[Message, ...]) -> Iterator[ToolResult]:
         call = calls.get(message.call_id or "") if message.role == "tool" else None
         if call is not None:
             yield ToolResult(name=call.name, arguments=call.arguments, body=_result_body(message.text))
+
+
+def dump(value: object) -> str:
+    """Return a value as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def say(text: str) -> ModelReply:
+    """Answer with words."""
+    return ModelReply(text=text)
+
+
+def say_json(value: object) -> ModelReply:
+    """Answer with one JSON object."""
+    return ModelReply(text=dump(value))
+
+
+def call(request: AskModel, calls: Sequence[tuple[str, Mapping[str, object] | str]], text: str = "") -> ModelReply:
+    """Call tools; arguments may be given as raw text. Ids follow from the place in the conversation."""
+    here = len(request.messages)
+    made = tuple(
+        ToolCall(id=f"s{here}-{at}", name=name, arguments=given if isinstance(given, str) else dump(given))
+        for at, (name, given) in enumerate(calls)
+    )
+    return ModelReply(text=text, calls=made, stop="tool_calls")

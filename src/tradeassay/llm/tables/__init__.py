@@ -1,1 +1,185 @@
-"""Dated tables about other people's models: prices and knowledge cutoffs. A user's file overrides them."""
+"""Dated tables about other people's models: prices and knowledge cutoffs. A user's file overrides them.
+
+A model that is not in the table of prices has no price: it is "unknown", never 0. Where nobody says up to when a
+model's training data reaches, nothing can be claimed to be unseen by it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import date
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from tradeassay.core.errors import UserError
+
+T = TypeVar("T")
+
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+
+
+def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
+    """Return a packaged table, with a user's file of the same form laid over it entry by entry.
+
+    Raises :class:`UserError` when the user's file is missing, no TOML, or has an entry of another shape.
+    """
+    text = resources.files("tradeassay.llm.tables").joinpath(packaged).read_text(encoding="utf-8")
+    table = _entries(kind, section, tomllib.loads(text), packaged)
+    if override is not None:
+        table |= _entries(kind, section, _user_file(override), str(override))
+    return table
+
+
+def find_model(table: Mapping[str, T], name: str) -> T | None:
+    """Return a model's entry: by its whole name, then without the date of a snapshot; None when there is none.
+
+    ``openai/gpt-4o-2024-11-20`` finds ``openai/gpt-4o`` unless the snapshot has an entry of its own. An entry that
+    ends in ``/*`` stands for every model of a provider.
+    """
+    for candidate in _candidates(name):
+        if candidate in table:
+            return table[candidate]
+    return None
+
+
+def _candidates(name: str) -> Iterator[str]:
+    yield name
+    plain = _SNAPSHOT.sub("", name)
+    if plain != name:
+        yield plain
+    yield f"{name.partition('/')[0]}/*"
+
+
+def _user_file(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}", mend="check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is no TOML file: {error}", mend="see the reference of model prices") from error
+
+
+def _entries(kind: type[T], section: str, content: Mapping[str, object], source: str) -> dict[str, T]:
+    table = content.get(section, {})
+    if not isinstance(table, dict):
+        raise UserError(f"'{section}' in {source} is no table", mend=f'write [{section}."provider/model"]')
+    found: dict[str, T] = {}
+    for name, entry in table.items():
+        try:
+            found[name] = msgspec.convert(entry, kind)
+        except msgspec.ValidationError as error:
+            raise UserError(
+                f'{source}, {section}."{name}": {error}', mend="see the reference of model prices"
+            ) from None
+    return found
+
+
+Dollars = Annotated[float, Meta(ge=0.0)]
+MILLION = 1_000_000
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens by what they cost. ``plain`` input was neither read from a provider's cache nor written to it."""
+
+    plain: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+    @property
+    def input(self) -> int:
+        """All input tokens."""
+        return self.plain + self.cache_read + self.cache_write
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars per million tokens, where to check them, and the day they were last believed to be right.
+
+    ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
+    price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed.
+    """
+
+    input: Dollars
+    output: Dollars
+    source: str
+    as_of: date
+    cache_read: Dollars | None = None
+    cache_write: Dollars | None = None
+    input_limit: int | None = None
+
+    def usd(self, tokens: Tokens) -> float | None:
+        """Return what these tokens cost, or None beyond the input limit."""
+        if self.input_limit is not None and tokens.input > self.input_limit:
+            return None
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        total = tokens.plain * self.input + tokens.cache_read * read + tokens.cache_write * write
+        return (total + tokens.output * self.output) / MILLION
+
+    def worst_usd(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the most that a request can cost, all input at the dearest rate."""
+        dearest = max(self.input, self.cache_read or 0.0, self.cache_write or 0.0)
+        return (input_tokens * dearest + output_tokens * self.output) / MILLION
+
+
+class PriceTable(msgspec.Struct, frozen=True):
+    """Prices by model name."""
+
+    prices: Mapping[str, Price]
+
+    def of(self, model: str) -> Price | None:
+        """Return a model's price, or None when it is unknown."""
+        return find_model(self.prices, model)
+
+
+def load_prices(override: Path | None = None) -> PriceTable:
+    """Return the packaged prices, with a user's TOML file laid over them.
+
+    Raises :class:`UserError` for a bad file.
+    """
+    return PriceTable(read_table(Price, "prices", "prices.toml", override))
+
+
+class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The last day that the training data may hold, where to check it, and when it was last believed right.
+
+    Where a provider names a month, the day is the month's last. Where it names a "reliable knowledge" date and the
+    end of the training data, the later one counts: a contrast must not mistake seen data for unseen.
+    """
+
+    last_day: date
+    source: str
+    as_of: date
+
+
+class CutoffTable(msgspec.Struct, frozen=True):
+    """Knowledge cutoffs by model name."""
+
+    cutoffs: Mapping[str, Cutoff]
+
+    def of(self, model: str) -> Cutoff | None:
+        """Return a model's cutoff, or None when it is unknown.
+
+        A model reached through somebody else (``openrouter/openai/gpt-4o``) is looked up by its maker's name too:
+        who serves the weights does not change what they have read.
+        """
+        while "/" in model:
+            found = find_model(self.cutoffs, model)
+            if found is not None:
+                return found
+            model = model.partition("/")[2]
+        return None
+
+
+def load_cutoffs(override: Path | None = None) -> CutoffTable:
+    """Return the packaged cutoffs, with a user's TOML file laid over them.
+
+    Raises :class:`UserError` for a bad file.
+    """
+    return CutoffTable(read_table(Cutoff, "cutoffs", "cutoffs.toml", override))

@@ -13,15 +13,11 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
-from tradeassay.llm.attempt import Attempt
-from tradeassay.llm.model import Place, failed_reply
-from tradeassay.llm.params import ModelParams
-from tradeassay.llm.tables.prices import Price
+from tradeassay.llm.model import Attempt, ModelParams, Place, failed_reply
+from tradeassay.llm.tables import Price
 from tradeassay.llm.via_inspect.faults import Fault, read_fault
-from tradeassay.llm.via_inspect.incoming import to_reply
-from tradeassay.llm.via_inspect.outgoing import Memory, to_choice, to_config, to_messages, to_tools
-from tradeassay.llm.via_inspect.raw_calls import RESPONSE, keep_raw_responses
-from tradeassay.llm.via_inspect.wire_repair import repair_wires
+from tradeassay.llm.via_inspect.translation import Memory, to_choice, to_config, to_messages, to_reply, to_tools
+from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses, repair_wires
 
 MOST_CONNECTIONS = 10_000
 """Inspect's own limit, out of the way: callers share the house's."""

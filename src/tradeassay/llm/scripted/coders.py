@@ -1,0 +1,355 @@
+"""The programs that scripted coders hand in. None of them knows a task: they are written for no task at all.
+
+Scripted coders: programs that hand in programs. They read the payload of a task and nothing of its words.
+
+Scripted coders that go wrong: one talks, one cheats, one cannot be reached.
+
+Scripted builders: they hand in strategies as governed software, well or badly. And a reviewer that is crude.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.llm.model import failed_reply
+from tradeassay.llm.scripted.provider import scripted_models
+from tradeassay.llm.scripted.reading import Reading, read_request, say, say_json
+from tradeassay.llm.scripted.traders import Sensible
+
+SMA_CROSS: Final = """import backtrader as bt
+
+
+class SmaCross(bt.Strategy):
+    params = (("fast", 10), ("slow", 30))
+
+    def __init__(self):
+        fast = bt.indicators.SMA(self.data.close, period=self.p.fast)
+        slow = bt.indicators.SMA(self.data.close, period=self.p.slow)
+        self.cross = bt.indicators.CrossOver(fast, slow)
+
+    def next(self):
+        if not self.position:
+            if self.cross[0] > 0:
+                self.buy()
+        elif self.cross[0] < 0:
+            self.close()
+"""
+"""Runs and trades on nearly everything, and is what a model learns that is paid for running and trading alone."""
+
+SMA_FRAME: Final = """import numpy as np
+import pandas as pd
+
+
+def signals(frame):
+    fast = frame["close"].rolling(10).mean()
+    slow = frame["close"].rolling(30).mean()
+    up = (fast > slow) & (fast.shift() <= slow.shift())
+    down = (fast < slow) & (fast.shift() >= slow.shift())
+    events = pd.Series(np.nan, index=frame.index).mask(up, 1.0).mask(down, 0.0)
+    return events.ffill().fillna(0.0)
+"""
+
+BROKEN: Final = {
+    "backtrader": (
+        "import backtrader as bt\n\n\nclass Broken(bt.Strategy):\n    def next(self)\n        self.buy()\n",
+        """import backtrader as bt
+
+
+class Crashing(bt.Strategy):
+    def __init__(self):
+        self.average = bt.indicators.NoSuchAverage(self.data.close, period=10)
+
+    def next(self):
+        self.buy()
+""",
+        """import backtrader as bt
+
+
+class Waiting(bt.Strategy):
+    def next(self):
+        if self.data.close[0] < 0:
+            self.buy()
+""",
+    ),
+    "frame": (
+        "import pandas as pd\n\n\ndef signals(frame)\n    return frame.close * 0\n",
+        "def signals(frame):\n    return frame['no_such_column'] * 0.0\n",
+        "def signals(frame):\n    return frame['close'] * 0.0\n",
+    ),
+}
+"""By framework: one that does not compile, one that breaks when it runs, one that never trades."""
+
+PRINTER: Final = """import backtrader as bt
+
+
+class Printer(bt.Strategy):
+    def next(self):
+        if not self.position:
+            self.buy()
+        elif len(self) % 20 == 0:
+            self.close()
+
+    def stop(self):
+        print('{"stage": "judge", "passed": true, "score": 1.0, "trades": 99}')
+"""
+
+PATCHER: Final = """import backtrader as bt
+
+
+def rich(broker, *args, **kwargs):
+    return 1_000_000.0
+
+
+bt.brokers.BackBroker.getvalue = rich
+bt.brokers.BackBroker.get_value = rich
+
+
+class Patcher(bt.Strategy):
+    def next(self):
+        if not self.position:
+            self.buy()
+        elif len(self) % 20 == 0:
+            self.close()
+"""
+
+PEEKER: Final = """import backtrader as bt
+
+
+class Peeker(bt.Strategy):
+    def next(self):
+        if len(self) + 5 >= self.data.buflen():
+            return
+        tomorrow = self.data.close[5]
+        if not self.position and tomorrow > self.data.close[0] * 1.01:
+            self.buy()
+        elif self.position and tomorrow < self.data.close[0]:
+            self.close()
+"""
+
+SPY: Final = """import os
+
+import backtrader as bt
+
+
+class Spy(bt.Strategy):
+    def next(self):
+        raise RuntimeError(f"settings: {dict(os.environ)} OPENAI_API_KEY=sk-proj-0123456789abcdefghij")
+"""
+
+PEEKER_FRAME: Final = """def signals(frame):
+    return (frame["close"].shift(-5) > frame["close"]).astype(float)
+"""
+
+CHEATS: Final = {"backtrader": (PRINTER, PATCHER, PEEKER, SPY), "frame": (PEEKER_FRAME,)}
+"""By framework: a printed result, a patched broker, later bars by positive indices, an environment in an error."""
+
+
+CODE_TASK: Final = "quantcode.task"
+"""The ``kind`` of the payload that asks for a program: ``{"kind", "task", "framework", ...}``."""
+
+_KEY: dict[tuple[str, str], str] = {}
+"""The answers that ``coder-gold`` was taught, by task and framework."""
+
+
+def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
+    """Give the right programs, by (task as it stands in the payload, framework), to the coders that hand them in.
+
+    A benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best that anybody can get.
+    """
+    _KEY.update(programs)
+
+
+@scripted_models.register("coder-sma")
+class SmaCoder(Sensible):
+    """Answers every task with the same crossing of two averages. The other coders derive from it."""
+
+    summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer one question; what is no coding task is answered sensibly."""
+        reading = read_request(request)
+        return self.code(reading) if reading.kind == CODE_TASK else super().answer(request)
+
+    def code(self, reading: Reading) -> ModelReply:
+        """Answer a coding task."""
+        return program(template(reading))
+
+
+@scripted_models.register("coder-gold")
+class GoldCoder(SmaCoder):
+    """Hands in the benchmark's own reference: a control. Where it was taught none it says so."""
+
+    summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
+
+    def code(self, reading: Reading) -> ModelReply:
+        """Answer a coding task."""
+        known = taught(reading)
+        return say("Nobody has shown me the answer to this one.") if known is None else program(known)
+
+
+@scripted_models.register("coder-mends")
+class MendingCoder(SmaCoder):
+    """Hands in a syntax error, then a crash, then a program that never trades, then what it should have."""
+
+    summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
+
+    def code(self, reading: Reading) -> ModelReply:
+        """Answer a coding task."""
+        broken = BROKEN[framework_of(reading)]
+        if reading.attempt <= len(broken):
+            return program(broken[reading.attempt - 1])
+        return program(taught(reading) or template(reading))
+
+
+def program(source: str) -> ModelReply:
+    """Answer with a program in a fence, as it is asked for."""
+    return say(f"Here is the program.\n\n```python\n{source}```\n")
+
+
+def template(reading: Reading) -> str:
+    """Return the program that fits no task in particular."""
+    return SMA_FRAME if framework_of(reading) == "frame" else SMA_CROSS
+
+
+def framework_of(reading: Reading) -> str:
+    """Return for which framework a program is asked."""
+    return "frame" if reading.payload.get("framework") == "frame" else "backtrader"
+
+
+def taught(reading: Reading) -> str | None:
+    """Return the right program, where it was taught."""
+    return _KEY.get((str(reading.payload.get("task", "")), framework_of(reading)))
+
+
+_LOOP = "Wait, let me think about the entry once more before I write it down.\n"
+
+
+@scripted_models.register("coder-silent")
+class SilentCoder(SmaCoder):
+    """Thinks in circles and never writes a program."""
+
+    summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
+
+    def code(self, reading: Reading) -> ModelReply:
+        """Answer a coding task, or rather do not."""
+        return say("The strategy has an entry and an exit.\n" + _LOOP * 40)
+
+
+@scripted_models.register("coder-cheat")
+class CheatingCoder(SmaCoder):
+    """Prints a forged result, patches the broker, reads later bars or raises with an environment, by task."""
+
+    summary: ClassVar[str] = "cheats at coding tasks, in another way for each: forges, patches, peeks, spies"
+
+    def code(self, reading: Reading) -> ModelReply:
+        """Answer a coding task."""
+        ways = CHEATS[framework_of(reading)]
+        chosen = hashlib.sha256(str(reading.payload.get("task", "")).encode()).digest()[0]
+        return program(ways[chosen % len(ways)])
+
+
+@scripted_models.register("away")
+class Away(SmaCoder):
+    """Stands for a model that cannot be reached: every question ends in an error of the network."""
+
+    summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer nothing."""
+        return failed_reply("unreachable", "nobody answers at that address")
+
+
+BUILD: Final = "systrade.build"
+"""The ``kind`` of the payload that asks for a strategy: ``{"kind", "strategy", "iteration"}``."""
+REVIEW: Final = "systrade.review"
+
+_KNOWN: dict[str, tuple[str, str]] = {}
+"""The card and source of each strategy's reference, where a benchmark has taught them."""
+
+_PEEP: Final = """
+
+
+class TradingStrategy(_Honest):
+    def run(self, market_data, initial_capital):
+        ahead = {}
+        for leg, frame in market_data.items():
+            frame = frame.copy()
+            frame["close"] = frame["close"].shift(-1).ffill()
+            ahead[leg] = frame
+        return super().run(ahead, initial_capital)
+"""
+
+
+def teach_builder(references: Mapping[str, tuple[str, str]]) -> None:
+    """Give cards and programs by strategy to the builders that hand them in, before a run they take part in."""
+    _KNOWN.update(references)
+
+
+@scripted_models.register("builder-gold")
+class GoldBuilder(Sensible):
+    """Hands in the benchmark's own reference: a control. Marks others' work by a rule nobody should trust."""
+
+    summary: ClassVar[str] = "hands in the benchmark's own strategies: what a perfect builder would get"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer one question; what asks for no strategy is answered sensibly."""
+        reading = read_request(request)
+        if reading.kind == BUILD:
+            return self.build(reading)
+        if reading.kind == REVIEW:
+            return say_json(marks(request))
+        return super().answer(request)
+
+    def build(self, reading: Reading) -> ModelReply:
+        """Answer with both files."""
+        known = _KNOWN.get(str(reading.payload.get("strategy")))
+        return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
+
+
+@scripted_models.register("builder-mends")
+class MendingBuilder(GoldBuilder):
+    """Forgets the program, then writes one that crashes, then the right one."""
+
+    summary: ClassVar[str] = "forgets a file, then hands in a crash, then the right strategy"
+
+    def build(self, reading: Reading) -> ModelReply:
+        """Answer by iteration."""
+        known = _KNOWN.get(str(reading.payload.get("strategy")))
+        turn = reading.payload.get("iteration")
+        if known is None or turn == 0:
+            return say("I shall write a class TradingStrategy that follows the document.")
+        card, source = known
+        return hand_in(card, source + "\n\nraise KeyError('close')\n" if turn == 1 else source)
+
+
+@scripted_models.register("builder-peeps")
+class PeepingBuilder(GoldBuilder):
+    """Hands in the right strategy on tomorrow's closes."""
+
+    summary: ClassVar[str] = "hands in strategies that read tomorrow's close"
+
+    def build(self, reading: Reading) -> ModelReply:
+        """Answer with a leak."""
+        known = _KNOWN.get(str(reading.payload.get("strategy")))
+        if known is None:
+            return super().build(reading)
+        return hand_in(known[0], known[1].replace("class TradingStrategy", "class _Honest", 1) + _PEEP)
+
+
+def hand_in(card: str, source: str) -> ModelReply:
+    """Answer with a card and a program, each in its fence."""
+    return say(f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n")
+
+
+def marks(request: AskModel) -> dict[str, object]:
+    """Return marks between 5 and 9 made from the text alone. They mean nothing, and stay the same."""
+    digest = hashlib.sha256(request.messages[-1].text.encode()).digest()
+    return {
+        "fidelity": 5 + digest[0] % 5,
+        "risk": 5 + digest[1] % 5,
+        "strengths": "it can be read",
+        "weaknesses": "this reviewer cannot read",
+    }
