@@ -16,9 +16,8 @@ import msgspec
 
 from tradeassay.arena.stream import CheckQuality, check_summary, labelled_items, measure_checks
 from tradeassay.arena.stream.checks import claims, numbers
-from tradeassay.arena.stream.language import detect
+from tradeassay.arena.stream.items import clean, detect, sentences
 from tradeassay.arena.stream.summary import published_day
-from tradeassay.arena.stream.text import clean, sentences
 from tradeassay.core.measure import Measure
 
 

@@ -1,14 +1,13 @@
-"""Tool calls that a model wrote into its text because it could not, or would not, make them properly.
+"""Tools for models that have none: described in the prompt, called in the text.
+
+Many small models come without a place for tools in their chat format; a server then drops the tools without a
+word. For these the tools are written into the system message, a forced call becomes an answer that must fit the
+tool's schema, and what the model writes is searched for calls. Others have tools and write their calls into the
+text all the same.
 
 Accepted: a fenced block or ``<tool_call>`` element holding JSON, or an answer that is JSON as a whole; the JSON
 either names an offered tool beside its arguments, or, where only one tool can be meant, is the arguments.
 Everything found is marked with where it was found, so that it can be counted.
-
-Tools for models that have none: described in the prompt, called in the text.
-
-Many small models come without a place for tools in their chat format; a server then drops the tools without a
-word. For these the tools are written into the system message, a forced call becomes an answer that must fit the
-tool's schema, and what the model writes is searched for calls.
 """
 
 from __future__ import annotations

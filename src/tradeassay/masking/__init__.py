@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.config import LEVELS, Level, MaskConfig
+from tradeassay.masking.config import LEVELS, Level, MaskConfig, UnknownAlias
 from tradeassay.masking.days import ANCHOR, DayMap
-from tradeassay.masking.errors import UnknownAlias
-from tradeassay.masking.fields import Json
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
 from tradeassay.masking.mask import Mask
+from tradeassay.masking.records import Json
 from tradeassay.masking.view import MaskedView
 
 __all__ = [

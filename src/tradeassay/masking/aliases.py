@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeassay.masking.errors import UnknownAlias
+from tradeassay.masking.config import UnknownAlias
 
 PREFIX = "asset_"
 _FORM = re.compile(r"asset_\d{4,6}")

@@ -1,4 +1,4 @@
-"""How much of a market is hidden from an agent."""
+"""How much of a market is hidden from an agent, and what it is told when it names something its mask lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import AgentError, DataError, UserError
+
+
+class UnknownAlias(AgentError, DataError):
+    """An agent named an asset or a day that does not exist under its mask.
+
+    The message never repeats what was written unless that has the form of an alias: the way back to the model
+    masks real names, so that repeating a guessed one would tell the model which alias it has.
+    """
+
 
 Level = Literal["bright", "stock-blind", "date-blind", "blinded"]
 """``bright`` shows all; ``stock-blind`` hides names, ``date-blind`` hides dates, ``blinded`` hides both."""

@@ -1,19 +1,25 @@
-"""Days of one episode: ``day_+12`` is the twelfth session after the first, ``day_-3`` lies in its history.
+"""Days of one episode, and the dates in its texts.
 
-Only sessions are counted, so that neither weekends nor holidays show. Where a type wants a date or an instant,
-session n of every episode is the day :data:`ANCHOR` + n: a date that no data set reaches.
+``day_+12`` is the twelfth session after the first, ``day_-3`` lies in its history. Only sessions are counted, so
+that neither weekends nor holidays show. Where a type wants a date or an instant, session n of every episode is
+the day :data:`ANCHOR` + n: a date that no data set reaches. Dates are found in ISO, compact, Chinese, US and
+English spellings, and so are years and months that stand alone.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator, Set
+from datetime import date
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tradeassay.core.time import DAY, HOUR, Instant
 from tradeassay.core.view import Days
-from tradeassay.masking.errors import UnknownAlias
+from tradeassay.masking.config import UnknownAlias
+from tradeassay.masking.json_spans import JsonSpans
 
 ANCHOR = np.datetime64("2200-01-01", "D")
 """The day that stands for the first session of every episode, where a date has to be given as a date."""
@@ -128,3 +134,269 @@ class DayMap:
         day, within = divmod(at, DAY)
         label = self.label(day)
         return f"{label} {within // HOUR:02d}:{within % HOUR // 60_000_000_000:02d}" if time_of_day else label
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun",
+            "july jul", "august aug", "september sep sept", "october oct", "november nov", "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + ")"
+_WEEKDAY = (
+    r"(?:(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|(?:Mon|Tue|Tues|Wed|Thu|Thur|Thurs|Fri|Sat|Sun)\b\.?)"
+)
+_TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})(?![A-Za-z0-9]))?)?"
+_EDGE, _STOP = r"(?<![A-Za-z0-9])(?<!\d\.)", r"(?![A-Za-z0-9])"
+_YEAR_ENDS = r"(?![A-Za-z0-9]|[-/.]\d|\s*年)"
+_DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
+
+_ISO = re.compile(rf"{_EDGE}(\d{{4}})([-/.]|_)(\d{{1,2}})\2(\d{{1,2}})(?:{_TIME}(?!\d)|(?![\d]))", re.I)
+_US = re.compile(rf"{_EDGE}(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_STOP}")
+_COMPACT = re.compile(r"(?<![0-9])(?<!\d\.)((?:19|20|21|22)\d{2})(\d{2})(\d{2})(?:T?\d{4,6}Z?)?(?![0-9])(?!\.\d)")
+_CHINESE = re.compile(
+    r"(?:(\d{4}|\d{2})\s*年\s*)?(\d{1,2})\s*月\s*(?:(\d{1,2})\s*[日号])?|(?<!\d)(\d{4}|\d{2})\s*年(?:度|[一二三四1-4]季度)?"
+)
+_IN_CHARACTERS = re.compile(
+    r"([〇零一二三四五六七八九]{4})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号]"
+)
+_MONTH_FIRST = re.compile(
+    rf"(?<![A-Za-z])({_MONTH})\.?[\s\-]{{0,3}}({_DAY})(?![0-9A-Za-z%]|[.:]\d)"
+    rf"(?:,?[\s\-]{{0,3}}'?((?:19|20)\d{{2}}|(?<=')\d{{2}}){_YEAR_ENDS})?",
+    re.I,
+)
+_DAY_FIRST = re.compile(
+    rf"(?<![0-9A-Za-z])(?<!\d\.)(?<!_[+\-])({_DAY})[\s\-]{{0,3}}(?:of )?({_MONTH})(?![A-Za-z])"
+    rf"(?:\.?,?[\s\-]{{0,3}}((?:19|20)\d{{2}}){_YEAR_ENDS})?",
+    re.I,
+)
+_MONTH_YEAR = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?,?(?: of)?[ \-']{{1,2}}((?:19|20)\d{{2}}){_YEAR_ENDS}", re.I)
+_YEAR_MONTH = re.compile(rf"{_EDGE}((?:19|20)\d{{2}})[-/](0[1-9]|1[0-2])(?![\d/-])")
+_PERIOD = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:Q[1-4]|H[12]|[1-4]Q|[12]H|FY|CY)[ \-]?'?(?:19|20)\d\d|(?:Q[1-4]|H[12])'\d\d"
+    r"|(?:[1-4]Q|[12]H|FY|CY)'?\d\d|(?:19|20)\d\d[ \-]?(?:Q[1-4]|H[12]|[1-4]Q|[12]H))E?(?![A-Za-z0-9])",
+    re.I,
+)
+_YEAR = re.compile(
+    r"(?<![A-Za-z0-9_.,$¥€£+\-=])((?:19|20)\d{2})(?:s)?(?![A-Za-z0-9%]|[.,]\d|:\d"
+    r"| ?(?:shares?|lots?|units?|contracts?|points?|bps|x\b|USD|CNY|RMB|yuan|dollars?|股|手|元|点|份|sessions?"
+    r"|days?))"
+)
+_LONE_MONTH = re.compile(
+    r"(?<![A-Za-z])(?:(?:January|February|April|June|July|September|October|November|December)"
+    r"|(?<=\b[Ii]n )(?:March|May|August)|(?<=\b(?:by|By|of|to) )(?:March|May|August)"
+    r"|(?<=\b(?:mid|end)[ \-])(?:March|May|August)|(?<=\b(?:late|last|next|from|From) )(?:March|May|August)"
+    r"|(?<=\b(?:early|until|since|Since|Until) )(?:March|May|August))(?![A-Za-z])"
+)
+_LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])")
+
+Kind = Literal["day", "year", "month", "period", "weekday"]
+
+
+class DateHit(NamedTuple):
+    """A place in a text that gives a date. ``day`` counts from 1970-01-01; None when it names no single day."""
+
+    start: int
+    end: int
+    kind: Kind
+    day: int | None
+
+
+def find_dates(
+    text: str,
+    low: str,
+    words: Set[str],
+    spans: Callable[[], JsonSpans],
+    today: int,
+    *,
+    bare: range | None,
+    weekdays: bool = False,
+) -> list[DateHit]:
+    """Return the dates in a text, left to right, none inside another.
+
+    ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
+    A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone
+    months and quarters, and lone years of that range.
+    """
+    taken: list[DateHit] = []
+    at = 0
+    # The leftmost spelling wins; of two that begin alike, the more telling one, which was yielded first.
+    for hit in sorted(_all(text, low, words, today, bare, weekdays), key=lambda found: found.start):
+        if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
+            taken.append(hit)
+            at = hit.end
+    return taken
+
+
+def _all(
+    text: str, low: str, words: Set[str], today: int, bare: range | None, weekdays: bool
+) -> Iterator[DateHit]:
+    """Yield hits, the most telling spellings first."""
+    mixed = [word for word in words if not word.isdigit() and not word.isalpha()]
+    years = _windows(_year_places(text), text)
+    months = _windows(_month_places(low, words, mixed), text)
+    for window in years:
+        yield from _numeric(text, window)
+    if text.count("/") >= 2:
+        yield from _us(text, (0, len(text)))
+    if not text.isascii() and ("月" in text or "年" in text):
+        yield from _chinese(text, today, bare)
+    for window in months:
+        yield from _english(text, window, today, bare)
+    if bare is not None:
+        if _has_period(words, mixed):
+            yield from _lone(_PERIOD, "period", text, (0, len(text)))
+        for window in years:
+            yield from _lone(_YEAR_MONTH, "month", text, window)
+            lone = (found for found in _YEAR.finditer(text, *window) if int(found[1]) in bare)
+            yield from (DateHit(*found.span(), "year", None) for found in lone)
+        for window in months:
+            yield from _lone(_LONE_MONTH, "month", text, window)
+    if weekdays:
+        yield from _lone(_LONE_WEEKDAY, "weekday", text, (0, len(text)))
+
+
+# -- where is it worth looking? A prompt is mostly numbers, and the patterns above are dear. ---------------------
+
+Window = tuple[int, int]
+_YEARISH = re.compile(r"(?:19|2[012])[0-9][0-9]")
+_GLUED = re.compile(rf"\d{{1,2}}(?:st|nd|rd|th)?{_MONTH}(?:\d{{2,4}})?|{_MONTH}\d{{1,2}}(?:st|nd|rd|th)?")
+_PERIOD_WORD = re.compile(
+    r"(?:q[1-4]|h[12]|[1-4]q|[12]h|fy|cy)(?:\d{2}|\d{4})?e?|\d{4}(?:q[1-4]|h[12]|[1-4]q|[12]h)e?"
+)
+_REACH = 40
+"""No spelling of a date is longer than this on either side of its year or month."""
+
+
+def _year_places(text: str) -> Iterator[int]:
+    """Yield where four digits may be a year: not behind a decimal point, not inside a number or an alias."""
+    for found in _YEARISH.finditer(text):
+        start = found.start()
+        before = text[start - 1] if start else " "
+        if before.isdigit() or (before == "." and text[start - 2 : start - 1].isdigit()):
+            continue
+        if before != "_" or text[start - 6 : start] != "asset_":
+            yield start
+
+
+def _month_places(low: str, words: Set[str], mixed: list[str]) -> Iterator[int]:
+    """Yield where the name of a month may be, in order."""
+    wanted = [*(_MONTHS.keys() & words), *(word for word in mixed if _GLUED.fullmatch(word))]
+    yield from sorted(place for word in wanted for place in _occurrences(low, word))
+
+
+def _occurrences(low: str, word: str) -> Iterator[int]:
+    at = low.find(word)
+    while at >= 0:
+        yield at
+        at = low.find(word, at + 1)
+
+
+def _windows(places: Iterator[int], text: str) -> list[Window]:
+    """Return the stretches around the places, in order, those that touch made one."""
+    windows: list[Window] = []
+    for place in places:
+        start, end = max(0, place - _REACH), min(len(text), place + 2 * _REACH)
+        if windows and start <= windows[-1][1]:
+            windows[-1] = (windows[-1][0], end)
+        else:
+            windows.append((start, end))
+    return windows
+
+
+def _has_period(words: Set[str], mixed: list[str]) -> bool:
+    return "fy" in words or "cy" in words or any(_PERIOD_WORD.fullmatch(word) for word in mixed)
+
+
+# -- the spellings -----------------------------------------------------------------------------------------------
+
+
+def _lone(pattern: re.Pattern[str], kind: Kind, text: str, window: Window) -> Iterator[DateHit]:
+    yield from (DateHit(*found.span(), kind, None) for found in pattern.finditer(text, *window))
+
+
+def _numeric(text: str, window: Window) -> Iterator[DateHit]:
+    for found in _ISO.finditer(text, *window):
+        yield from _hit(found, int(found[1]), int(found[3]), int(found[4]))
+    yield from _us(text, window)
+    for found in _COMPACT.finditer(text, *window):
+        yield from _hit(found, int(found[1]), int(found[2]), int(found[3]))
+
+
+def _us(text: str, window: Window) -> Iterator[DateHit]:
+    for found in _US.finditer(text, *window):
+        first, second, year = int(found[1]), int(found[3]), _full_year(found[4])
+        if len(found[4]) == 2 and found[2] != "/":
+            continue
+        yield from list(_hit(found, year, first, second)) or list(_hit(found, year, second, first))
+
+
+def _chinese(text: str, today: int, bare: range | None) -> Iterator[DateHit]:
+    for found in _IN_CHARACTERS.finditer(text):
+        yield from _hit(found, *map(_characters, found.groups()))
+    for found in _CHINESE.finditer(text):
+        year, month, day, lone = found.groups()
+        if lone is not None:
+            if bare is not None and int(lone) in bare:
+                yield DateHit(*found.span(), "year", None)
+        elif day is None:
+            if bare is not None or year is not None:
+                yield DateHit(*found.span(), "month", None)
+        elif year is None:
+            yield from _nearest(found, int(month), int(day), today)
+        else:
+            yield from _hit(found, _full_year(year), int(month), int(day))
+
+
+def _english(text: str, window: Window, today: int, bare: range | None) -> Iterator[DateHit]:
+    if bare is not None:
+        # Before the spellings with a day: "March 2024" is no 20th of March.
+        yield from _lone(_MONTH_YEAR, "month", text, window)
+    for pattern, month_at, day_at in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
+        for found in pattern.finditer(text, *window):
+            month, day = _MONTHS[found[month_at].lower()], int(re.sub(r"\D", "", found[day_at]))
+            if found[month_at].lower() in ("may", "mar") and found[month_at].islower() and found[3] is None:
+                continue
+            if found[3] is None:
+                yield from _nearest(found, month, day, today)
+            else:
+                yield from _hit(found, _full_year(found[3]), month, day)
+
+
+def _characters(text: str) -> int:
+    """Return a number written in Chinese characters: a year digit by digit, or a number up to 39."""
+    digits = ["〇一二三四五六七八九".find(char) for char in text.replace("零", "〇")]
+    if "十" not in text:
+        return int("".join(map(str, digits)))
+    tens, _, ones = text.partition("十")
+    return (_characters(tens) if tens else 1) * 10 + (_characters(ones) if ones else 0)
+
+
+def _full_year(text: str) -> int:
+    return int(text) if len(text) == 4 else 2000 + int(text)
+
+
+def _hit(found: re.Match[str], year: int, month: int, day: int) -> Iterator[DateHit]:
+    number = _number(year, month, day)
+    if number is not None:
+        yield DateHit(*found.span(), "day", number)
+
+
+def _nearest(found: re.Match[str], month: int, day: int, today: int) -> Iterator[DateHit]:
+    year = date.fromordinal(today + _EPOCH).year
+    days = [number for y in (year - 1, year, year + 1) if (number := _number(y, month, day)) is not None]
+    if days:
+        yield DateHit(*found.span(), "day", min(days, key=lambda number: abs(number - today)))
+
+
+def _number(year: int, month: int, day: int) -> int | None:
+    try:
+        return date(year, month, day).toordinal() - _EPOCH
+    except ValueError:
+        return None

@@ -19,13 +19,10 @@ from tradeassay.core.time import DAY
 from tradeassay.core.view import Ints, MarketView
 from tradeassay.masking import records
 from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.config import MaskConfig
-from tradeassay.masking.date_text import DateHit
-from tradeassay.masking.days import DayMap, label_of
-from tradeassay.masking.errors import UnknownAlias
-from tradeassay.masking.fields import NAMED_FIELDS, FieldRules, Json, walk
-from tradeassay.masking.lexicon import Lexicon
-from tradeassay.masking.ordinary import is_ordinary
+from tradeassay.masking.config import MaskConfig, UnknownAlias
+from tradeassay.masking.days import DateHit, DayMap, label_of
+from tradeassay.masking.lexicon import Lexicon, is_ordinary
+from tradeassay.masking.records import NAMED_FIELDS, FieldRules, Json, walk
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.scrubber import Depth, Scrubber, Words
 

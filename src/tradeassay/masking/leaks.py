@@ -16,9 +16,8 @@ from typing import Literal
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.masking.config import MaskConfig
-from tradeassay.masking.fields import ASSET_FIELDS, Json
-from tradeassay.masking.ordinary import is_ordinary
-from tradeassay.masking.spelling import CHINESE, chinese_terms, core_of, is_telling
+from tradeassay.masking.lexicon import CHINESE, chinese_terms, core_of, is_ordinary, is_telling
+from tradeassay.masking.records import ASSET_FIELDS, Json
 
 Kind = Literal["symbol", "name", "date"]
 _EPOCH = date(1970, 1, 1)

@@ -1,14 +1,222 @@
-"""Finds the names of companies in a text, in a time that does not depend on the number of names."""
+"""How symbols and companies' names may be written, and finding every spelling of them in a text.
+
+The time a search takes does not depend on the number of names. Words that are also tickers or parts of company
+names must not be torn out of ordinary prose: a ticker among :data:`ORDINARY` is replaced where a field holds
+identifiers, and in prose only where it is written as a ticker (``$D``, ``NYSE: D``, ``(D)``, ``"D"``). A word
+among :data:`GENERIC` or :data:`ORDINARY` does not give a company away by itself; the company's whole name does.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from typing import Literal, NamedTuple
 
 from tradeassay.core.instruments import Instrument
 from tradeassay.masking.json_spans import JsonSpans
-from tradeassay.masking.spelling import WORD, Term, chinese_terms, name_terms, symbol_terms
+
+WORD = re.compile(r"[A-Za-z0-9À-ɏ]+")
+"""A token: letters and digits. Chinese characters are none: names in them are looked for as they stand."""
+CHINESE = re.compile(r"[㐀-鿿]")
+Case = Literal["any", "upper", "capital", "ticker"]
+"""When a term counts: in any case, in capitals only, with a capital first letter, or when written as a ticker."""
+
+_SIX = re.compile(r"(\d{6})(?:\.([A-Z]{2,4}))?")
+_MARKETS = ("sh", "sz", "bj")
+_QUOTES = ("usd", "usdt", "usdc")
+_CHINESE_TAIL = re.compile(r"(?:股份有限公司|有限责任公司|有限公司|公司|集团股份|集团|股份|控股|Ａ|Ａ股)+$")
+_CHINESE_PLACE = re.compile(
+    r"^(?:中国|北京|上海|天津|重庆|深圳|广州|广东|浙江|江苏|山东|山西|河南|河北|湖南|湖北|四川|安徽|福建|江西|云南"
+    r"|贵州|陕西|甘肃|青海|海南|辽宁|吉林|黑龙江|内蒙古|广西|西藏|宁夏|新疆|香港|杭州|南京|苏州|宁波|青岛|厦门)"
+)
+_CHINESE_GENERIC = frozenset(
+    "银行 证券 保险 科技 股份 集团 石油 石化 电力 水电 能源 煤业 煤炭 钢铁 有色 黄金 医药 生物 电子 汽车 建筑 地产"
+    " 铁路 高速 机场 航空 海运 港口 通信 联通 电信 移动 软件 信息 传媒 文化 食品 白酒 酒业 农业 化工 材料 机械"
+    " 重工 环保 资源 投资 发展 实业 控股 国际 股票 市场 中国 公司 技术 核电 船舶 中车 建设 交通".split()
+)
+
+
+class Term(NamedTuple):
+    """A run of tokens (lower case) that stands for a symbol."""
+
+    tokens: tuple[str, ...]
+    symbol: str
+    case: Case
+
+
+def tokens_of(text: str) -> tuple[str, ...]:
+    """Return the tokens of a text in lower case."""
+    return tuple(WORD.findall(text.lower()))
+
+
+def symbol_terms(instrument: Instrument) -> Iterator[Term]:
+    """Yield the ways in which a symbol is written."""
+    symbol = instrument.symbol
+    tokens = tokens_of(symbol)
+    if not tokens:
+        return
+    six = _SIX.fullmatch(symbol)
+    if six is None:
+        yield Term(tokens, symbol, _symbol_case(symbol, tokens))
+    if six is not None:
+        # With a market before or behind it ("sh.600519") a code is found by the code.
+        yield Term((six[1],), symbol, "any")
+        for market in _MARKETS:
+            yield Term((market + six[1],), symbol, "any")
+    elif instrument.kind == "crypto":
+        base = tokens[0]
+        yield Term((base,), symbol, _symbol_case(base, (base,)))
+        for quote in _QUOTES:
+            yield Term((base, quote), symbol, "any")
+            yield Term((base + quote,), symbol, "any")
+
+
+def _symbol_case(symbol: str, tokens: tuple[str, ...]) -> Case:
+    if len(tokens) > 1 or not symbol.isalpha():
+        return "any"
+    if is_ordinary(symbol):
+        return "ticker"
+    return "any" if len(symbol) > 3 else "upper"
+
+
+def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
+    """Yield the ways in which companies are named: the whole name, without its legal form, and telling words.
+
+    A telling word is one that is neither generic nor ordinary and occurs in the names of at most three instruments
+    (two share classes have one name); it then stands for the first of them. Of a fund only the whole name counts,
+    because the rest of it is the name of an index.
+    """
+    named = [item for item in instruments if item.name and item.name != item.symbol]
+    yield from (Term(tokens_of(item.name), item.symbol, "any") for item in named if item.kind == "index")
+    cores = [(item.symbol, tokens_of(item.name), core_of(item.name)) for item in named if item.kind != "index"]
+    uses = Counter(word for _, _, core in cores for word in set(core))
+    for symbol, whole, core in cores:
+        if len(whole) > 1:
+            yield Term(whole, symbol, "any")
+        if len(core) > 1 and not all(word in GENERIC or word in ORDINARY for word in core):
+            yield Term(core, symbol, "any")
+        elif len(core) > 1:
+            yield Term(core, symbol, "capital")
+        elif core and core != whole:
+            yield from (Term((*core, form), symbol, "any") for form in ("inc", "corp", "co", "company", "ltd"))
+        for word in core:
+            if is_telling(word) and uses[word] <= 3:
+                yield Term((word,), symbol, "any" if len(word) >= 6 else "capital")
+
+
+def core_of(name: str) -> tuple[str, ...]:
+    """Return the tokens of a name without a leading article and without its legal form."""
+    words = [word for word in tokens_of(name)]
+    while words and words[0] == "the":
+        del words[0]
+    while len(words) > 1 and words[-1] in LEGAL:
+        del words[-1]
+    return tuple(words)
+
+
+def is_telling(word: str) -> bool:
+    """Tell whether a word (lower case) points at one company by itself."""
+    return len(word) >= 3 and not word.isdigit() and not (word in GENERIC or word in ORDINARY or word in LEGAL)
+
+
+def chinese_terms(instruments: Iterable[Instrument]) -> Iterator[tuple[str, str]]:
+    """Yield (Chinese spelling, symbol): the whole name, without legal form, without the place it begins with."""
+    for item in instruments:
+        if not CHINESE.search(item.name):
+            continue
+        name = item.name.strip()
+        short = _CHINESE_TAIL.sub("", name)
+        rest = _CHINESE_PLACE.sub("", short)
+        for spelling in dict.fromkeys((name, short, rest)):
+            if len(spelling) >= 2 and spelling not in _CHINESE_GENERIC:
+                yield spelling, item.symbol
+
+
+_TICKER_WORDS = """
+a i ad ai all am an and any app are art as at auto away back ball band bank bar base be beat bed ben best big
+bill bit blue body bold book boom boot box bro bud bug buy by cake call can cap car card care case cash cat
+cave chat city clean clear co coin cold comm cook cool core corn cost cross cut cute dare data dash dawn day
+deal deck deep desk dig dish do doc dog doing door dot down dow dream drop dry duo earn ease east easy eat
+edge edit ego else energy eve ever exit eye face fact fair fall farm fast fate fee feel few fill find fine
+fire fit five fix flag flat flex flow fly foil fold food for fork form four fox free from fuel full fun fund
+gain gap game gas gate gem get go gold golf good got grab grow guess gulf had hall ham hand hard has have he
+heal hear heart heat help her here hi high him his hit hog hold home hood hope host hot how hug huge hut ice
+idea if in inn info ink into is it item its jack jam job join joy jump just keep key kind king know kite lab
+lad lake land last law lay lead leaf left leg less let life light like line link list live load loan lock log
+long look loop loss love low luck lung made main make man many map mar mark market mask mass match mat may me
+meet men metal mid mile mill mind mini miss mix mod mode moon more most move much must my name near need net
+new news next nice nine no none north not note now number nut oak of off oil old on one only open or orb order
+our out over own pack page paid pair park part pass path pay peak pen pet pick pie pin pit place plan plant
+play plug plus point pool pop port post power price prime pro pump push put race rail rain ram range rate read
+real red rent rest rich ride right ring rise risk road rock role roll roof room root rose row rule run rush
+safe sage sail sale salt sam same sand save say sea seat see seed sell send set seven shake share shift ship
+shoe shop short show side sign sim sit site six size ski skin sky slow small smart snap snow so sofa soft soil
+sold sole some son song sort soul south span spark spin spot spring spy star start stay steel stem step stock
+stop store strong such sum sun sure surf swim swing table tag take talk tall tank tap target task tax tea team
+tear tech tell ten term test text than that the them then they thin this thread three tile time tin tip to ton
+too tool top total touch tour town toy track trade train tree trend trip true trust try turn twin two type
+ugly unit up upon us use van vast very via view vote wait walk wall want war warm was wash watch water wave
+way we wear web week well west what when who why wide will win wind wing wire wise wish with wolf wood word
+work world worth yard year yes yet you young your zero zip zone progressive southern general american national
+united international dollar block square discover equity public republic
+""".split()
+_ACRONYMS = """
+api apr aug avg bps bse buy ceo cfo ci cny cpi csi csv cto dec de diff div ema ebit ebitda eps es est etc etf
+eu eur eq esg ex fed feb fda fx fy gaap gdp gmt hhi hk hkd hr html http id ids ipo iq ir irr jan jpy json jul
+jun ko lot ltd ma macd max md mdd mean min mo mom ms na nan nav nov nyse oct ok ohlc otc pb pc pe pct pm pmi
+pnl pr ps qoq re rev rmb roa roe roi rsi rv sec sep sh skew sma sql std sz tbd tv uk un url usa usd utc var
+vix vol vs vwap wls yoy ytd
+""".split()
+GENERIC: frozenset[str] = frozenset(
+    """
+acquisition advanced advisors aerospace africa agricultural air airlines alliance allied alpha america
+americas american analytics animal appliances applied asia asset assets atlantic australia auto automation
+automotive aviation bancorp bancshares bank bankers banking banks basic basket bay beauty beijing beverage
+beverages bio biologics biopharma biosciences biotech biotechnology brands broadcasting brothers building
+business cable california canada canadian capital care cement central chain chemical chemicals china chinese
+city clean cloud coal coffee coin commerce commercial commodities communications community component
+components computer construction consolidated consulting consumer container control controls credit cruise
+dairy data defense delivery dental design development devices diagnostics digital direct display distribution
+diversified east eastern education electric electrical electronic electronics energy engineering enterprise
+enterprises entertainment environmental equipment equity estate estates europe european exchange express
+federal fiber finance financial financials first fitness flight foods freight fund funds future futures gas
+genetics global gold grand great green growth health healthcare heavy high holdings home homes hong hospital
+hotel hotels house hydropower income india industrial industries industry information infrastructure
+innovation innovations institute instruments insurance integrated interactive international internet
+investment investments investors iron island japan jiangsu kingdom kong laboratories land large latin leasing
+leisure life light line lines liquor logistics london machine machinery machines management manufacturing
+marine market marketing markets master materials media medical medicine metal metals micro mid midstream
+mineral minerals mining mobile modern mortgage motor motors multi mutual national natural network networks new
+north northern nuclear oil one online optical optics orient outdoor outdoors pacific packaging paper partners
+parts petroleum pharma pharmaceutical pharmaceuticals pipeline plastics platform plus ports power precision
+premier premium products property properties public quality quantum rail railway real realty regional
+reinsurance renewable rental research residential resorts resource resources restaurants retail royal rural
+sciences science securities security select semiconductor semiconductors senior service services settlement
+shanghai shenzhen shipping small smart social software solar solution solutions south southern specialty
+sports state states steel storage stores strategic strategies summit supply surgical swap systems technologies
+technology telecom telecommunications telephone television textile therapeutics timber tobacco tools toronto
+total trading transport transportation travel trucking union united universal university usa utilities utility
+vault vehicle ventures vision water waste wealth wellness west western wireless wood works world worldwide
+york zhejiang north-east and of the for de la le du von van el los las das di del
+""".split()
+)
+"""Words that many company names share."""
+LEGAL: frozenset[str] = frozenset(
+    """ inc incorporated corp corporation co company companies ltd limited plc
+llc lp llp sa nv ag se spa ab asa oyj as kk bhd group holdings holding trust class common stock ordinary share
+shares adr ads reit units unit index fund etf cl a b c d
+""".split()
+)
+"""Words that end a company's registered name without saying which company it is."""
+ORDINARY: frozenset[str] = frozenset(_TICKER_WORDS) | frozenset(_ACRONYMS)
+"""Ordinary words and abbreviations, in lower case."""
+
+
+def is_ordinary(ticker: str) -> bool:
+    """Tell whether a ticker is also an ordinary word, an abbreviation of the trade or a single letter."""
+    return len(ticker) == 1 or ticker.lower() in ORDINARY
+
 
 _BEFORE_TICKER = re.compile(
     r"(?:\b(?:NYSE|NASDAQ|Nasdaq|AMEX|ARCA|BATS|CBOE|LSE|TSX|OTC|SSE|SZSE|SHA|SHE|[Tt]icker|[Ss]ymbol)"

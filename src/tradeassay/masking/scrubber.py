@@ -7,10 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal, NamedTuple
 
-from tradeassay.masking.date_text import DateHit, find_dates
+from tradeassay.masking.days import DateHit, find_dates
 from tradeassay.masking.json_spans import JsonSpans
-from tradeassay.masking.lexicon import Lexicon
-from tradeassay.masking.spelling import WORD
+from tradeassay.masking.lexicon import WORD, Lexicon
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from tradeassay.arena.stream import check_summary
 from tradeassay.arena.stream.checks import numbers
-from tradeassay.arena.stream.contradictions import contradiction
-from tradeassay.arena.stream.duplicates import same_story
-from tradeassay.arena.stream.language import detect
-from tradeassay.arena.stream.text import clean, parse_stamp, sentences
+from tradeassay.arena.stream.duplicates import contradiction, same_story
+from tradeassay.arena.stream.items import clean, detect, parse_stamp, sentences
 from tradeassay.core.errors import DataError
 from tradeassay.core.time import iso
 

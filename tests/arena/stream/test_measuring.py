@@ -10,10 +10,9 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import confirm, item_page, labelled_items, measure_checks, quality
 from tradeassay.arena.stream.editing import Edition
-from tradeassay.arena.stream.items import RawItem, StreamItem
+from tradeassay.arena.stream.items import RawItem, StreamItem, clean
 from tradeassay.arena.stream.shelf import write_edition
 from tradeassay.arena.stream.summary import extract
-from tradeassay.arena.stream.text import clean
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_iso
 

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from tradeassay.arena.stream.checks import check_summary
 from tradeassay.arena.stream.items import CHECKS, Check, RawItem, StreamItem
-from tradeassay.arena.stream.measuring import CheckQuality, Miss, labelled_items, measure_checks
 from tradeassay.arena.stream.publishing import stream_publisher
-from tradeassay.arena.stream.quality import SourceQuality, StreamQuality, quality
+from tradeassay.arena.stream.quality import (
+    VERDICTS,
+    CheckQuality,
+    Miss,
+    Review,
+    SourceQuality,
+    StreamQuality,
+    confirm,
+    expert_agreement,
+    labelled_items,
+    measure_checks,
+    quality,
+    reviews,
+)
 from tradeassay.arena.stream.reading import ItemPage, Provenance, count_items, item_page, items
-from tradeassay.arena.stream.review import VERDICTS, Review, confirm, expert_agreement, reviews
 
 __all__ = [
     "CHECKS",

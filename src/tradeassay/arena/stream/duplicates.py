@@ -1,16 +1,124 @@
-"""Is it the same story again? Word shingles, compared exactly; a changed figure makes another story.
+"""Two texts about one asset: do they tell the same story, or contradict each other?
 
-The windows are small (one asset, a few days), so sets are compared as they are instead of being sketched.
+Texts are compared as sets of two-word runs; a changed figure makes another story. The windows are small (one
+asset, a few days), so the sets are compared as they are instead of being sketched. A contradiction about one
+quantity is flagged, never decided.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import date
+from functools import lru_cache
+from itertools import pairwise
 
 from tradeassay.arena.stream.checks import dates, numbers
-from tradeassay.arena.stream.checks.claims import claims
-from tradeassay.arena.stream.contradictions import opposite
-from tradeassay.arena.stream.shingles import similarity
+from tradeassay.arena.stream.checks.claims import Claim, claims
+from tradeassay.arena.stream.checks.names import name_runs
+from tradeassay.arena.stream.checks.vocabulary import pattern, vocabulary
+from tradeassay.arena.stream.items import sentences
+
+_LEAST = 6
+"""Shingles a text needs before being within another means anything."""
+
+_WORD = re.compile(r"[a-z0-9À-ɏ]+(?:[.,]\d+)*%?|[\u3400-\u9fff]")
+_FURNITURE = re.compile(
+    r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*"
+    r"|\s*-\s*what we know\s*$",
+    re.I | re.M,
+)
+_SMALL = frozenset(
+    "a an the of to in on at for and or as its it is was were has have had that by with said".split()
+)
+
+
+@lru_cache(maxsize=4096)
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """Return the runs of two telling words of a text; Chinese is cut into characters."""
+    plain = _FURNITURE.sub("", text.lower())
+    words = [word for word in _WORD.findall(plain) if word not in _SMALL]
+    if len(words) < 2:
+        return frozenset({tuple(words)})
+    return frozenset(pairwise(words))
+
+
+def similarity(one: str, other: str) -> tuple[float, float]:
+    """Return (Jaccard similarity, share of the smaller set inside the larger one)."""
+    a, b = shingles(one), shingles(other)
+    both = len(a & b)
+    smaller = min(len(a), len(b))
+    return both / len(a | b), both / smaller if smaller >= _LEAST else 0.0
+
+
+_ONE_THING = 0.4
+"""Similarity of two first sentences from which they speak of one thing."""
+
+
+def contradiction(one: str, other: str, published: date) -> str | None:
+    """Return what two texts disagree about, or None.
+
+    Both must speak of the same quantity, and of no different period, yardstick or company. They disagree when
+    they give it opposite directions, or different numbers of one unit that no rounding explains.
+    """
+    if _other_company(one, other):
+        return None
+    mine, theirs = claims(one, published), claims(other, published)
+    for claim in mine:
+        rivals = [c for c in theirs if _comparable(claim, c)]
+        if not rivals or claim.quantity is None or any(not _differ(claim, c) for c in theirs):
+            continue
+        return f"{claim.quantity}: '{claim.number.words}' here, '{rivals[0].number.words}' there"
+    denied = _denied(one, other)
+    return None if denied is None else f"what happened: '{denied}'"
+
+
+def opposite(one: str, other: str) -> bool:
+    """Return whether exactly one of two texts begins by saying that a thing did not happen."""
+    return (_denial(one) is None) != (_denial(other) is None)
+
+
+def _denied(one: str, other: str) -> str | None:
+    """Return the words of denial when two texts speak of one thing and only one of them denies it."""
+    if not opposite(one, other) or max(similarity(_lead(one), _lead(other))) < _ONE_THING:
+        return None
+    return _denial(one) or _denial(other)
+
+
+def _denial(text: str) -> str | None:
+    found = pattern(vocabulary().denials).search(_lead(text))
+    return None if found is None else found[0]
+
+
+def _lead(text: str) -> str:
+    return " ".join(sentences(text)[:1])
+
+
+def _comparable(one: Claim, other: Claim) -> bool:
+    if one.quantity != other.quantity or one.number.unit != other.number.unit:
+        return False
+    if one.basis and other.basis and one.basis != other.basis:
+        return False
+    if one.other_period(other):
+        return False
+    # A change ("rose 5%") and a level ("a margin of 31%") are no answers to one question.
+    return bool(one.direction) == bool(other.direction) or one.number.money
+
+
+def _differ(one: Claim, other: Claim) -> bool:
+    if one.direction and other.direction and one.direction != other.direction:
+        return True
+    units = frozenset({one.number.unit, other.number.unit})
+    return not (numbers.agree(one.number, other.number, units) or numbers.agree(other.number, one.number, units))
+
+
+def _other_company(one: str, other: str) -> bool:
+    """Return whether both texts begin with a company's name and not with the same one."""
+    first, second = (next(iter(name_runs(text)), None) for text in (one, other))
+    if first is None or second is None:
+        return False
+    words = {word.lower() for word in first.split()}
+    return first not in other and second not in one and not words & {word.lower() for word in second.split()}
+
 
 ALIKE = 0.5
 """Jaccard similarity of shingles from which two texts tell one story."""

@@ -1,23 +1,85 @@
-"""One round's edition: raw items in, items on record and what agents are shown out. Depends on its input alone."""
+"""One round's edition: a feed's as-of facts in, items on record and what agents are shown out.
+
+An edition depends on its input alone, and nothing that came out after the decision time gets in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from datetime import date
 
 import msgspec
 
-from tradeassay.arena.rounds.feed import Due
-from tradeassay.arena.stream.contradictions import contradiction
-from tradeassay.arena.stream.duplicates import same_story
-from tradeassay.arena.stream.gathering import refuse_late
-from tradeassay.arena.stream.items import Language, RawItem, StreamItem, item_id
-from tradeassay.arena.stream.language import detect
+from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.season import Season
+from tradeassay.arena.stream.duplicates import contradiction, same_story
+from tradeassay.arena.stream.items import Language, RawItem, StreamItem, clean, detect, item_id
 from tradeassay.arena.stream.summary import Summary, extract, published_day, summarise
 from tradeassay.core.arena import NewsItem
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import FutureDataError
-from tradeassay.core.time import iso, parse_iso
+from tradeassay.core.time import Instant, iso, parse_iso
+
+
+def from_facts(season: Season, due: Due, facts: Facts) -> tuple[RawItem, ...]:
+    """Return what a feed knew at a decision time: its news, its reports, and the price itself.
+
+    A report without a time of its own was known by the decision time, and is stamped with it.
+    """
+    now = iso(due.at)
+    dataset = season.asset(due.asset).dataset
+    found = [
+        RawItem(
+            id=item.id,
+            kind="news",
+            asset=due.asset,
+            source=item.source,
+            url=facts.urls.get(item.id, ""),
+            published_at=iso(parse_iso(item.published_at)),
+            fetched_at=now,
+            title=clean(item.title),
+            text=clean(item.text),
+        )
+        for item in facts.news
+    ]
+    reports = (
+        ("annual report", facts.annual_report, facts.annual_at),
+        ("quarterly report", facts.quarterly_report, facts.quarterly_at),
+    )
+    found += [
+        _told("filing", title, due.asset, dataset, stamp or now, now, clean(text))
+        for title, text, stamp in reports
+        if text is not None
+    ]
+    price = f"{due.asset} closed at {facts.price:g} on {due.session}"
+    found.append(_told("price", f"close of {due.session}", due.asset, dataset, now, now, price))
+    return tuple(found)
+
+
+def refuse_late(items: Iterable[RawItem], at: Instant) -> None:
+    """Raise :class:`FutureDataError` for what was published or fetched after ``at``. Unreadable times raise."""
+    for item in items:
+        for what, stamp in (("published", item.published_at), ("fetched", item.fetched_at)):
+            if parse_iso(stamp) > at:
+                raise FutureDataError(
+                    f"item '{item.id}' of {item.source} was {what} {stamp}, after the decision time {iso(at)}"
+                )
+
+
+def _told(kind: str, title: str, asset: str, dataset: str, published: str, now: str, text: str) -> RawItem:
+    return RawItem(
+        id=title,
+        kind="filing" if kind == "filing" else "price",
+        asset=asset,
+        source=dataset,
+        url="",
+        published_at=published,
+        fetched_at=now,
+        title=title,
+        text=text,
+    )
+
 
 AS_IT_IS = "as it is"
 
@@ -105,16 +167,11 @@ def _summary(desk: Desk, id: str, raw: RawItem, language: Language) -> Generator
     if desk.model is None:
         return extract(raw, language, desk.names)
     asking = summarise(raw, desk.model, language, desk.names)
-    number = 0
-    try:
-        request = next(asking)
-        while True:
-            reply = yield Question(item=id, number=number, request=request)
-            number += 1
-            request = asking.send(reply)
-    except StopIteration as end:
-        summary: Summary = end.value
-        return summary
+    number, now = 0, advance(asking)
+    while not isinstance(now, Ended):
+        reply = yield Question(item=id, number=number, request=now)
+        number, now = number + 1, advance(asking, reply)
+    return now.result
 
 
 def _flagged(item: StreamItem, before: Sequence[StreamItem], day: date) -> StreamItem:

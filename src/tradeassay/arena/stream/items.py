@@ -1,12 +1,25 @@
-"""What flows through the stream: a raw item as a connector found it, and what became of it."""
+"""What flows through the stream: a raw item as a connector found it, and what became of it.
+
+Texts and time stamps are made alike wherever they come from. The language (English, Chinese, or neither) is told
+from scripts first and small words second, without a model or a table.
+"""
 
 from __future__ import annotations
 
+import html
+import re
+import unicodedata
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.time import Instant, instant
 
 Kind = Literal["news", "filing", "price"]
 Status = Literal["published", "merged", "rejected"]
@@ -93,3 +106,115 @@ def item_id(season: str, asset: str, raw: RawItem) -> str:
     """Return the id under which an item is on record: the same item, the same id, in every process."""
     named = f"{season}\n{asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{raw.content_sha256}"
     return sha256_bytes(named.encode())[:20]
+
+
+LONGEST = 20_000
+"""Characters that are kept of one text."""
+
+_BLOCK = re.compile(r"<(script|style)\b.*?</\1\s*>", re.I | re.S)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.I)
+_TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>", re.S)
+_SPACE = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r"\s*\n\s*")
+_ALIKE = {
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201b"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2013\u2014\u2212"), "-"),
+    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad")),
+    0x2026: "...",
+}
+"""Quotes, dashes and invisible characters; NFKC leaves them as they are."""
+
+# In Chinese these end sentences; NFKC would leave 。 and fold the others, which loses nothing.
+_SENTENCE = re.compile(
+    r"(?<=[。!?;])(?=[\u3400-\u9fff\"'A-Z0-9])|(?<=[。])|(?<=[.!?])['\")]*\s+(?=[\"'(A-Z0-9])|\n+"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Inc|Corp|Co|Ltd|vs|No|St|Jr|Sr|Gen|U\.S|U\.K|e\.g|i\.e|[A-Z])|"
+    r"\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec))\.$"
+)
+
+
+def clean(text: str) -> str:
+    """Return a text in one spelling: entities and tags gone, NFKC, one kind of quote, dash and space.
+
+    Full-width digits and signs become plain ones, so that a number is the same number in either.
+    """
+    if "<" in text:
+        text = _TAG.sub(" ", _BREAK.sub("\n", _BLOCK.sub(" ", text)))
+    text = unicodedata.normalize("NFKC", html.unescape(text)).translate(_ALIKE)
+    kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
+    return _LINES.sub("\n", _SPACE.sub(" ", kept)).strip()[:LONGEST]
+
+
+@lru_cache(maxsize=4096)
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text, English or Chinese, in order; an abbreviation's dot ends none."""
+    found: list[str] = []
+    for part in (p for p in _SENTENCE.split(text) if p and p.strip()):
+        if found and _ABBREVIATION.search(found[-1]):
+            found[-1] = f"{found[-1]} {part.strip()}"
+        else:
+            found.append(part.strip())
+    return tuple(found)
+
+
+def parse_stamp(text: str, zone: str | None = None) -> Instant:
+    """Read a time stamp as connectors meet them: ISO 8601, or the mail form of RSS (RFC 822).
+
+    A stamp without a zone is taken in ``zone`` (an IANA name); raises :class:`DataError` when there is neither:
+    a guess would be hours wrong, and hours decide whether an item was known.
+    """
+    text = text.strip()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            found = parsedate_to_datetime(text)
+        except ValueError as error:
+            raise DataError(f"'{text[:60]}' is no time stamp that can be read") from error
+        if found.tzinfo is None and text.endswith("-0000"):  # RFC 5322: UTC, of unknown origin
+            return instant(found.replace(tzinfo=ZoneInfo("UTC")))
+    if found.tzinfo is None:
+        if zone is None:
+            raise DataError(f"time stamp '{text}' has no time zone", mend="tell the connector the source's zone")
+        found = found.replace(tzinfo=ZoneInfo(zone))
+    return instant(found)
+
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_WORD = re.compile(r"[a-zA-ZÀ-ɏ']+")
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-ZÀ-ɏ\u3400-\u9fff]")
+_SMALL = {
+    "en": "the of and to in a is that for on it with as was by at from are be has its will said an or this which "
+    "not were have after above below than quarter year company shares over",
+    "de": "der die das und ist nicht mit von ein eine im den dem auf für des sich auch wird wurde nach bei um",
+    "fr": "le la les des et est une un du dans pour que sur au avec par ses aux cette après plus été",
+    "es": "el la los las de y es una un en que por con para del se su al más tras ha como",
+    "pt": "o os as de e um uma que em para com não por da do na no ao foi mais seu após",
+    "it": "il lo gli di e un una che per con del della nel alla è sono stato dopo più sul",
+    "nl": "de het een en van is dat niet op met voor zijn door aan bij naar wordt werd",
+}
+_WORDS = {name: frozenset(words.split()) for name, words in _SMALL.items()}
+
+
+@lru_cache(maxsize=4096)
+def detect(text: str) -> Language:
+    """Return ``en``, ``zh`` or ``other``. A name or two in the other script does not change a text's language."""
+    han, kana = len(_HAN.findall(text)), len(_KANA_HANGUL.findall(text))
+    words = _WORD.findall(text.lower())
+    strange = len(_OTHER_LETTER.findall(text)) - kana
+    if kana > 0.1 * (han + kana):
+        return "other"
+    # A Chinese character says about as much as half an English word.
+    if han / 2 > len(words) and han > strange:
+        return "zh"
+    if strange > sum(map(len, words)) or not words:
+        return "zh" if han else "other"
+    counts = {name: sum(word in known for word in words) for name, known in _WORDS.items()}
+    foreign = max(count for name, count in counts.items() if name != "en")
+    # Languages share small words ("met", "in", "die"): one more of them decides nothing.
+    if foreign >= counts["en"] + 2:
+        return "other"
+    return "en" if counts["en"] or all(word.isascii() for word in words) else "other"

@@ -8,11 +8,11 @@ from tradeassay.arena.rounds.feed import Due, Facts
 from tradeassay.arena.rounds.running import Publish, Published
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream.editing import Desk, Editing, Edition, Question, edit
-from tradeassay.arena.stream.gathering import from_facts
+from tradeassay.arena.stream.editing import Desk, Editing, Question, edit, from_facts
 from tradeassay.arena.stream.items import Language
 from tradeassay.arena.stream.shelf import inbox, keep_reply, stored_news, stored_reply, window, write_edition
 from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY
 from tradeassay.llm import Model, Place
@@ -49,32 +49,21 @@ def stream_publisher(
         there = stored_news(store, season.id, due)
         if there is not None:
             return there
-        return write_edition(store, season.id, due, _without_questions(begin(due, facts)))
+        return write_edition(store, season.id, due, drive(begin(due, facts), _nobody))
 
     async def publish_with_model(due: Due, facts: Facts) -> Published:
         assert model is not None
         there = stored_news(store, season.id, due)
         if there is not None:
             return there
-        editing = begin(due, facts)
-        try:
-            question = next(editing)
-            while True:
-                question = editing.send(await _answer(store, season.id, due, model, question))
-        except StopIteration as end:
-            edition: Edition = end.value
+        edition = await adrive(begin(due, facts), lambda asked: _answer(store, season.id, due, model, asked))
         return write_edition(store, season.id, due, edition)
 
     return publish if model is None else publish_with_model
 
 
-def _without_questions(editing: Editing) -> Edition:
-    try:
-        next(editing)
-    except StopIteration as end:
-        edition: Edition = end.value
-        return edition
-    raise AssertionError("a desk without a model asks nothing")
+def _nobody(question: Question) -> ModelReply:
+    raise AssertionError(f"a desk without a model asks nothing, but it asked about {question.item}")
 
 
 async def _answer(store: Store, season: str, due: Due, model: Model, question: Question) -> ModelReply:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, select
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.stream_tables import stream_items
 from tradeassay.arena.stream.items import Kind, Status, StreamItem
-from tradeassay.arena.stream.review import Review, reviews
+from tradeassay.arena.stream.quality import Review, reviews
 from tradeassay.arena.stream.shelf import read_item
 from tradeassay.core.errors import UserError
 

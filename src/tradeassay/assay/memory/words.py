@@ -14,9 +14,9 @@ import msgspec
 
 from tradeassay.core.instruments import Instrument
 from tradeassay.masking import Truth, find_leaks
-from tradeassay.masking.date_text import DateHit
+from tradeassay.masking.days import DateHit
+from tradeassay.masking.lexicon import CHINESE, chinese_terms
 from tradeassay.masking.scrubber import Scrubber, Words
-from tradeassay.masking.spelling import CHINESE, chinese_terms
 
 Category = Literal["brand", "sector", "date", "event"]
 CATEGORIES: tuple[Category, ...] = ("brand", "sector", "date", "event")

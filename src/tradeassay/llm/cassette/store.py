@@ -1,16 +1,10 @@
-"""What makes two questions the same question.
+"""Cassettes on disk: a folder with one append-only file per episode.
 
-The lines of a cassette. Messages and tools are written once and named by their hash from then on.
-
-A day's conversation grows by a message or two per question; with every line holding all of it, a cassette would
-grow with the square of a day's questions.
-
-Reading a cassette's file, whatever state a killed writer left its end in.
-
-Cassettes on disk: a folder with one append-only file per episode.
-
-Each answer is one write of whole lines, so that concurrent writers cannot tear each other's and a killed process
-leaves at most one torn line, the last; it is ignored when read and cut off before the next write.
+A question's key is the SHA-256 of everything that may change its answer. Messages and tools are written once and
+named by their hash from then on: a day's conversation grows by a message or two per question, and with every
+line holding all of it a cassette would grow with the square of a day's questions. Each answer is one write of
+whole lines, so that concurrent writers cannot tear each other's and a killed process leaves at most one torn
+line, the last; it is ignored when read and cut off before the next write.
 """
 
 from __future__ import annotations

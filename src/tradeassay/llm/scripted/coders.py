@@ -1,10 +1,8 @@
-"""The programs that scripted coders hand in. None of them knows a task: they are written for no task at all.
+"""Scripted models that hand in programs: strategies for code tasks, and strategies as governed software.
 
-Scripted coders: programs that hand in programs. They read the payload of a task and nothing of its words.
-
-Scripted coders that go wrong: one talks, one cheats, one cannot be reached.
-
-Scripted builders: they hand in strategies as governed software, well or badly. And a reviewer that is crude.
+They read the payload of a task and nothing of its words; the programs themselves are written for no task at all.
+Some hand in the benchmark's own reference as a control, some go wrong on purpose: one talks, one cheats, one
+peeps, one cannot be reached. The reviewer among them is crude.
 """
 
 from __future__ import annotations

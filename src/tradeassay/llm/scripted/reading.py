@@ -1,4 +1,4 @@
-"""How a scripted model reads a request: the convention every day protocol keeps.
+"""How a scripted model reads a request and answers it: the convention every day protocol keeps.
 
 A language model reads the prose of a prompt; a scripted model reads only its structured part. A protocol that
 wants to be playable by scripted models writes everything a decision needs as JSON into the prompt, in the way
@@ -64,8 +64,6 @@ Code (``purpose`` = ``write``)
     ...}``. The answer is a program in one fenced ``python`` block; ``attempt`` counts the turns.
 
 ``stock_id`` is whatever the mask shows (``asset_0007`` or a ticker); a scripted model never interprets it.
-
-Small parts that scripted models answer with.
 """
 
 from __future__ import annotations

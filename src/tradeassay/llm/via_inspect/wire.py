@@ -1,14 +1,11 @@
-"""Answers that a provider's client cannot read, made readable without losing what the model wrote.
+"""The wire to a provider: answers that its client cannot read made readable, and tool calls as they really came.
 
 - A server may echo the key it was called with: no configured secret gets past this point, headers included.
 - A server may send a call's arguments as an object where the OpenAI chat format has text.
 - Anthropic streams a call's input in pieces, and its client gives up on pieces that do not add up to JSON, or
   quietly drops the end of an input that was cut off. Such an input goes to the client as ``{UNPARSED: text}``.
-
-Tool calls as they came over the wire.
-
-Inspect parses a call's arguments: text that is no JSON object becomes an empty one, or is bent until it is. The
-house counts such mistakes, so it looks them up in the response itself.
+- Inspect parses a call's arguments: text that is not a JSON object becomes an empty one, or is bent until it is
+  one. The house counts such mistakes, so it looks them up in the response itself.
 """
 
 from __future__ import annotations

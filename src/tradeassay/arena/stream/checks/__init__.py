@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from tradeassay.arena.stream.checks import dates, figures, names, neutrality
-from tradeassay.arena.stream.items import Check, Language
-from tradeassay.arena.stream.language import detect
+from tradeassay.arena.stream.items import Check, Language, detect
 
 __all__ = ["check_summary"]
 

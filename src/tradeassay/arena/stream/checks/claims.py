@@ -11,7 +11,7 @@ import msgspec
 
 from tradeassay.arena.stream.checks import dates, numbers
 from tradeassay.arena.stream.checks.vocabulary import pattern, vocabulary
-from tradeassay.arena.stream.text import sentences
+from tradeassay.arena.stream.items import sentences
 
 _REACH = 60
 """How far from a number its direction may stand, in characters."""

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import msgspec
 
-from tradeassay.masking.date_text import DateHit, find_dates
+from tradeassay.masking.days import DateHit, find_dates
 from tradeassay.masking.json_spans import JsonSpans
 
 _EPOCH = date(1970, 1, 1)

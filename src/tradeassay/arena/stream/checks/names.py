@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from tradeassay.arena.stream.checks.vocabulary import vocabulary
-from tradeassay.arena.stream.text import sentences
-from tradeassay.masking.ordinary import GENERIC, LEGAL, ORDINARY
+from tradeassay.arena.stream.items import sentences
+from tradeassay.masking.lexicon import GENERIC, LEGAL, ORDINARY
 
 _TOKEN = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-zÀ-ɏ0-9&]+(?:['.-][A-Za-zÀ-ɏ0-9]+)*")
 _NAME = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-z]*[A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&.'-]*")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tradeassay.arena.stream.connectors.collecting import Collected, Connector, collect, keep_collecting
+from tradeassay.arena.stream.connectors.collecting import (
+    Collected,
+    Connector,
+    Fetch,
+    collect,
+    fetch_url,
+    keep_collecting,
+)
 from tradeassay.arena.stream.connectors.edgar import EdgarFilings
-from tradeassay.arena.stream.connectors.fetching import Fetch, fetch_url
 from tradeassay.arena.stream.connectors.rss import RssNews
 
 __all__ = ["Collected", "Connector", "EdgarFilings", "Fetch", "RssNews", "collect", "fetch_url", "keep_collecting"]

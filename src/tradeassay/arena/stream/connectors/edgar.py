@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tradeassay.arena.stream.connectors.fetching import Fetch, fetch_url
-from tradeassay.arena.stream.items import RawItem
-from tradeassay.arena.stream.text import parse_stamp
+from tradeassay.arena.stream.connectors.collecting import Fetch, fetch_url
+from tradeassay.arena.stream.items import RawItem, parse_stamp
 from tradeassay.core.errors import DataError, SourceError
 from tradeassay.core.time import Instant, iso
 

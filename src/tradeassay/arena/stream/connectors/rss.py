@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from tradeassay.arena.stream.connectors.fetching import Fetch, fetch_url
-from tradeassay.arena.stream.items import RawItem
-from tradeassay.arena.stream.text import clean, parse_stamp
+from tradeassay.arena.stream.connectors.collecting import Fetch, fetch_url
+from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
 from tradeassay.core.errors import DataError, SourceError
 from tradeassay.core.time import Instant, iso
 
