@@ -1,14 +1,20 @@
 # Everything goes into a virtual environment beside this file; nothing else on the machine is touched.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of Python processes: each module is compiled once, not by each of them.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check docs lock wheel clean
+.PHONY: demo test test-all check docs lock wheel clean
 demo: .venv/.runtime     ## rule-based agents on three markets, a leaderboard and report.html
 	$(BIN)/tradeassay demo
-test: .venv/.test        ## style, types, import contracts and all tests
+test: .venv/.test        ## style, types, import contracts and all tests that are not slow
 	scripts/system-packages
 	$(MAKE) check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+test-all: .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
+	scripts/system-packages
+	$(MAKE) check
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not network"
 check: .venv/.test       ## only style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 docs: .venv/.test        ## the manual, into site/
@@ -24,9 +30,13 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
 .venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install -q -r requirements/runtime.txt && $(BIN)/python -m pip install -q --no-deps -e .
+	scripts/install $(BIN)/python requirements/runtime.txt && $(BIN)/python -m pip install -q --no-deps -e .
 	touch $@
-.venv/.test: requirements/test.txt requirements/qlib.txt pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install -q -r requirements/test.txt && $(BIN)/python -m pip install -q --no-deps -e .
-	$(BIN)/python -m pip install -q --no-deps -r requirements/qlib.txt
+.venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
+	scripts/install $(BIN)/python requirements/test.txt
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e . && $(BIN)/python -m compileall -q src
 	touch $@ .venv/.runtime
+.venv/.test-all: .venv/.test requirements/test-all.txt requirements/qlib.txt
+	scripts/install $(BIN)/python requirements/test-all.txt
+	$(BIN)/python -m pip install -q --no-deps -r requirements/qlib.txt
+	touch $@

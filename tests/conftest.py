@@ -1,10 +1,24 @@
-"""What holds for all tests: those marked ``slow`` run only when asked for, with ``-m slow``."""
+"""What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``."""
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import pytest
+
+collect_ignore = [
+    file
+    for package, file in (
+        ("akshare", "data/connectors/test_akshare.py"),
+        ("baostock", "data/connectors/test_baostock.py"),
+        ("ccxt", "data/connectors/test_ccxt.py"),
+        ("yfinance", "data/connectors/test_yfinance.py"),
+        ("ray", "runs/test_ray.py"),
+    )
+    if find_spec(package) is None
+]
+"""Whole files about packages that only ``make test-all`` installs."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -12,12 +26,3 @@ def pytest_configure(config: pytest.Config) -> None:
     from tradeassay.data.home import data_home
 
     os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "slow" in config.option.markexpr:
-        return
-    skip = pytest.mark.skip(reason="slow: opt in with -m slow")
-    for item in items:
-        if item.get_closest_marker("slow") is not None:
-            item.add_marker(skip)

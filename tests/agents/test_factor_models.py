@@ -126,7 +126,10 @@ def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored: TrainedBasel
             find_trained(wrong)
 
 
-def test_a_damaged_baseline_is_refused_and_not_listed(stored: TrainedBaseline) -> None:
+def test_a_damaged_baseline_is_refused_and_not_listed(
+    stored: TrainedBaseline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
     folder = baselines_folder() / stored.key
     (folder / "model.bin").write_bytes(b"y")
     with pytest.raises(DataError, match="not the file that was trained"):

@@ -81,6 +81,7 @@ def compared(planted: Planted) -> dict[str, Contrast]:
     return {one.trained.recipe.model: one for one in contrast(planted.spec)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_each_beats_its_own_training_on_shuffled_outcomes(compared: dict[str, Contrast], name: str) -> None:
     found = compared[name]
@@ -99,6 +100,7 @@ def test_all_eighteen_do(planted: Planted, name: str) -> None:
     assert found.beats
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_trained_again_and_training_repeats(
     planted: Planted, compared: dict[str, Contrast], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def test_what_is_there_is_not_trained_again_and_training_repeats(
     assert measured.test_ic.days == 560 - TEST[0] - planted.spec.horizon + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "gru"])
 def test_the_agent_s_scores_are_those_of_the_measurement(
     planted: Planted, compared: dict[str, Contrast], name: str
@@ -161,6 +164,7 @@ def _decisions(snapshot: Snapshot, config: MarketConfig, key: str) -> list[bytes
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lightgbm", "gru"])
 def test_another_future_leaves_the_agent_s_past_alone(
     planted: Planted, compared: dict[str, Contrast], name: str
@@ -240,6 +244,7 @@ def test_a_window_without_factors_is_refused(planted: Planted) -> None:
         make_samples(planted.snapshot, "IDX", range(3, 12), window=5, horizon=2)
 
 
+@pytest.mark.slow
 def test_it_trades_in_a_run_like_any_other_agent(
     planted: Planted, compared: dict[str, Contrast], tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 import math
 
-import empyrical
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,7 +113,9 @@ def test_a_hole_is_not_skipped() -> None:
     assert math.isnan(m.max_drawdown(np.array([1.0, np.nan, 2.0])))
 
 
+@pytest.mark.slow
 def test_against_empyrical() -> None:
+    empyrical = pytest.importorskip("empyrical", reason="a peer that make test-all installs")
     rng = np.random.default_rng(11)
     for n in (30, 83, 500):
         returns = rng.standard_t(5, n) * 0.01

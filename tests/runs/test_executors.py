@@ -148,6 +148,7 @@ def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> 
         "    print(len(list(results)))\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("PYTHONUNBUFFERED", None)  # which would hide output that is lost in a buffer
     done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout == "2\n"
     assert "an agent prints" in done.stderr

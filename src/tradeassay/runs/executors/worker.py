@@ -133,8 +133,10 @@ class Orders(msgspec.Struct, frozen=True):
 
 def main(text: str) -> None:
     """Start as the forking process or as a single worker."""
-    # What an agent prints must not end up among the results on stdout.
+    # What an agent prints must not end up among the results on stdout. Python's stdout would keep it in a buffer,
+    # and a worker ends by os._exit, which throws buffers away; stderr keeps nothing back.
     os.dup2(2, 1)
+    sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with clean_screen():
         _serve(text)
