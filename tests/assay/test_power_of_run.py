@@ -16,8 +16,7 @@ import attribute_runs
 from tradeassay.assay.power import power_of_run
 from tradeassay.cli._group import root
 from tradeassay.metrics import Design, power_of
-from tradeassay.report.adapter import from_run
-from tradeassay.report.limits import limits_in_words, together
+from tradeassay.runs.summary import summary_of
 
 
 def ask(*words: str) -> str:
@@ -42,12 +41,12 @@ def test_every_comparison_is_an_experiment() -> None:
 
 
 def test_the_report_says_when_nothing_could_have_shown() -> None:
-    data = from_run(attribute_runs.every_venue())
+    data = summary_of(attribute_runs.every_venue())
     cell = next(one for one in data.cells if one.benchmark == "tiny-us-v1")
-    (sentence,) = limits_in_words(cell, 0.95)
+    (sentence,) = cell.limits
     assert "can hardly show skill" in sentence and sentence.endswith(".")
-    joint = together(cell, 0.95, 50)
-    own = {agent.name: agent.versus_baseline for agent in cell.agents}
+    joint = {agent.name: agent.jointly for agent in cell.agents if agent.jointly is not None}
+    own = {agent.name: agent.versus for agent in cell.agents}
     assert len(joint) >= 2
     for name, measure in joint.items():
         versus = own[name]

@@ -6,20 +6,21 @@ from report_sample import ATTACK, agent, weekdays
 
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, rate_measure
-from tradeassay.report.data import AgentData, CellData, ReportData
-from tradeassay.report.model_data import (
+from tradeassay.runs.scores import Inference
+from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
+from tradeassay.runs.summary.records import (
     Answers,
     CallNote,
-    ConfidenceNote,
-    CostNote,
+    Confidence,
     ErrorRow,
-    FigureRow,
-    Figures,
-    ModelData,
+    FormRate,
     ModelDecision,
     OrderNote,
-    Turn,
+    PrintedFigure,
+    PrintedFigures,
+    ShownTurn,
 )
 
 PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"positions":[]}\n```'
@@ -31,14 +32,20 @@ def decision(session: str, word: str = "") -> ModelDecision:
         reason=word or "two names look cheap",
         failed=False,
         orders=(
-            OrderNote(text=f"buy {word or 'S01'} to 10.0%", tone="filled", fate="bought 10 at 99.5"),
             OrderNote(
-                text="sell 5 S02", tone="refused", fate=f"refused: lot ({word})", confidence=0.7, reason=word
+                order=Order(symbol=word or "S01", amount=0.1, unit="target_weight", side="BUY"),
+                tone="filled",
+                fate="bought 10 at 99.5",
+            ),
+            OrderNote(
+                order=Order(symbol="S02", amount=5, side="SELL", confidence=0.7, reason=word),
+                tone="refused",
+                fate=f"refused: lot ({word})",
             ),
         ),
         problems=(f"schema: {word or 'no JSON'}",),
         turns=(
-            Turn(
+            ShownTurn(
                 purpose="research",
                 attempt=1,
                 asked=(("system", word or "You manage a portfolio."), ("user", word or PROMPT)),
@@ -47,8 +54,8 @@ def decision(session: str, word: str = "") -> ModelDecision:
                     CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'),
                 ),
             ),
-            Turn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
-            Turn(purpose="submit", attempt=3, asked=(), said="", error=f"timeout: {word}"),
+            ShownTurn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
+            ShownTurn(purpose="submit", attempt=3, asked=(), said="", error=f"timeout: {word}"),
         ),
         attempts=2,
         tokens=12_345,
@@ -56,42 +63,57 @@ def decision(session: str, word: str = "") -> ModelDecision:
     )
 
 
-def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, word: str = "") -> ModelData:
+def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, word: str = "") -> ModelSummary:
     bins = (
         Bin(low=0.5, high=0.6, n=10, confidence=0.55, accuracy=0.5),
         Bin(low=0.7, high=0.8, n=90, confidence=0.74, accuracy=0.52),
         Bin(low=0.9, high=1.0, n=0, confidence=None, accuracy=None),
     )
-    return ModelData(
+    return ModelSummary(
         model=word or f"{answers}/some-model",
         answers=answers,
         mask=word or None,
-        cost=CostNote(calls=500, decisions=100, input_tokens=2_400_000, output_tokens=90_000, usd=usd),
+        cost=Inference(
+            calls=500,
+            decisions=100,
+            input_tokens=2_400_000,
+            output_tokens=90_000,
+            usd=usd,
+            calls_per_decision=5.0,
+            tokens_per_decision=24_900.0,
+            usd_per_decision=None if usd is None else usd / 100,
+        ),
         net_return=Measure(value=None, reason="the price is unknown") if usd is None else Measure(value=0.05),
         sessions=100,
         errors=(
             ErrorRow(kind=word or "schema", answers=40, sessions=25, rate=rate_measure(25, 100, nothing="")),
             ErrorRow(kind="give_up", answers=3, sessions=3, rate=rate_measure(3, 100, nothing="")),
         ),
-        rates=(("Valid tool calls", "Calls that were answered.", rate_measure(90, 100, nothing="")),),
-        confidence=ConfidenceNote(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
+        rates=(
+            FormRate(
+                title="Valid tool calls",
+                defined="Calls that were answered.",
+                rate=rate_measure(90, 100, nothing=""),
+            ),
+        ),
+        confidence=Confidence(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
         decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
         decisions_left_out=len(sessions) - 3,
     )
 
 
-def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) -> CellData:
+def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) -> CellSummary:
     sessions = weekdays(n)
     market = np.random.default_rng(1).normal(0.0004, 0.009, n)
     word = ATTACK if attack else ""
 
-    def trader(name: str, edge: float, seed: int, answers: Answers, usd: float | None) -> AgentData:
+    def trader(name: str, edge: float, seed: int, answers: Answers, usd: float | None) -> AgentSummary:
         path = market + edge + np.random.default_rng(seed).normal(0, 0.002, n)
         plain = agent(name, [path], sessions, market, symbols=("S01", "S02"))
         return msgspec.structs.replace(plain, model=model(sessions, answers, usd=usd, word=word))
 
     lost = -0.003 if mask == "blinded" else 0.0
-    return CellData(
+    return CellSummary(
         id=f"cell-{mask}",
         title=f"KTD-Fin, {mask}",
         benchmark="ktdfin-v1",
@@ -105,15 +127,15 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
         ),
         baseline="equal-weight",
         settings={"mask": mask},
-        published=Figures(
+        published=PrintedFigures(
             source=word or "A paper",
             second_hand=True,
             rows=(
-                FigureRow(
+                PrintedFigure(
                     who=word or "best model", measure="cumulative_return", printed=0.85, where="Table 4",
                     ours=0.05, ours_by="honest", reasons=("our data is synthetic", word or "another window"),
                 ),
-                FigureRow(
+                PrintedFigure(
                     who="SFM", measure="max_drawdown", printed=-0.1, where="Table 4", ours=None, ours_by="",
                     reasons=("our data is synthetic",),
                 ),
@@ -122,9 +144,6 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
     )  # fmt: skip
 
 
-def model_report(*, attack: bool = False) -> ReportData:
-    return ReportData(
-        title="masks",
-        cells=(masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack)),
-        draws=200,
-    )
+def model_report(*, attack: bool = False) -> RunSummary:
+    cells = (masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack))
+    return completed_run(RunSummary(title="masks", cells=cells, draws=200))

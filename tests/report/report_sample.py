@@ -3,14 +3,17 @@
 import dataclasses
 from datetime import date, timedelta
 
+import msgspec
 import numpy as np
 
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import not_scored
+from tradeassay.core.orders import Order
 from tradeassay.metrics import (
     MEASURES,
     BootstrapConfig,
     EpisodeSeries,
+    SeedSummary,
     across_seeds,
     compare_to_baseline,
     growth,
@@ -19,9 +22,15 @@ from tradeassay.metrics import (
     series_from_nav,
     summarise,
 )
-from tradeassay.report.data import AgentData, CellData, DecisionNote, HoldingsOverTime, ReportData, Trade
+from tradeassay.runs.scores import AgentScores
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
+from tradeassay.runs.summary.records import DecisionNote, EpisodeDetail, HoldingsOverTime, Trade
 
 QUICK = BootstrapConfig(draws=200)
+ORDERS = (
+    Order(symbol="AAA", amount=0.1, unit="target_weight", side="BUY"),
+    Order(symbol="BBB", amount=20, side="SELL"),
+)
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked=2'>"
 RULES = """Daily trading of large caps (daily-us-v1)
 
@@ -68,7 +77,7 @@ def agent(
     baseline: bool = False,
     symbols: tuple[str, ...] = (),
     reason: str = "the trend is up and volume confirms it",
-) -> AgentData:
+) -> AgentSummary:
     episodes = [played(returns, base, sessions, place) for place, returns in enumerate(paths)]
     scores = [score(episode, bootstrap=QUICK) for episode in episodes]
     versus = compare_to_baseline(np.stack([e.nav for e in episodes]), 1e5 * growth(base), bootstrap=QUICK)
@@ -85,35 +94,49 @@ def agent(
         for symbol in symbols[:5]
         for day, price in zip(sorted(rng.choice(n, 6, replace=False)), rng.uniform(60, 140, 6), strict=True)
     )
-    return AgentData(
-        name=name,
-        measures=across_seeds(episodes, scores, bootstrap=QUICK),
-        baseline=baseline,
-        seeds=len(paths),
-        paths=tuple(tuple(float(value) for value in episode.nav) for episode in episodes),
-        shown=len(paths) // 2,
-        shown_seed=len(paths) // 2,
-        versus_baseline=None if baseline else versus,
+    row = scored(name, across_seeds(episodes, scores, bootstrap=QUICK), len(paths), baseline=baseline)
+    navs = tuple(tuple(float(value) for value in episode.nav) for episode in episodes)
+    detail = EpisodeDetail(
+        place=len(paths) // 2,
+        seed=len(paths) // 2,
         holdings=HoldingsOverTime(symbols=symbols, weights=tuple(tuple(row) for row in weights.tolist())),
         trades=trades,
-        rejections={"limit_up": 14, "insufficient_cash": 5, "lot": 2},
-        failures={"schema": 3},
-        decisions=tuple(
-            DecisionNote(session=day, orders=("buy AAA to 10.0%", "sell BBB, 20 shares"), reason=reason)
-            for day in sessions[:6]
-        ),
+        decisions=tuple(DecisionNote(session=day, orders=ORDERS, reason=reason) for day in sessions[:6]),
         decisions_left_out=max(0, n - 6),
     )
-
-
-def failed(name: str, reason: str) -> AgentData:
-    nothing = {info.id: summarise([not_scored(reason)]) for info in MEASURES}
-    return AgentData(
-        name=name, measures=nothing, failure=reason, failed_episodes=((f"daily-us-v1__{name}__s0", reason),)
+    return AgentSummary(
+        row=msgspec.structs.replace(row, versus_baseline=None if baseline else versus),
+        paths=navs,
+        rejections={"limit_up": 14, "insufficient_cash": 5, "lot": 2},
+        failures={"schema": 3},
+        detail=completed_episode(detail, sessions, navs[len(paths) // 2]),
     )
 
 
-def cell(place: int = 0, n: int = 250, *, title: str = "US large caps, daily", attack: bool = False) -> CellData:
+def scored(name: str, measures: dict[str, SeedSummary], seeds: int = 1, *, baseline: bool = False) -> AgentScores:
+    return AgentScores(
+        cell="cell0",
+        benchmark="daily-us-v1",
+        dataset="synthetic/us:7",
+        agent=name,
+        baseline=baseline,
+        added=False,
+        episodes=tuple(f"daily-us-v1__{name}__s{seed}" for seed in range(seeds)),
+        failed=0,
+        measures=measures,
+        versus_baseline=None,
+    )
+
+
+def failed(name: str, reason: str) -> AgentSummary:
+    nothing = {info.id: summarise([not_scored(reason)]) for info in MEASURES}
+    row = scored(name, nothing)
+    return AgentSummary(row=row, failure=reason, failed_episodes=((row.episodes[0], reason),))
+
+
+def cell(
+    place: int = 0, n: int = 250, *, title: str = "US large caps, daily", attack: bool = False
+) -> CellSummary:
     rng = np.random.default_rng(100 + place)
     sessions = weekdays(n)
     market = rng.normal(0.0004, 0.009, n)
@@ -138,16 +161,16 @@ def cell(place: int = 0, n: int = 250, *, title: str = "US large caps, daily", a
         agents.append(
             agent(ATTACK, [noisy(0, 0.002, 30)], sessions, market, symbols=(ATTACK, "S01"), reason=ATTACK)
         )
-    adjusted = holm([one.versus_baseline.p_value if one.versus_baseline else None for one in agents])
+    adjusted = holm([one.versus.p_value if one.versus else None for one in agents])
     agents = [
-        AgentData(**{**{f: getattr(one, f) for f in one.__struct_fields__}, "p_adjusted": p})
+        msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, p_adjusted=p))
         for one, p in zip(agents, adjusted, strict=True)
     ]
     prices = {
         symbol: tuple(float(value) for value in 100 * growth(rng.normal(0.0003, 0.015, n))[1:])
         for symbol in symbols
     }
-    return CellData(
+    return CellSummary(
         id=f"cell{place}",
         title=title,
         benchmark="daily-us-v1",
@@ -163,16 +186,18 @@ def cell(place: int = 0, n: int = 250, *, title: str = "US large caps, daily", a
     )
 
 
-def report(*, attack: bool = False) -> ReportData:
-    return ReportData(
-        title=ATTACK if attack else "Rule agents on three markets",
-        cells=(
-            cell(0, attack=attack),
-            cell(1, 120, title="A-shares, daily"),
-            cell(2, 60, title="Crypto, daily"),
-        ),
-        draws=200,
-        hashes=(("data synthetic/us:7", "9f" * 32), ("spec", "ab" * 32)),
-        versions=(("tradeassay", "0.1.0"), ("numpy", "2.4.6")),
-        check="tradeassay verify demo",
+def report(*, attack: bool = False) -> RunSummary:
+    return completed_run(
+        RunSummary(
+            title=ATTACK if attack else "Rule agents on three markets",
+            cells=(
+                cell(0, attack=attack),
+                cell(1, 120, title="A-shares, daily"),
+                cell(2, 60, title="Crypto, daily"),
+            ),
+            draws=200,
+            hashes=(("data synthetic/us:7", "9f" * 32), ("spec", "ab" * 32)),
+            versions=(("tradeassay", "0.1.0"), ("numpy", "2.4.6")),
+            check="tradeassay verify demo",
+        )
     )

@@ -10,7 +10,8 @@ import report_agents  # noqa: F401  # registers the agents
 from tradeassay.api import Run, compare, run
 from tradeassay.core.errors import TradeassayWarning
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.report import ReportData, from_run, print_comparison, print_leaderboard, write_html
+from tradeassay.report import print_comparison, print_leaderboard, write_html
+from tradeassay.runs.summary import RunSummary, summary_of
 
 AGENTS = ["random", "reversal", "cash", "test-report-silent", "test-report-broken"]
 
@@ -42,11 +43,11 @@ def recorded(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def data(recorded: Run) -> ReportData:
-    return from_run(recorded)
+def data(recorded: Run) -> RunSummary:
+    return summary_of(recorded)
 
 
-def test_one_cell_with_every_agent_and_the_baseline(data: ReportData, recorded: Run) -> None:
+def test_one_cell_with_every_agent_and_the_baseline(data: RunSummary, recorded: Run) -> None:
     (cell,) = data.cells
     assert [agent.name for agent in cell.agents] == [row.agent for row in recorded.scores.agents]
     assert cell.baseline == "equal-weight"
@@ -57,28 +58,32 @@ def test_one_cell_with_every_agent_and_the_baseline(data: ReportData, recorded: 
     assert (data.level, data.draws) == (0.95, 100)
 
 
-def test_numbers_are_those_of_the_scores(data: ReportData, recorded: Run) -> None:
+def test_numbers_are_those_of_the_scores(data: RunSummary, recorded: Run) -> None:
     for agent, row in zip(data.cells[0].agents, recorded.scores.agents, strict=True):
         assert agent.measures == row.measures
-        assert agent.versus_baseline == row.versus_baseline
-        assert agent.p_adjusted == row.p_adjusted
+        assert agent.versus == row.versus_baseline
+        assert agent.row == row
 
 
-def test_the_repetition_in_the_middle_is_shown(data: ReportData, recorded: Run) -> None:
+def test_the_repetition_in_the_middle_is_shown(data: RunSummary, recorded: Run) -> None:
     chance = next(agent for agent in data.cells[0].agents if agent.name == "random")
     assert len(chance.paths) == 3
     ends = [path[-1] for path in chance.paths]
-    assert chance.paths[chance.shown][-1] == sorted(ends)[1]
+    assert chance.path[-1] == sorted(ends)[1]
     assert chance.seeds == 3
-    assert chance.holdings is not None
-    assert np.shape(chance.holdings.weights) == (len(chance.holdings.symbols), 61)
+    assert chance.detail is not None
+    held = chance.detail.holdings
+    assert held is not None
+    assert np.shape(held.weights) == (len(held.symbols), 61)
+    assert len(chance.detail.falls) == 62
 
 
-def test_trades_lie_on_their_prices(data: ReportData) -> None:
+def test_trades_lie_on_their_prices(data: RunSummary) -> None:
     (cell,) = data.cells
     turning = next(agent for agent in cell.agents if agent.name == "reversal")
-    assert turning.trades
-    for trade in turning.trades[:50]:
+    assert turning.detail is not None
+    assert turning.detail.trades
+    for trade in turning.detail.trades[:50]:
         assert trade.symbol in cell.prices
         close = cell.prices[trade.symbol][cell.sessions.index(trade.session)]
         assert close is not None
@@ -86,7 +91,7 @@ def test_trades_lie_on_their_prices(data: ReportData) -> None:
     assert all(len(prices) == 61 for prices in cell.prices.values())
 
 
-def test_failures_keep_their_reasons(data: ReportData) -> None:
+def test_failures_keep_their_reasons(data: RunSummary) -> None:
     by_name = {agent.name: agent for agent in data.cells[0].agents}
     silent, broken = by_name["test-report-silent"], by_name["test-report-broken"]
     assert silent.paths == ()
@@ -97,12 +102,12 @@ def test_failures_keep_their_reasons(data: ReportData) -> None:
     assert by_name["cash"].failure is None
 
 
-def test_a_leaderboard_needs_less(recorded: Run, data: ReportData) -> None:
-    light = from_run(recorded, details=False)
+def test_a_leaderboard_needs_less(recorded: Run, data: RunSummary) -> None:
+    light = summary_of(recorded, details=False)
     for agent, full in zip(light.cells[0].agents, data.cells[0].agents, strict=True):
         assert agent.measures == full.measures
         assert agent.failure == full.failure
-        assert agent.trades == ()
+        assert agent.detail is None
 
 
 def test_the_page_lies_beside_the_run(recorded: Run) -> None:
@@ -134,13 +139,13 @@ def test_two_runs_side_by_side(
     assert "an episode failed" in out or "no usable answer" in out
 
 
-def test_without_the_data_only_decoration_is_missing(recorded: Run, data: ReportData, tmp_path: Path) -> None:
+def test_without_the_data_only_decoration_is_missing(recorded: Run, data: RunSummary, tmp_path: Path) -> None:
     elsewhere = Run.load(recorded.folder, home=tmp_path)
     manifest = recorded.manifest
     changed = {name: msgspec.structs.replace(entry, sha256="0" * 64) for name, entry in manifest.datasets.items()}
     elsewhere._manifest = msgspec.structs.replace(manifest, datasets=changed)
     with pytest.warns(TradeassayWarning, match="no index and no prices"):
-        bare = from_run(elsewhere)
+        bare = summary_of(elsewhere)
     assert bare.cells[0].prices == {}
     assert bare.cells[0].index is None
     assert bare.cells[0].agents == data.cells[0].agents

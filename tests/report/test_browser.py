@@ -194,7 +194,7 @@ def test_details_draw_their_charts_when_they_open(driver: Any, pages: dict[str, 
 
 def test_a_hidden_agent_leaves_the_chart(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
-    click(driver, ".legend button[data-agent='oracle-reader']")
+    click(driver, ".legend button[data-entry='oracle-reader']")
     script = (
         f"return document.querySelector('{FIRST}[data-chart=equity]').data"
         ".filter(t => t.name === 'oracle-reader').map(t => t.visible)"

@@ -1,15 +1,19 @@
 """The page and the table of a run of programs."""
 
+import html
 import re
 from pathlib import Path
 
 import pytest
 from code_report_sample import HOSTILE, code_run
 
-from tradeassay.report.code_board import print_code_board
-from tradeassay.report.code_page import render_code_html, write_code_html
-from tradeassay.report.code_view import CodeView, code_view
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+from tradeassay.report import print_code_board, write_code_html
+from tradeassay.report.code_page import findings, group_tables, in_words, ranked_cells, render_code_html
+from tradeassay.report.paper_tables import quantcode_paper
 from tradeassay.runs import CodeRun
+from tradeassay.runs.quantcode_scores import CellScores
+from tradeassay.runs.summary.programs import pooled_rates
 
 
 @pytest.fixture(scope="module")
@@ -18,65 +22,89 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
 
 
 @pytest.fixture(scope="module")
-def view(run: CodeRun) -> CodeView:
-    return code_view(run)
+def cells(run: CodeRun) -> list[CellScores]:
+    return ranked_cells(run.scores)
 
 
 @pytest.fixture(scope="module")
-def page(view: CodeView) -> str:
-    return render_code_html(view)
+def page(run: CodeRun) -> str:
+    return render_code_html(run)
 
 
-def test_who_is_best_and_whether_it_can_be_told(view: CodeView) -> None:
-    assert view.headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
-    assert "cannot be told apart" in view.support[0]
-    (copies,) = [line for line in view.support if line.startswith("Many tasks, one program")]
+def part(page: str, id: str) -> str:
+    """Return a section of the page as words."""
+    found = page[page.index(f'id="{id}"') :]
+    text = html.unescape(re.sub(r"<[^>]+>", " ", found[: found.index("</section>")]))
+    return " ".join(text.split())
+
+
+def test_who_is_best_and_whether_it_can_be_told(cells: list[CellScores], page: str) -> None:
+    headline, support = in_words(cells)
+    assert headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
+    assert headline in page
+    assert "cannot be told apart" in support[0]
+    (copies,) = [line for line in support if line.startswith("Many tasks, one program")]
     assert "coder-sma" in copies and "coder-gold" not in copies
-    assert view.rows[-1].rates[0].text == "n/a" and view.rows[-1].left_out == "6 without an answer"
+    assert cells[-1].rates.compile.value is None
+    assert part(page, "stages").count("6 without an answer") == 2
 
 
-def test_rates_by_hand(view: CodeView) -> None:
-    sma = next(row for row in view.rows if row.name == "scripted/coder-sma" and "single" in row.kind)
-    assert [rate.text for rate in sma.rates] == ["100.0%", "100.0%", "100.0%", "16.7%"]
-    assert sma.rates[3].interval == "3.0% to 56.4%"  # Wilson, 1 of 6
-    gold = view.rows[0]
-    assert gold.items == "6" and gold.left_out == "1 not judged"
+def test_rates_by_hand(page: str) -> None:
+    stages = part(page, "stages")
+    sma = stages[stages.index("scripted/coder-sma single-turn") :]
+    assert re.findall(r"[\d.]+%", sma)[:12:3] == ["100.0%", "100.0%", "100.0%", "16.7%"]
+    assert "16.7% 3.0% to 56.4%" in sma  # Wilson, 1 of 6
+    gold = stages[stages.index("scripted/coder-gold") :]
+    assert gold.split(" backtrader ")[1].startswith("6 1 not judged")
 
 
-def test_turns_groups_and_costs(view: CodeView) -> None:
-    assert view.chart is not None and [tick for tick, _ in view.chart.ticks] == [1, 2, 3, 4]
-    mends = next(line for line in view.chart.lines if "mends" in line.name)
-    assert mends.texts == ("0.0%", "100.0%", "100.0%", "100.0%")
-    assert {group.by for group in view.groups} == {"difficulty", "timeframe", "family"}
-    assert view.costs[0].usd_per_solved == "$0.00" and "no task was solved" in {
-        row.usd_per_solved for row in view.costs
-    }
+def test_turns_groups_and_costs(cells: list[CellScores], page: str) -> None:
+    turns = part(page, "turns")
+    assert re.findall(r"T\d", turns)[:4] == ["T1", "T2", "T3", "T4"]
+    assert re.search(r"mends · formal · backtrader 0.0% 100.0% 100.0% 100.0%", turns)
+    assert {by for by, _, _ in group_tables(cells)} == {"difficulty", "timeframe", "family"}
+    costs = part(page, "costs")
+    assert "$0.00" in costs and "no task was solved" in costs
 
 
-def test_the_papers_tables_stand_beside_ours_and_are_marked(view: CodeView, page: str) -> None:
-    titles = [table.title.split(":")[0] for table in view.paper.tables]
-    assert titles == [f"Table {n}" for n in range(3, 9)]
-    first = view.paper.tables[0].rows
-    assert next(who for who, ours, _ in first if not ours) == "claude-opus-4.6"
-    assert first[0][1] and first[0][2][3].text == "100.0%"
-    ends = {who: [cell.text for cell in cells] for who, _, cells in view.paper.tables[2].rows}
+def test_the_papers_tables_stand_beside_ours_and_are_marked(
+    run: CodeRun, cells: list[CellScores], page: str
+) -> None:
+    paper = quantcode_paper(run.spec, 6, cells)
+    assert [table.title.split(":")[0] for table in paper.tables] == [f"Table {n}" for n in range(3, 9)]
+    first = paper.tables[0].rows
+    assert next(row.name for row in first if not row.ours) == "claude-opus-4.6"
+    assert first[0].ours and first[0].cells[3].text == "100.0%"
+    ends = {row.name: [cell.text for cell in row.cells] for row in paper.tables[2].rows}
     assert ends["Solved"] == ["48.2%", "20.0%"]  # 6 of 30 single-turn answers
     assert "not comparable" in page and "our data is synthetic" in page
 
 
-def test_judges_tricks_collapse_and_earnings(view: CodeView) -> None:
-    assert view.judges and view.disagreements
-    assert {row.trick for row in view.tricks} >= {"printed-result"}
-    collapsed = {row.name.split(" ")[0] for row in view.collapse if row.flagged}
-    assert "scripted/coder-sma" in collapsed and "scripted/coder-gold" not in collapsed
-    assert view.earned and view.earned[0].strategy == "+15.0%" and view.earned[0].hold == "+60.0%"
-    assert len(view.failed) == 12 and "unreachable" in view.failed[0][1]
+def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: list[CellScores], page: str) -> None:
+    records: dict[str, TaskOutcome] = run.records()
+    assert "Where they disagree" in page and "Only behaviour passes" in page
+    assert any(cell.judges.disagree for cell in cells)
+    assert {one.what for one in findings(records)} >= {"printed-result"}
+    collapse = part(page, "collapse")
+    assert re.search(r"coder-sma \([^)]*\) \d+ \d+ [\d.]+% collapsed", collapse)
+    assert not re.search(r"coder-gold \([^)]*\) \d+ \d+ [\d.]+% collapsed", collapse)
+    assert "+15.0% +60.0%" in part(page, "earned")
+    assert part(page, "failures").count("unreachable") == 12
 
 
-def test_every_turn_is_there_and_nothing_of_it_is_believed(view: CodeView, page: str) -> None:
-    mends = next(item for item in view.items if "mends" in item.model and item.way.startswith("agentic"))
-    assert mends.turns[0].outcome == "does not compile"
-    assert mends.turns[0].feedback and mends.turns[0].code
+def test_what_never_happened_has_a_rate_of_zero(cells: list[CellScores]) -> None:
+    single = pooled_rates([cell for cell in cells if cell.setting == "single-turn"])
+    assert single.last["timeout"].value == 0.0 and single.last["timeout"].high is not None
+    assert sum(rate.value or 0.0 for rate in single.ends.values()) == pytest.approx(1.0)
+    nothing = pooled_rates([])
+    assert nothing.ends["solved"].value is None and nothing.counts == {}
+
+
+def test_every_turn_is_there_and_nothing_of_it_is_believed(run: CodeRun, page: str) -> None:
+    items = page[page.index('id="items"') :]
+    mends = items[re.search(r'data-words="scripted/coder-mends \S+ agentic', items).start() :]  # type: ignore[union-attr]
+    first = mends[: mends.index("Turn 2")]
+    assert "does not compile" in first and "Feedback it was given" in first and "<b>Program</b>" in first
     assert HOSTILE not in page and "<img" not in page
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
     assert page.count("<script>") == 2 and "{{ 7 * 7 }}" in page

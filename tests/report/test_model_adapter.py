@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.report import ReportData, from_run, print_leaderboard, write_html
+from tradeassay.report import print_leaderboard, write_html
 from tradeassay.runs import Run, RunSpec, Window, run
 from tradeassay.runs.spec import model_agent
+from tradeassay.runs.summary import RunSummary, summary_of
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +26,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def data(recorded: Run) -> ReportData:
-    return from_run(recorded)
+def data(recorded: Run) -> RunSummary:
+    return summary_of(recorded)
 
 
-def test_cells_are_told_apart_by_their_masks(data: ReportData) -> None:
+def test_cells_are_told_apart_by_their_masks(data: RunSummary) -> None:
     assert [cell.settings for cell in data.cells] == [{"mask": "blinded"}, {"mask": "bright"}]
     assert [cell.title.rsplit(", ", 1)[1] for cell in data.cells] == ["blinded", "bright"]
     assert {cell.badges.model for cell in data.cells} == {"scripted"}
 
 
-def test_models_are_known_as_models(data: ReportData, recorded: Run) -> None:
+def test_models_are_known_as_models(data: RunSummary, recorded: Run) -> None:
     by_name = {agent.name: agent for agent in data.cells[0].agents}
     assert by_name["equal-weight"].model is None
     sensible = by_name["scripted-sensible"].model
@@ -48,10 +49,10 @@ def test_models_are_known_as_models(data: ReportData, recorded: Run) -> None:
     assert sensible.confidence is not None
     assert sum(one.n for one in sensible.confidence.bins) > 0
     assert sensible.confidence.ece.value is not None
-    assert [title for title, _, _ in sensible.rates] == ["Parse failures", "Valid tool calls"]
+    assert [one.title for one in sensible.rates] == ["Parse failures", "Valid tool calls"]
 
 
-def test_conversations_are_those_of_the_run(data: ReportData, recorded: Run) -> None:
+def test_conversations_are_those_of_the_run(data: RunSummary, recorded: Run) -> None:
     agent = next(agent for agent in data.cells[0].agents if agent.name == "scripted-broken-json")
     assert agent.model is not None
     key = next(row.episodes[0] for row in recorded.scores.agents if row.agent == "scripted-broken-json")
@@ -67,19 +68,19 @@ def test_conversations_are_those_of_the_run(data: ReportData, recorded: Run) -> 
     assert agent.model.sessions == len(records)
 
 
-def test_a_model_that_never_answers_has_no_result_but_a_cost(data: ReportData) -> None:
+def test_a_model_that_never_answers_has_no_result_but_a_cost(data: RunSummary) -> None:
     agent = next(agent for agent in data.cells[0].agents if agent.name == "scripted-never-submits")
     assert agent.failure is not None
     assert agent.paths == ()
     assert agent.model is not None
     assert agent.model.cost is not None
-    assert agent.model.cost.tokens > 0
+    assert agent.model.cost.input_tokens > 0
     assert agent.model.net_return is not None
     assert agent.model.net_return.value is None
     assert agent.model.decisions[0].failed
 
 
-def test_printed_figures_are_not_comparable_here(data: ReportData) -> None:
+def test_printed_figures_are_not_comparable_here(data: RunSummary) -> None:
     found = data.cells[0].published
     assert found is not None
     assert all("our data is synthetic" in row.reasons for row in found.rows)

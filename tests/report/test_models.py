@@ -1,6 +1,7 @@
 """Models in a report: what is shown of them is what was recorded, and no text of theirs is more than text."""
 
 import io
+import re
 
 import msgspec
 import numpy as np
@@ -14,17 +15,17 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.report import ReportData, render_html, terminal
-from tradeassay.report.contrast_view import contrast_verdict, figures_view
-from tradeassay.report.contrasts import contrasts, setting_words
-from tradeassay.report.conversations import clipped, model_decisions, turns
-from tradeassay.report.model_reading import error_rows, sessions_each
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.report import render_html, terminal
 from tradeassay.report.numbers import dollars, short
-from tradeassay.report.order_fates import Fates
-from tradeassay.report.page import plotly_js
-from tradeassay.report.view import badge_words, cell_views
+from tradeassay.report.shell import plotly_js
+from tradeassay.report.words import arm_standing, badge_words
 from tradeassay.runs import DialogueLine
+from tradeassay.runs.summary import RunSummary, completed_run, contrasts, model_decisions
+from tradeassay.runs.summary.figures import setting_words
+from tradeassay.runs.summary.models import Fates, clipped, error_rows, sessions_each, turns
 
+QUICK = BootstrapConfig(draws=200)
 MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
 
 
@@ -117,7 +118,7 @@ def test_the_latest_sessions_with_their_cost() -> None:
     assert [one.session for one in shown] == ["2024-01-05", "2024-01-04"]
     assert shown[0].usd is None
     assert (shown[1].usd, shown[1].tokens, shown[1].attempts) == (0.5, 30, 2)
-    assert shown[1].orders[0].confidence == 0.6
+    assert shown[1].orders[0].order.confidence == 0.6
     assert shown[1].orders[0].tone == "filled"
     assert model_decisions((), (), 2) == ((), 0)
 
@@ -164,14 +165,14 @@ def test_badges_name_every_kind_of_answer() -> None:
 
 
 def test_bright_comes_first_and_is_what_others_are_compared_with() -> None:
-    (found,) = contrasts(model_report().cells, 0.95, 200)
+    (found,) = contrasts(model_report().cells, QUICK)
     assert found.labels == ("bright", "blinded")
     assert [row.agent for row in found.rows] == ["rememberer", "honest"]
     lost, kept = (row.arms[1] for row in found.rows)
     assert lost is not None
     assert kept is not None
-    assert contrast_verdict(lost, "bright", 0.95).label == "worse"
-    assert contrast_verdict(kept, "bright", 0.95).label == "cannot be told apart"
+    assert arm_standing(lost, "bright", 0.95).label == "worse"
+    assert arm_standing(kept, "bright", 0.95).label == "cannot be told apart"
     assert lost.p_adjusted is not None
     assert lost.versus is not None
     assert lost.versus.p_value is not None
@@ -180,12 +181,12 @@ def test_bright_comes_first_and_is_what_others_are_compared_with() -> None:
 
 def test_what_cannot_be_compared_says_why() -> None:
     cells = (masked_cell(0, "bright"), masked_cell(1, "blinded", n=90))
-    (found,) = contrasts(cells, 0.95, 100)
+    (found,) = contrasts(cells, QUICK)
     arm = found.rows[0].arms[1]
     assert arm is not None
-    assert "the sessions differ" in contrast_verdict(arm, "bright", 0.95).sentence
+    assert "the sessions differ" in arm_standing(arm, "bright", 0.95).sentence
     alone = msgspec.structs.replace(cells[1], settings={"mask": "bright"}, dataset="other")
-    assert contrasts((cells[0], alone), 0.95, 100) == ()
+    assert contrasts((cells[0], alone), QUICK) == ()
 
 
 def test_a_grid_is_compared_one_setting_at_a_time() -> None:
@@ -196,11 +197,11 @@ def test_a_grid_is_compared_one_setting_at_a_time() -> None:
         for mask in ("blinded", "bright")
         for mode in ("memory-only", "open-research")
     ]
-    found = contrasts(cells, 0.95, 100)
+    found = contrasts(cells, QUICK)
     assert [one.key for one in found] == ["mask", "mask", "mode", "mode"]
     assert found[0].where == "ktdfin-v1 on synthetic/ashare:7, mode: memory-only"
     assert setting_words("control", True) == "control: yes"
-    page = Page(render_html(ReportData(title="grid", cells=tuple(cells), draws=100)))
+    page = Page(render_html(completed_run(RunSummary(title="grid", cells=tuple(cells), draws=100))))
     assert page.wrong == []
     folded = [attrs for tag, attrs in page.elements if tag == "details" and "contrast" in str(attrs.get("class"))]
     assert ["open" in attrs for attrs in folded] == [True, False, False, False]
@@ -209,10 +210,10 @@ def test_a_grid_is_compared_one_setting_at_a_time() -> None:
 def test_the_same_path_under_both_masks_is_the_same() -> None:
     bright = masked_cell(0, "bright")
     blinded = msgspec.structs.replace(bright, id="other", settings={"mask": "blinded"})
-    (found,) = contrasts((bright, blinded), 0.95, 100)
+    (found,) = contrasts((bright, blinded), QUICK)
     arm = found.rows[0].arms[1]
     assert arm is not None
-    assert contrast_verdict(arm, "bright", 0.95).label == "same"
+    assert arm_standing(arm, "bright", 0.95).label == "same"
 
 
 @pytest.fixture(scope="module")
@@ -268,31 +269,36 @@ def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
     assert "Mask by mask" in text
     assert ("price unknown" in text) == (width > 108)
     assert "+" in text
-    rules = ReportData(title="r", cells=(report().cells[2],), draws=100)
+    rules = RunSummary(title="r", cells=(report().cells[2],), draws=100)
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
     console.print(terminal(rules))
     assert "tokens" not in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_tabs_of_one_benchmark_say_what_differs() -> None:
-    assert [view.tab for view in cell_views(model_report())] == ["blinded", "bright"]
-    assert [view.tab for view in cell_views(report())] == [cell.title for cell in report().cells]
+    def tabs(data: RunSummary) -> list[str]:
+        return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', render_html(data))
+
+    assert tabs(model_report()) == ["blinded", "bright"]
+    assert tabs(report()) == [cell.title for cell in report().cells]
 
 
 def test_printed_figures_say_once_what_holds_for_all() -> None:
-    view = figures_view(model_report().cells[0].published)
-    assert view is not None
-    assert view.shared == ("our data is synthetic",)
-    assert view.rows[0].reasons == ("another window",)
-    assert view.rows[0].difference == "−80.0 points"
-    assert view.rows[1].ours == "n/a"
-    assert figures_view(None) is None
+    found = model_report().cells[0].published
+    assert found is not None
+    assert found.shared == ("our data is synthetic",)
+    text = render_html(model_report())
+    table = text[text.index("What the paper printed") :]
+    rows = re.findall(r"<tr><th scope=.row.>.*?</tr>", table[: table.index("</table>")], re.DOTALL)
+    assert "no: another window" in rows[0] and "\u221280.0 points" in rows[0]
+    assert "n/a" in rows[1] and "no, as above" in rows[1]
 
 
 def test_numbers_of_names_held() -> None:
     cell = masked_cell(0, "bright")
-    held = cell.agents[1].holdings
-    assert held is not None
-    weights = np.asarray(held.weights)
-    text = render_html(ReportData(title="x", cells=(cell,), draws=100))
-    assert f"{(np.abs(weights) > 0).sum(axis=0).mean():.1f}" in text
+    detail = cell.agents[1].detail
+    assert detail is not None and detail.holdings is not None and detail.times is not None
+    weights = np.asarray(detail.holdings.weights)
+    assert detail.times.names == (np.abs(weights) > 0).sum(axis=0).mean()
+    text = render_html(completed_run(RunSummary(title="x", cells=(cell,), draws=100)))
+    assert f"{detail.times.names:.1f}" in text

@@ -11,8 +11,9 @@ import pytest
 from report_sample import ATTACK, cell, report
 
 from tradeassay.core.errors import MissingExtra, UserError
-from tradeassay.report import ReportData, render_html, write_html
-from tradeassay.report.page import plotly_js
+from tradeassay.report import render_html, write_html
+from tradeassay.report.shell import plotly_js
+from tradeassay.runs.summary import RunSummary, completed_run
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 SHAPES = {"line", "circle"}
@@ -108,7 +109,7 @@ def test_words_of_others_stay_words() -> None:
     assert any(ATTACK in text for text in attacked.text)
     payload = next(body for attrs, body in attacked.scripts if attrs.get("type") == "application/json")
     assert "<" not in payload
-    assert ATTACK in {trace["name"] for trace in json.loads(payload)["c0"]["equity"]["data"]}
+    assert ATTACK in {curve["label"] for curve in json.loads(payload)["cells"]["c0"]["equity"]["curves"]}
 
 
 def test_the_answer_comes_first_and_in_words(html: str) -> None:
@@ -153,21 +154,21 @@ def test_it_stays_small(html: str) -> None:
 
 
 def test_one_cell_has_no_tabs() -> None:
-    one = Page(render_html(ReportData(title="one", cells=(cell(0, 30),), draws=100)))
+    one = Page(render_html(completed_run(RunSummary(title="one", cells=(cell(0, 30),), draws=100))))
     assert one.wrong == []
     assert "tablist" not in {attrs.get("role") for _, attrs in one.elements}
 
 
 def test_an_empty_report_is_still_a_page() -> None:
-    empty = Page(render_html(ReportData(title="empty", cells=())))
+    empty = Page(render_html(RunSummary(title="empty", cells=())))
     assert empty.wrong == []
 
 
 def test_writing(tmp_path: Path) -> None:
-    path = write_html(ReportData(title="empty", cells=()), tmp_path / "new" / "report.html")
+    path = write_html(RunSummary(title="empty", cells=()), tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(UserError, match="give a path"):
-        write_html(ReportData(title="empty", cells=()))
+        write_html(RunSummary(title="empty", cells=()))
 
 
 def test_without_plotly_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

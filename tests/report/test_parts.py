@@ -11,16 +11,16 @@ from report_sample import cell
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.report import numbers
-from tradeassay.report.calendar_returns import by_month
-from tradeassay.report.charts import dates, equity, holdings, trades, underwater
-from tradeassay.report.interval_bar import common_scale
-from tradeassay.report.order_words import order_words
-from tradeassay.report.page import script_json
-from tradeassay.report.palette import LIGHT, colours, styles
-from tradeassay.report.thin import kept, rounded
+from tradeassay.report.charts import INDEX_LINE, cell_charts, holdings, kept, picked, traded
+from tradeassay.report.numbers import order_words
+from tradeassay.report.palette import LIGHT, styles
+from tradeassay.report.shell import script_json
+from tradeassay.report.shown import common_scale, shown
+from tradeassay.runs.summary.figures import by_month
 
 CELL = cell(0, 120)
 LOOKS = styles([agent.name for agent in CELL.agents], CELL.baseline)
+CHARTS = cell_charts(CELL, LOOKS, {agent.name: agent.name for agent in CELL.agents})
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_thinning_keeps_ends_and_extremes() -> None:
     assert {0, 1234, 4321, 4999} <= set(places)
     assert len(places) < 110
     assert kept(10, []) == list(range(10))
-    assert rounded([1.234567, None, float("nan")]) == [1.23457, None, None]
+    assert picked([1.234567, 2.0, float("nan")], (0, 2)) == (1.23457, None)
 
 
 def test_lines_differ_without_colour() -> None:
@@ -111,46 +111,54 @@ def test_lines_differ_without_colour() -> None:
     assert looks["base"].dash == "dash"
     assert len({(look.light, look.dash) for look in looks.values()}) == 21
     assert len({(look.dash, look.marker) for look in list(looks.values())[: len(LIGHT)]}) == len(LIGHT)
-    assert set(colours(looks)) >= {look.ref for look in looks.values()}
 
 
 def test_equity_has_one_line_per_agent_and_a_dashed_baseline() -> None:
-    spec = equity(CELL, LOOKS)
-    lines = [trace for trace in spec["data"] if trace["meta"]["role"] == "agent"]
-    assert [line["name"] for line in lines][-1] == "equal-weight"
-    assert lines[-1]["line"]["dash"] == "dash"
-    assert len(lines) == len([agent for agent in CELL.agents if agent.paths])
-    for line in lines:
-        assert len(line["y"]) == len(dates(CELL)) == 121
-        assert line["y"][0] == 0.0
-    assert any(trace["meta"]["role"] == "index" for trace in spec["data"])
-    assert dates(CELL)[0] < CELL.sessions[0]
+    chart = CHARTS.equity
+    lines = [curve for curve in chart.curves if curve.entry != INDEX_LINE]
+    assert [curve.entry for curve in lines] == [agent.name for agent in CELL.ranked if agent.paths]
+    assert [curve.entry for curve in lines if curve.baseline] == ["equal-weight"]
+    assert CHARTS.look["equal-weight"].dash == "dash"
+    for curve in chart.curves:
+        assert len(curve.returns) == len(chart.days) == 121
+        assert curve.returns[0] == 0.0
+    assert chart.curves[-1].label == "index IDX"
+    assert chart.days[0] < CELL.sessions[0]
+    assert not chart.thinned
 
 
 def test_underwater_is_never_above_water() -> None:
-    for trace in underwater(CELL, LOOKS)["data"]:
-        assert max(trace["y"]) <= 0.0
+    assert len(CHARTS.underwater.curves) == len(CHARTS.equity.curves) - 1
+    for curve in CHARTS.underwater.curves:
+        assert max(value for value in curve.returns if value is not None) <= 0.0
 
 
 def test_holdings_gather_the_small_names() -> None:
-    spec = holdings(CELL.agents[0])
-    assert spec is not None
-    assert spec["data"][-1]["name"] == "5 others"
-    assert len(spec["data"]) == 10
-    total = sum(trace["y"][50] for trace in spec["data"])
-    held = CELL.agents[0].holdings
-    assert held is not None
-    assert total == pytest.approx(sum(row[50] for row in held.weights), abs=1e-3)
+    chart = holdings(CELL.agents[0])
+    assert chart is not None
+    assert chart.names[-1] == "5 others" and chart.others
+    assert len(chart.names) == 10
+    total = sum(row[50] or 0.0 for row in chart.weights)
+    detail = CELL.agents[0].detail
+    assert detail is not None and detail.holdings is not None
+    assert total == pytest.approx(sum(row[50] for row in detail.holdings.weights), abs=1e-3)
 
 
 def test_trades_come_by_value() -> None:
-    spec = trades(CELL.agents[0], CELL)
-    assert spec is not None
-    first = spec["symbols"][0]
-    value = [sum(p * q for _, p, q in one["buys"] + one["sells"]) for one in spec["symbols"]]
-    assert value == sorted(value, reverse=True)
-    assert first["priced"]
-    assert all(quantity > 0 for _, _, quantity in first["sells"] + first["buys"])
+    found = traded(CELL.agents[0])
+    value = [sum(price * size for _, price, size in one.buys + one.sells) for one in found]
+    assert value and value == sorted(value, reverse=True)
+    assert found[0].symbol in CHARTS.prices
+    assert all(size > 0 for _, _, size in found[0].sells + found[0].buys)
+
+
+def test_a_measure_is_written_out_in_its_form() -> None:
+    share = shown(Measure(value=0.5, low=0.4, high=0.6), "share")
+    assert (share.text, share.interval, share.tone) == ("50.0%", "40.0% to 60.0%", "")
+    score = shown(Measure(value=7.256, note="mean of 3"), "{:.2f}")
+    assert (score.text, score.small) == ("7.26", "mean of 3")
+    nothing = shown(not_scored("too few sessions"), "change")
+    assert (nothing.text, nothing.small, nothing.value) == ("n/a", "too few sessions", None)
 
 
 def test_json_cannot_leave_its_element() -> None:

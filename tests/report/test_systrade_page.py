@@ -9,11 +9,9 @@ from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
-from tradeassay.report.code_board import print_code_board
-from tradeassay.report.code_page import write_code_html
-from tradeassay.report.systrade_card import card_view
-from tradeassay.report.systrade_charts import cost_chart, leg_charts
-from tradeassay.report.systrade_page import render_card, write_check_html
+from tradeassay.report import print_code_board, write_check_html, write_code_html
+from tradeassay.report.systrade_drawings import cost_chart, leg_charts
+from tradeassay.report.systrade_page import render_card
 from tradeassay.runs import CodeRun, verify
 
 
@@ -47,7 +45,9 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     cards = [link for link in found.links if link.startswith("cards/")]
     assert len(cards) == 6 and all((run.folder / link).is_file() for link in cards)
-    assert all(link.startswith(("#", "cards/")) for link in found.links), "nothing is fetched from elsewhere"
+    assert all(link.startswith(("#", "cards/", "data:")) for link in found.links), (
+        "nothing is fetched from elsewhere"
+    )
     for words in (
         "hold all six gates", "Hand-ins that run and look ahead: scripted/builder-peeps", "GPT-5.2 (12 of 12",
         "GLM-4.7 (7 of 12", "Table 4: strategies", "7.85", "these are synthetic", "2 of its 12 strategies",
@@ -106,8 +106,7 @@ def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
     page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
     assert "no model was asked" in page and "Back to the run" not in page and "class TradingStrategy" in page
-    nothing = card_view(found.scorecard, None, mine)
-    assert "There was no run to compare" in render_card(nothing)
+    assert "There was no run to compare" in render_card(found.scorecard, None, mine)
 
 
 def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

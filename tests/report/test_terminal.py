@@ -7,29 +7,30 @@ import pytest
 from report_sample import ATTACK, cell, report
 from rich.console import Console
 
-from tradeassay.report import ReportData, print_leaderboard, terminal
+from tradeassay.report import print_leaderboard, terminal
+from tradeassay.runs.summary import RunSummary, completed_run
 
 
-def shown(data: ReportData, width: int) -> str:
+def shown(data: RunSummary, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
     console.print(terminal(data))
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")
-def one() -> ReportData:
-    return ReportData(title="one", cells=(cell(0, 120),), draws=200)
+def one() -> RunSummary:
+    return completed_run(RunSummary(title="one", cells=(cell(0, 120),), draws=200))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
-def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one: ReportData, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one: RunSummary, width: int) -> None:
     text = shown(one, width)
     assert max(len(line) for line in text.splitlines()) <= width
     for agent in one.cells[0].agents:
         assert agent.name in text
 
 
-def test_wide_tables_hold_intervals_badges_and_the_sentence(one: ReportData) -> None:
+def test_wide_tables_hold_intervals_badges_and_the_sentence(one: RunSummary) -> None:
     text = shown(one, 160)
     assert "synthetic data | sound convention | rules only, no model" in text
     assert "return (95% interval)" in text
@@ -38,15 +39,17 @@ def test_wide_tables_hold_intervals_badges_and_the_sentence(one: ReportData) -> 
     assert "is best: it beats buy and hold by more than luck explains." in text
 
 
-def test_a_failed_agent_is_failed(one: ReportData) -> None:
+def test_a_failed_agent_is_failed(one: RunSummary) -> None:
     line = next(line for line in shown(one, 160).splitlines() if "silent-model" in line and "failed" in line)
     assert "0.0%" not in line
 
 
 def test_markup_in_names_is_text() -> None:
-    data = ReportData(title="x", cells=(cell(0, 60, attack=True),), draws=100)
+    data = RunSummary(title="x", cells=(cell(0, 60, attack=True),), draws=100)
     agents = tuple(
-        msgspec.structs.replace(agent, name="[bold red]boo[/]") if agent.name == ATTACK else agent
+        msgspec.structs.replace(agent, row=msgspec.structs.replace(agent.row, agent="[bold red]boo[/]"))
+        if agent.name == ATTACK
+        else agent
         for agent in data.cells[0].agents
     )
     data = msgspec.structs.replace(data, cells=(msgspec.structs.replace(data.cells[0], agents=agents),))

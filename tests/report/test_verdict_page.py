@@ -14,9 +14,8 @@ import pytest
 from rich.console import Console
 from verdict_sample import ATTACK, sample
 
-from tradeassay.report.verdict_board import VerdictBoard
-from tradeassay.report.verdict_page import render_verdicts, write_verdicts
-from tradeassay.report.verdict_view import views, waterfall
+from tradeassay.assay.verdict.waterfall import waterfall
+from tradeassay.report.verdicts import VerdictBoard, render_verdicts, write_verdicts
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
 
@@ -43,12 +42,12 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
 
 def test_the_waterfall_ends_at_the_return() -> None:
     for one in sample().agents:
+        steps = waterfall(one)
         if one.parts:
-            steps = waterfall(one)
-            assert steps[-1]["kind"] == "total"
-            assert sum(step["value"] for step in steps[:-1]) == pytest.approx(one.total.value)
-            assert [step["label"] for step in steps[:2]] == ["Market", "MOM_12_1"]
-    assert [view.has_chart for view in views(sample())].count(False) == 1
+            assert steps[-1].kind == "total"
+            assert sum(step.value for step in steps[:-1]) == pytest.approx(one.total.value)
+            assert [step.label for step in steps[:2]] == ["Market", "MOM_12_1"]
+    assert [bool(waterfall(one)) for one in sample().agents].count(False) == 1
 
 
 def test_nothing_of_others_becomes_markup() -> None:

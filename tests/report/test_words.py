@@ -8,15 +8,15 @@ from report_sample import QUICK, agent, cell, failed, weekdays
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import Comparison, growth
-from tradeassay.report.data import AgentData, CellData
-from tradeassay.report.words import answer, in_words, ranked, told_apart, verdict
+from tradeassay.report.words import answer, in_words, standing
+from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
 
 SESSIONS = weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0003, 0.01, 120)
 
 
-def made(*agents: AgentData) -> CellData:
-    return CellData(
+def made(*agents: AgentSummary) -> CellSummary:
+    read = CellSummary(
         id="c",
         title="A market",
         benchmark="daily-us-v1",
@@ -26,35 +26,42 @@ def made(*agents: AgentData) -> CellData:
         agents=agents,
         baseline="equal-weight",
     )
+    return compare_cell(read, QUICK)
 
 
-def rival(name: str, edge: float, noise: float = 0.002, seed: int = 2) -> AgentData:
+def rival(name: str, edge: float, noise: float = 0.002, seed: int = 2) -> AgentSummary:
     returns = MARKET + edge + np.random.default_rng(seed).normal(0, noise, 120)
     return agent(name, [returns], SESSIONS, MARKET)
 
 
 BASE = agent("equal-weight", [MARKET], SESSIONS, MARKET, baseline=True)
+
+
+def with_row(one: AgentSummary, **changed: object) -> AgentSummary:
+    return msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, **changed))
+
+
 LUCKY, SKILLED, POOR = rival("lucky", 0.0), rival("skilled", 0.002), rival("poor", -0.002)
 
 
 def test_nobody_can_be_told_apart() -> None:
-    said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)), 0.95, QUICK.draws)
+    said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)), 0.95)
     assert said.headline == "No agent can be told apart from buy and hold."
     assert any("can be luck" in sentence for sentence in said.support)
 
 
 def test_one_agent_that_cannot_be_told_apart() -> None:
-    said = answer(made(BASE, LUCKY), 0.95, QUICK.draws)
+    said = answer(made(BASE, LUCKY), 0.95)
     assert said.headline == "lucky cannot be told apart from buy and hold."
-    assert verdict(LUCKY, made(BASE, LUCKY), 0.95).label == "cannot be told apart"
+    assert standing(LUCKY, made(BASE, LUCKY), 0.95).label == "cannot be told apart"
 
 
 def test_a_winner_and_a_loser() -> None:
     market = made(BASE, LUCKY, SKILLED, POOR)
-    said = answer(market, 0.95, QUICK.draws)
+    said = answer(market, 0.95)
     assert said.headline == "skilled is best: it beats buy and hold by more than luck explains."
     assert "poor falls behind buy and hold by more than luck explains." in said.support
-    assert in_words(ranked(market.agents), market, 0.95) == (
+    assert in_words(market, 0.95) == (
         "skilled beats buy and hold by more than luck explains.",
         "lucky cannot be told apart from buy and hold.",
         "poor falls behind buy and hold by more than luck explains.",
@@ -63,18 +70,16 @@ def test_a_winner_and_a_loser() -> None:
 
 def test_two_winners_that_cannot_be_told_apart_share_the_headline() -> None:
     twin = rival("twin", 0.00195, seed=3)
-    said = answer(made(BASE, SKILLED, twin), 0.95, QUICK.draws)
+    said = answer(made(BASE, SKILLED, twin), 0.95)
     assert said.headline.startswith(("skilled and twin beat", "twin and skilled beat"))
 
 
 def test_agents_of_one_standing_share_a_sentence() -> None:
     market = made(BASE, LUCKY, rival("other", 0.0, seed=9))
-    said = in_words(market.agents, market, 0.95)
-    assert said == ("lucky and other cannot be told apart from buy and hold.",)
+    said = in_words(market, 0.95)
+    assert said == ("other and lucky cannot be told apart from buy and hold.",)
     market = made(BASE, POOR, rival("worse", -0.003, seed=5))
-    assert in_words(market.agents, market, 0.95) == (
-        "poor and worse fall behind buy and hold by more than luck explains.",
-    )
+    assert in_words(market, 0.95) == ("poor and worse fall behind buy and hold by more than luck explains.",)
 
 
 def test_everybody_behind() -> None:
@@ -87,17 +92,17 @@ def test_everybody_behind() -> None:
 
 def test_a_copy_of_the_baseline_is_the_same() -> None:
     copy = agent("copy", [MARKET], SESSIONS, MARKET)
-    assert verdict(copy, made(BASE, copy), 0.95).sentence == "copy is the same as buy and hold, day by day."
+    assert standing(copy, made(BASE, copy), 0.95).sentence == "copy is the same as buy and hold, day by day."
 
 
 def test_failed_agents_are_failed_not_zero() -> None:
     silent = failed("silent", "no usable answer in any of 120 sessions (timeout 120)")
     market = made(BASE, LUCKY, silent)
-    assert ranked(market.agents)[-1].name == "silent"
-    told = verdict(silent, market, 0.95)
+    assert market.ranked[-1].name == "silent"
+    told = standing(silent, market, 0.95)
     assert told.tone == "failed"
     assert "timeout 120" in told.sentence
-    assert "silent has no result (see failures)." in answer(market, 0.95, QUICK.draws).support
+    assert "silent has no result (see failures)." in answer(market, 0.95).support
 
 
 def test_nobody_has_a_result() -> None:
@@ -113,8 +118,8 @@ def test_what_was_not_compared_says_so() -> None:
         distinguishable=None,
         sentence="",
     )
-    lone = msgspec.structs.replace(LUCKY, versus_baseline=versus)
-    assert verdict(lone, made(BASE, lone), 0.95).sentence == (
+    lone = with_row(LUCKY, versus_baseline=versus)
+    assert standing(lone, made(BASE, lone), 0.95).sentence == (
         "lucky was not compared with buy and hold: 10 sessions, at least 20 are needed."
     )
     assert answer(made(BASE, lone), 0.95).headline.endswith("nothing could be compared with buy and hold.")
@@ -122,11 +127,11 @@ def test_what_was_not_compared_says_so() -> None:
 
 def test_many_comparisons_make_one_weaker() -> None:
     """A p-value of 0.03 alone is a difference; among ten agents it is what chance gives."""
-    assert SKILLED.versus_baseline is not None
+    assert SKILLED.versus is not None
     assert told_apart(SKILLED, 0.95) == "above"
-    among_many = msgspec.structs.replace(SKILLED, p_adjusted=0.3)
+    among_many = with_row(SKILLED, p_adjusted=0.3)
     assert told_apart(among_many, 0.95) is None
-    told = verdict(among_many, made(BASE, among_many), 0.95)
+    told = standing(among_many, made(BASE, among_many), 0.95)
     assert told.sentence == (
         "skilled cannot be told apart from buy and hold once the number of agents compared is allowed for."
     )
@@ -135,6 +140,6 @@ def test_many_comparisons_make_one_weaker() -> None:
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_sample_has_every_kind_of_row(place: int) -> None:
     market = cell(place, 120)
-    tones = {verdict(one, market, 0.95).tone for one in market.agents}
+    tones = {standing(one, market, 0.95).tone for one in market.agents}
     assert {"above", "below", "same", "baseline", "failed"} <= tones
     assert growth(np.zeros(1)).shape == (2,)

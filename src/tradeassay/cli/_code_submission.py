@@ -59,13 +59,13 @@ def evaluate_submission(
         if path is not None:
             write_text(path, text())
     if html is not None:
-        from tradeassay.report.systrade_page import write_check_html
+        from tradeassay.report import write_check_html
 
         say(f"scorecard: {write_check_html(found, html)}")
     if as_json:
         print_json({"passed": found.passed, "scorecard": found.scorecard, "trail": found.trail})
     else:
-        from tradeassay.report.systrade_board import print_check
+        from tradeassay.report import print_check
 
         print_check(found, name=folder.resolve().name)
     return 0 if found.passed else 1

@@ -91,12 +91,12 @@ def _recorded(folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak
 
 def _show(made: Assay, html: Path | None, as_json: bool) -> None:
     if html is not None:
-        from tradeassay.report.verdict_page import write_verdicts
+        from tradeassay.report import write_verdicts
 
         say(f"verdicts: {write_verdicts(made, html)}")
     if as_json:
         print_json(made)
         return
-    from tradeassay.report.verdict_board import print_verdicts
+    from tradeassay.report import print_verdicts
 
     print_verdicts(made)

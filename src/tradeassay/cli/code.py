@@ -111,7 +111,7 @@ def evaluate(
     if as_json:
         print_json({"outcome": found.outcome, "evaluation": found})
     else:
-        from tradeassay.report.code_board import print_evaluation
+        from tradeassay.report import print_evaluation
 
         print_evaluation(found, name=program.name)
     return 0 if found.outcome == "solved" else 1

@@ -1,7 +1,7 @@
-"""Reports: leaderboards for a terminal and one self-contained HTML page, made from recorded runs.
+"""Reports: leaderboards for a terminal and self-contained HTML pages, written from recorded runs and assays.
 
-``print_leaderboard(run)`` and ``write_html(run)`` are what a command needs; ``from_run`` gives the plain data
-between, :class:`ReportData`, from which both are made. Modules are imported on first use.
+Everything is written out from records of ``runs`` and ``assay``; nothing is computed here. Modules are imported on
+first use.
 """
 
 from __future__ import annotations
@@ -10,49 +10,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeassay.report.adapter import from_run
-    from tradeassay.report.boards import TerminalReport
-    from tradeassay.report.data import (
-        AgentData,
-        CellData,
-        DecisionNote,
-        HoldingsOverTime,
-        ReportData,
-        Trade,
-    )
-    from tradeassay.report.page import render_html
-    from tradeassay.report.show import print_comparison, print_leaderboard, terminal, write_html
+    from tradeassay.report.code_board import print_check, print_code_board, print_evaluation
+    from tradeassay.report.code_page import write_code_html
+    from tradeassay.report.run_board import TerminalReport, print_comparison, print_leaderboard, terminal
+    from tradeassay.report.run_page import render_html, write_html
+    from tradeassay.report.systrade_page import write_check_html
+    from tradeassay.report.verdicts import print_verdicts, write_verdicts
 
 _HOMES = {
-    "AgentData": "data",
-    "CellData": "data",
-    "DecisionNote": "data",
-    "HoldingsOverTime": "data",
-    "ReportData": "data",
-    "TerminalReport": "boards",
-    "Trade": "data",
-    "from_run": "adapter",
-    "print_comparison": "show",
-    "print_leaderboard": "show",
-    "render_html": "page",
-    "terminal": "show",
-    "write_html": "show",
+    "TerminalReport": "run_board",
+    "print_check": "code_board",
+    "print_code_board": "code_board",
+    "print_comparison": "run_board",
+    "print_evaluation": "code_board",
+    "print_leaderboard": "run_board",
+    "print_verdicts": "verdicts",
+    "render_html": "run_page",
+    "terminal": "run_board",
+    "write_check_html": "systrade_page",
+    "write_code_html": "code_page",
+    "write_html": "run_page",
+    "write_verdicts": "verdicts",
 }
 
 __all__ = [
-    "AgentData",
-    "CellData",
-    "DecisionNote",
-    "HoldingsOverTime",
-    "ReportData",
     "TerminalReport",
-    "Trade",
-    "from_run",
+    "print_check",
+    "print_code_board",
     "print_comparison",
+    "print_evaluation",
     "print_leaderboard",
+    "print_verdicts",
     "render_html",
     "terminal",
+    "write_check_html",
+    "write_code_html",
     "write_html",
+    "write_verdicts",
 ]
 
 

@@ -1,185 +1,203 @@
-"""Chart specifications as plain JSON values, for the plotly.js inside the page.
+"""What the charts of a page are drawn from, as plain records for ``charts.js``: accounts, holdings, trades.
 
-Two shorthands keep a page small, both resolved by the page's script: ``"xs"`` names a list of dates that
-several traces share, and a colour that begins with ``@`` stands for one of the palette's in the present theme.
+Points are thinned for a picture, never for a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 
-from tradeassay.metrics import drawdowns
-from tradeassay.report.data import AgentData, CellData
-from tradeassay.report.palette import LineStyle
-from tradeassay.report.thin import kept, rounded
+from tradeassay.report.palette import INDEX, LineStyle
+from tradeassay.runs.summary import AgentSummary, CellSummary
 
-Spec = dict[str, Any]
-
-_MARKS_PER_LINE = 9
+LIMIT = 1200
+"""More points than a wide screen has columns cannot be seen."""
+INDEX_LINE = "@index"
 _MOST_HELD = 9
 
 
-def dates(cell: CellData) -> list[str]:
-    """Return the x axis of paths: the start, then every session, thinned to what is drawn."""
-    return [_axis(cell)[place] for place in places(cell)]
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """One account: its return since the start (or its fall from the last peak) at every day of the chart."""
+
+    entry: str
+    label: str
+    baseline: bool
+    returns: tuple[float | None, ...]
 
 
-def places(cell: CellData) -> list[int]:
-    """Return which points of the paths are drawn."""
-    return kept(len(cell.sessions) + 1, [shown_path(agent) for agent in cell.agents if agent.paths])
+class Band(msgspec.Struct, frozen=True, kw_only=True):
+    """Where 90 % of the random accounts lie, and their middle, as returns since the start."""
+
+    low: tuple[float | None, ...]
+    middle: tuple[float | None, ...]
+    high: tuple[float | None, ...]
 
 
-def shown_path(agent: AgentData) -> Sequence[float]:
-    """Return the path that stands for an agent: that of the shown repetition."""
-    return agent.paths[agent.shown]
+class Equity(msgspec.Struct, frozen=True, kw_only=True):
+    """The chart. ``days`` begins the day before the first session; ``thinned``: not every session is a point."""
+
+    days: tuple[str, ...]
+    curves: tuple[Curve, ...]
+    band: Band | None
+    sessions: int
+    thinned: bool
 
 
-def equity(cell: CellData, styles: Mapping[str, LineStyle]) -> Spec:
-    """Return the big chart: the return since the start of every agent, labelled at its end by the page."""
-    keep = places(cell)
-    traces: list[Spec] = []
-    for agent in _drawn(cell):
-        path = np.asarray(shown_path(agent), dtype=np.float64)
-        traces += _line(agent.name, (path / path[0] - 1.0)[keep], styles[agent.name], len(traces) // 2)
+class HeldChart(msgspec.Struct, frozen=True, kw_only=True):
+    """Holdings of the largest names over time, ``others`` last as one; ``places`` are the sessions drawn."""
+
+    names: tuple[str, ...]
+    weights: tuple[tuple[float | None, ...], ...]
+    places: tuple[int, ...]
+    others: bool
+    short: bool
+
+
+class TradedSymbol(msgspec.Struct, frozen=True, kw_only=True):
+    """Trades in one symbol: (session, price, size) of purchases and of sales."""
+
+    symbol: str
+    buys: tuple[tuple[str, float, float], ...]
+    sells: tuple[tuple[str, float, float], ...]
+
+
+class AgentCharts(msgspec.Struct, frozen=True, kw_only=True):
+    """The charts of one agent."""
+
+    holdings: HeldChart | None
+    trades: tuple[TradedSymbol, ...]
+
+
+class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
+    """All charts of a cell; ``look`` is everybody's line, ``prices`` are those under the trades."""
+
+    look: dict[str, LineStyle]
+    sessions: tuple[str, ...]
+    equity: Equity
+    underwater: Equity
+    agents: dict[str, AgentCharts]
+    prices: dict[str, tuple[float | None, ...]]
+
+
+def cell_charts(cell: CellSummary, look: dict[str, LineStyle], ids: dict[str, str]) -> CellCharts:
+    """Return the charts of a cell; ``ids`` are the agents' places on the page."""
+    drawn = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
+    places = kept(len(cell.sessions) + 1, [agent.path for agent in drawn])
+    lines = [(agent.name, agent.name, agent.baseline, _since_start(agent.path)) for agent in drawn]
     if cell.index is not None and cell.index_name:
-        levels = np.asarray(cell.index, dtype=np.float64)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": f"index {cell.index_name}",
-                "xs": "path",
-                "y": rounded(list((levels / levels[0] - 1.0)[keep])),
-                "line": {"color": "@index", "width": 1.2, "dash": "dot"},
-                "meta": {"role": "index", "label": f"index {cell.index_name}"},
-                "hovertemplate": "%{y:+.1%}",
-            }
-        )
-    return {"data": traces, "layout": {"yaxis": {"tickformat": ".0%"}, "hovermode": "x unified"}}
-
-
-def underwater(cell: CellData, styles: Mapping[str, LineStyle]) -> Spec:
-    """Return the fall from the last peak of every agent."""
-    keep = places(cell)
-    traces: list[Spec] = []
-    for agent in _drawn(cell):
-        falls = drawdowns(np.asarray(shown_path(agent), dtype=np.float64))
-        line = _line(agent.name, falls[keep], styles[agent.name], len(traces))[0]
-        line["line"]["width"] = 1.6
-        traces.append(line)
-    return {
-        "data": traces,
-        "layout": {"yaxis": {"tickformat": ".0%", "rangemode": "tozero"}, "hovermode": "x unified"},
+        lines.append((INDEX_LINE, f"index {cell.index_name}", False, _since_start(cell.index)))
+    falls = [
+        (agent.name, agent.name, agent.baseline, agent.detail.falls)
+        for agent in drawn
+        if agent.detail is not None and agent.detail.falls
+    ]
+    agents = {
+        ids[agent.name]: AgentCharts(holdings=holdings(agent), trades=traded(agent)) for agent in cell.agents
     }
+    wanted = {one.symbol for charts in agents.values() for one in charts.trades}
+    return CellCharts(
+        look=look | {INDEX_LINE: INDEX},
+        sessions=cell.sessions,
+        equity=curve_chart(cell.sessions, places, lines),
+        underwater=curve_chart(cell.sessions, places, falls),
+        agents=agents,
+        prices={
+            symbol: tuple(None if value is None or not np.isfinite(value) else _six(value) for value in values)
+            for symbol, values in cell.prices.items()
+            if symbol in wanted
+        },
+    )
 
 
-def holdings(agent: AgentData) -> Spec | None:
+def curve_chart(
+    sessions: Sequence[str],
+    places: Sequence[int],
+    lines: Iterable[tuple[str, str, bool, Sequence[float]]],
+    band: Band | None = None,
+) -> Equity:
+    """Return lines (id, label, whether it is the baseline, values from before the first session on) as a chart."""
+    if not sessions:
+        return Equity(days=(), curves=(), band=None, sessions=0, thinned=False)
+    axis = [str(np.datetime64(sessions[0][:10]) - np.timedelta64(1, "D")), *sessions]
+    return Equity(
+        days=tuple(axis[place] for place in places),
+        curves=tuple(
+            Curve(entry=entry, label=label, baseline=baseline, returns=picked(values, places))
+            for entry, label, baseline, values in lines
+        ),
+        band=band,
+        sessions=len(sessions),
+        thinned=len(places) <= len(sessions),
+    )
+
+
+def kept(n: int, paths: Sequence[Sequence[float]], limit: int = LIMIT) -> list[int]:
+    """Return which of ``n`` points to draw: all when there are few, else evenly spaced ones.
+
+    The highest and lowest point and the deepest drawdown of every path are always among them, as are both ends.
+    """
+    if n <= limit:
+        return list(range(n))
+    places = {int(place) for place in np.linspace(0, n - 1, limit)}
+    for path in paths:
+        values = np.asarray(path, dtype=np.float64)
+        if values.shape[0] == n:
+            fall = values / np.maximum.accumulate(values)
+            places |= {int(values.argmax()), int(values.argmin()), int(fall.argmin())}
+    return sorted(places)
+
+
+def picked(values: Sequence[float], places: Sequence[int], digits: int = 5) -> tuple[float | None, ...]:
+    """Return the values at ``places`` with ``digits`` decimals; what is not finite becomes None."""
+    found = (float(values[place]) for place in places)
+    return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
+
+
+def holdings(agent: AgentSummary) -> HeldChart | None:
     """Return the holdings of the shown repetition over time, largest names first; None when nothing was held."""
-    held = agent.holdings
+    held = None if agent.detail is None else agent.detail.holdings
     if held is None or not held.symbols:
         return None
     weights = np.asarray(held.weights, dtype=np.float64)
     order = np.argsort(-np.abs(weights).mean(axis=1), kind="stable")
-    keep = kept(weights.shape[1], [], 400)
+    places = kept(weights.shape[1], [], 400)
     rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
-    if len(order) > _MOST_HELD:
-        rows.append((f"{len(order) - _MOST_HELD} others", weights[order[_MOST_HELD:]].sum(axis=0)))
-    short = bool((weights < 0).any())
-    traces = []
-    for place, (name, row) in enumerate(rows):
-        rest = place == _MOST_HELD
-        trace: Spec = {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "xs": "holdings",
-            "y": rounded(list(row[keep]), 4),
-            "line": {"color": "@rest" if rest else f"@slot{place}", "width": 1.5 if short else 0.6},
-            "hovertemplate": "%{y:.1%}",
-        }
-        traces.append(
-            trace if short else {**trace, "stackgroup": "held", "fillpattern": _pattern(0 if rest else place)}
-        )
-    layout = {"yaxis": {"tickformat": ".0%", "rangemode": "tozero"}, "hovermode": "x unified", "legend": True}
-    return {"data": traces, "layout": layout, "keep": keep}
+    others = len(order) - _MOST_HELD
+    if others > 0:
+        rows.append((f"{others} others", weights[order[_MOST_HELD:]].sum(axis=0)))
+    return HeldChart(
+        names=tuple(name for name, _ in rows),
+        weights=tuple(picked(row.tolist(), places, 4) for _, row in rows),
+        places=tuple(places),
+        others=others > 0,
+        short=bool((weights < 0).any()),
+    )
 
 
-def trades(agent: AgentData, cell: CellData) -> Spec | None:
-    """Return trades on the price, one entry per symbol; the page shows the one that is chosen.
-
-    Symbols come by traded value, largest first. None when there was no trade.
-    """
+def traded(agent: AgentSummary) -> tuple[TradedSymbol, ...]:
+    """Return trades by symbol, the largest traded value first; the page shows the symbol that is chosen."""
     by_symbol: dict[str, list[tuple[str, float, float]]] = {}
-    for trade in agent.trades:
-        by_symbol.setdefault(trade.symbol, []).append((trade.session, trade.quantity, trade.price))
-    if not by_symbol:
-        return None
-    order = sorted(by_symbol, key=lambda symbol: -sum(abs(q * p) for _, q, p in by_symbol[symbol]))
-    entries = []
-    for symbol in order:
-        fills = by_symbol[symbol]
-        bought = [[day, _number(price), _number(size)] for day, size, price in fills if size > 0]
-        sold = [[day, _number(price), _number(-size)] for day, size, price in fills if size < 0]
-        entries.append({"symbol": symbol, "priced": symbol in cell.prices, "buys": bought, "sells": sold})
-    return {"symbols": entries}
+    for trade in () if agent.detail is None else agent.detail.trades:
+        by_symbol.setdefault(trade.symbol, []).append((trade.session, trade.price, trade.quantity))
+    order = sorted(by_symbol, key=lambda symbol: -sum(abs(price * size) for _, price, size in by_symbol[symbol]))
+    return tuple(
+        TradedSymbol(
+            symbol=symbol,
+            buys=tuple((day, _six(price), _six(size)) for day, price, size in by_symbol[symbol] if size > 0),
+            sells=tuple((day, _six(price), _six(-size)) for day, price, size in by_symbol[symbol] if size < 0),
+        )
+        for symbol in order
+    )
 
 
-def _axis(cell: CellData) -> list[str]:
-    """Return the dates of a path: its initial value is drawn one day before the first session."""
-    if not cell.sessions:
-        return []
-    first = np.datetime64(cell.sessions[0][:10]) - np.timedelta64(1, "D")
-    return [str(first), *cell.sessions]
+def _since_start(path: Sequence[float]) -> list[float]:
+    values = np.asarray(path, dtype=np.float64)
+    return list((values / values[0] - 1.0).tolist())
 
 
-def _drawn(cell: CellData) -> list[AgentData]:
-    """Return agents with a path, the baseline last so that it is drawn on top."""
-    drawn = [agent for agent in cell.agents if agent.paths and min(shown_path(agent)[:1]) > 0]
-    return sorted(drawn, key=lambda agent: agent.baseline)
-
-
-def _line(name: str, values: Any, style: LineStyle, place: int) -> list[Spec]:
-    """Return a line, and a few markers on it that show whose it is without its colour."""
-    y = rounded(list(values))
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "xs": "path",
-        "y": y,
-        "line": {"color": style.ref, "width": style.width, "dash": style.dash},
-        "meta": {"role": "agent", "agent": name},
-        "hovertemplate": "%{y:+.1%}",
-    }
-    every = max(1, len(y) // _MARKS_PER_LINE)
-    # Staggered, so that markers of neighbouring lines do not sit on one another.
-    spots = list(range((place * 5) % every if every > 1 else 0, len(y), every))
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "xs": "path",
-        "at": spots,
-        "y": [y[spot] for spot in spots],
-        "marker": {"color": style.ref, "size": 7, "symbol": style.marker},
-        "meta": {"role": "marks", "agent": name},
-        "hoverinfo": "skip",
-    }
-    return [line, marks]
-
-
-def _pattern(place: int) -> Spec:
-    shapes = ("", "/", "", "\\", "", ".", "", "-", "", "x")
-    return {"shape": shapes[place % len(shapes)], "size": 7, "solidity": 0.18}
-
-
-def _number(value: float) -> float:
+def _six(value: float) -> float:
+    """Return a value with six significant digits."""
     return float(f"{value:.6g}")
-
-
-def prices(values: Sequence[float | None]) -> list[float | None]:
-    """Return closing prices for the page, with six significant digits."""
-    return [None if value is None or not np.isfinite(value) else _number(value) for value in values]

@@ -1,97 +1,139 @@
-"""A run of programs, and one program, for a terminal."""
+"""Runs of programs, and one program or submission, for a terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tradeassay.report import numbers
-from tradeassay.report.code_page import SYSTRADE
-from tradeassay.report.code_rates import STAGE_TITLES, cost_words, ranked_cells, way
-from tradeassay.report.code_view import code_badges, failure_lines, in_words
+from tradeassay.report import code_page, numbers, systrade_page
+from tradeassay.report.paper_tables import way
+from tradeassay.report.run_board import stdout
+from tradeassay.report.shown import shown
+from tradeassay.runs.quantcode_scores import FAILURE_TITLES
+from tradeassay.runs.summary.programs import pooled_rates
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from tradeassay.benchmarks.systrade.examine import SubmissionCheck
     from tradeassay.core.measure import Measure
     from tradeassay.runs import CodeRun
     from tradeassay.runs.quantcode_scores import CellScores
+    from tradeassay.runs.summary.programs import Evaluation
 
-_STYLES = {"passed": "bold cyan", "failed": "bold yellow", "not_reached": "dim", "not_scored": "dim"}
+_STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
 
 
 def print_code_board(run: CodeRun) -> None:
-    """Print stage rates, what stands out, and why programs failed; a pipe gets it at full width."""
+    """Print the table of a run, what stands out, and why programs failed; a pipe gets it at full width."""
     from rich.text import Text
 
-    if run.benchmark == SYSTRADE:
-        from tradeassay.report.systrade_board import print_systrade_board
-
-        print_systrade_board(run)
-        return
-    console = _console()
-    cells = ranked_cells(run.scores)
-    console.print(Text(f"{run.benchmark}  [{', '.join(text for _, text in code_badges(run))}]", style="bold"))
-    console.print(code_board(cells))
-    headline, support = in_words(cells)
+    console = stdout()
+    if run.benchmark == code_page.SYSTRADE:
+        badges, (headline, support) = systrade_page.systrade_badges(run), systrade_page.in_words(run.scores)
+        table, cells = systrade_board(run), []
+    else:
+        cells = code_page.ranked_cells(run.scores)
+        badges, (headline, support) = code_page.code_badges(run), code_page.in_words(cells)
+        table = code_board(cells)
+    console.print(Text(f"{run.benchmark}  [{', '.join(text for _, text in badges)}]", style="bold"))
+    console.print(table)
     console.print(Text(" ".join([headline, *support])))
-    failures = failure_lines(cells)
-    if failures:
-        console.print(Text("failures: " + ", ".join(f"{one.title.lower()} {one.count}" for one in failures)))
-    for note in run.manifest.notes:
+    counts = pooled_rates(cells).counts
+    if counts:
+        titles = (f"{FAILURE_TITLES[name].lower()} {count}" for name, count in counts.items())
+        console.print(Text("failures: " + ", ".join(titles)))
+    for note in run.manifest.notes if cells else ():
         console.print(Text(f"note: {note}"))
 
 
 def code_board(cells: list[CellScores]) -> Table:
     """Return the table of stage rates."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(header_style="bold", box=None, pad_edge=False)
+    table = _plain_table()
     table.add_column(
         "model", overflow="fold", min_width=min(34, max((len(cell.model) for cell in cells), default=5))
     )
     table.add_column("way of asking", overflow="fold")
-    for title in ("items", *(title.lower() for _, title, _ in STAGE_TITLES), "turns"):
+    for title in ("items", *(title.lower() for _, title, _ in code_page.STAGE_TITLES), "turns"):
         table.add_column(title, justify="right")
     table.add_column("a solved task took", overflow="fold")
     for cell in cells:
         rates = cell.rates
         left_out = rates.failed + rates.unscored
-        turns = cell.mean_turns.value
         table.add_row(
             Text(cell.model),
             Text(way(cell)),
             Text(f"{rates.items}" + (f" (+{left_out} not scored)" if left_out else "")),
-            *(_rate(getattr(rates, stage), interval=stage == "judge") for stage, _, _ in STAGE_TITLES),
-            Text(numbers.NONE if turns is None else f"{turns:.1f}"),
-            Text(cost_words(cell)),
+            *(_rate(getattr(rates, name), interval=name == "judge") for name, _, _ in code_page.STAGE_TITLES),
+            Text(shown(cell.mean_turns, "{:.1f}").text),
+            Text(code_page.cost_words(cell)),
         )
     return table
 
 
-def print_evaluation(found: Any, *, name: str) -> None:
-    """Print what was found about one program."""
-    from rich.table import Table
+def systrade_board(run: CodeRun) -> Table:
+    """Return the table of the models' gates and scores."""
     from rich.text import Text
 
-    console = _console()
+    table = _plain_table()
+    table.add_column("model", overflow="fold")
+    dimensions = tuple(systrade_page.DIMENSIONS)
+    for title in ("items", "exec", "leak", "audit", "valid", *dimensions, "overall", "$/strategy"):
+        table.add_column(title, justify="right")
+    for row in run.scores.models:
+        table.add_row(
+            Text(row.model),
+            Text(str(row.items)),
+            *(_rate(row.gates[name], interval=False) for name in ("exec", "leak", "audit")),
+            _rate(row.valid, interval=True),
+            *(Text(shown(row.scores[name], "{:.2f}").text) for name in dimensions),
+            Text(shown(row.overall, "{:.2f}").text),
+            Text(numbers.dollars(row.usd_per_strategy)),
+        )
+    return table
+
+
+def print_evaluation(found: Evaluation, *, name: str) -> None:
+    """Print what was found about one program."""
+    from rich.text import Text
+
+    console = stdout()
     verdict = {"solved": "passed", "not_scored": "not scored"}.get(found.outcome, f"failed ({found.outcome})")
     console.print(Text(f"{name} on {found.task} ({found.framework}): {verdict}", style="bold"))
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for title in ("stage", "status", "why"):
-        table.add_column(title, overflow="fold")
+    table = _plain_table("stage", "status", "why")
     for stage in ("compile", "backtest", "trade", "lookahead", "judge"):
         result = found.stage(stage)
-        shown = Text(result.status.replace("_", " "), style=_STYLES[result.status])
-        table.add_row(Text("look-ahead" if stage == "lookahead" else stage), shown, Text(_clean(result.reason)))
+        title = "look-ahead" if stage == "lookahead" else stage
+        table.add_row(Text(title), _status(result.status), Text(_clean(result.reason)))
     console.print(table)
     for line in _details(found):
         console.print(Text(_clean(line)))
 
 
-def _details(found: Any) -> list[str]:
+def print_check(check: SubmissionCheck, *, name: str) -> None:
+    """Print what was found about one submission."""
+    from rich.text import Text
+
+    console = stdout()
+    card = check.scorecard
+    verdict = "all gates held" if check.passed else "not all gates held"
+    console.print(Text(f"{name} for {card.strategy} on {card.data}: {verdict}", style="bold"))
+    table = _plain_table("gate", "status", "why")
+    for gate in card.gates.gates:
+        table.add_row(Text(gate.name), _status(gate.status), Text(_clean(gate.reason)))
+    console.print(table)
+    for dimension in systrade_page.DIMENSIONS:
+        score = shown(card.sound[dimension], "{:.2f}")
+        note = f" ({score.note})" if score.note else ""
+        console.print(Text(_clean(f"{dimension}: {score.text}{note}")))
+    if card.year is not None:
+        totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
+        console.print(Text(f"the year at {totals}"))
+
+
+def _details(found: Evaluation) -> list[str]:
     lines = [f"trick: {one.name}{'' if one.grave else ' (a pointer)'}: {one.detail}" for one in found.tricks]
     if found.leak is not None:
         lines += [f"look-ahead: {one.text}" for one in found.leak.evidence]
@@ -107,10 +149,25 @@ def _details(found: Any) -> list[str]:
     if found.earned is not None:
         earned = found.earned
         lines.append(
-            f"not scored: {earned.trades} trades, return {_share(earned.strategy.total_return)}, "
-            f"buy and hold {_share(earned.hold.total_return)}"
+            f"not scored: {earned.trades} trades, return {_change(earned.strategy.total_return)}, "
+            f"buy and hold {_change(earned.hold.total_return)}"
         )
     return lines
+
+
+def _plain_table(*titles: str) -> Table:
+    from rich.table import Table
+
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table
+
+
+def _status(status: str) -> Text:
+    from rich.text import Text
+
+    return Text(status.replace("_", " "), style=_STYLES.get(status, "dim"))
 
 
 def _rate(measure: Measure, *, interval: bool) -> Text:
@@ -118,24 +175,16 @@ def _rate(measure: Measure, *, interval: bool) -> Text:
 
     if measure.value is None:
         return Text(numbers.NONE, style="dim")
-    text = Text(numbers.number(measure.value, unit="fraction"))
+    text = Text(numbers.written(measure.value, "share"))
     if interval and measure.low is not None and measure.high is not None:
         text.append(f" [{measure.low:.0%}, {measure.high:.0%}]", style="dim")
     return text
 
 
-def _share(value: float | None) -> str:
-    return numbers.NONE if value is None else numbers.number(value, unit="fraction", signed=True)
+def _change(value: float | None) -> str:
+    return numbers.NONE if value is None else numbers.written(value, "change")
 
 
 def _clean(text: str) -> str:
     """Return a program's words without signs that a terminal would obey."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
-
-
-def _console() -> Console:
-    import sys
-
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)

@@ -1,10 +1,11 @@
-"""How numbers are written for people: one way, everywhere."""
+"""How numbers and orders are written for people: one way, everywhere."""
 
 from __future__ import annotations
 
 import math
 
 from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Order
 from tradeassay.metrics import BY_ID, MeasureInfo
 
 MINUS = "\u2212"
@@ -41,16 +42,31 @@ def number(value: float, *, unit: str = "number", signed: bool = False) -> str:
     return f"{sign}{text}{tail}"
 
 
-def shown(name: str, value: float) -> str:
-    """Return a measure's value as tables show it."""
-    return number(value, unit=BY_ID[name].unit, signed=name in SIGNED)
+FORMS = {"share": ("fraction", False), "change": ("fraction", True), "number": ("number", False),
+         "signed": ("number", True)}  # fmt: skip
+"""Ways to write a value: a share in per cent, a change in per cent with its sign, a number, one with its sign."""
+
+
+def written(value: float, form: str) -> str:
+    """Return a value in one of :data:`FORMS`, or by a format such as ``{:.2f}``."""
+    if form in FORMS:
+        unit, signed = FORMS[form]
+        return number(value, unit=unit, signed=signed)
+    return form.format(value)
+
+
+def form_of(name: str) -> str:
+    """Return the form of a measure of the catalogue."""
+    if BY_ID[name].unit == "fraction":
+        return "change" if name in SIGNED else "share"
+    return "signed" if name in SIGNED else "number"
 
 
 def interval(name: str, measure: Measure) -> str:
-    """Return a measure's interval, empty when there is none."""
+    """Return the interval of a measure of the catalogue, empty when there is none."""
     if measure.low is None or measure.high is None:
         return ""
-    return f"{shown(name, measure.low)} to {shown(name, measure.high)}"
+    return f"{written(measure.low, form_of(name))} to {written(measure.high, form_of(name))}"
 
 
 def difference(value: float) -> str:
@@ -93,3 +109,21 @@ def count(value: int, singular: str, plural: str | None = None) -> str:
 def info(name: str) -> MeasureInfo:
     """Return a measure's entry in the catalogue."""
     return BY_ID[name]
+
+
+def order_words(order: Order) -> str:
+    """Return an order in words: ``AAPL to 10.0% of the account``, ``buy 20 MSFT, limit 410.5``."""
+    side = "" if order.side is None else f"{order.side.lower()} "
+    amount = f"{order.amount:,.10g}"
+    text = {
+        "shares": f"{side}{amount} {order.symbol}",
+        "dollars": f"{side}{order.symbol} for {amount}",
+        "target_weight": f"{side}{order.symbol} to {number(order.amount, unit='fraction')} of the account",
+        "target_value": f"{side}{order.symbol} to a value of {amount}",
+        "target_shares": f"{side}{order.symbol} to {amount} shares",
+    }[order.unit]
+    if order.kind == "limit" and order.limit_price is not None:
+        text += f", limit {order.limit_price:g}"
+    if order.kind == "stop" and order.stop_price is not None:
+        text += f", stop {order.stop_price:g}"
+    return text

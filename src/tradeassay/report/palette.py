@@ -6,22 +6,20 @@ so that a line stands out on its background. The baseline is always grey and das
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 LIGHT = ("#0b57a4", "#d1490f", "#00805c", "#b84a91", "#a87400", "#1d86bf")
 DARK = ("#5c97ee", "#f2854c", "#2cc79a", "#e59ac4", "#efd04d", "#8fdcff")
-BASELINE_LIGHT, BASELINE_DARK = "#4b5563", "#c3cad6"
 DASHES = ("solid", "dot", "dashdot", "longdashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down", "cross", "pentagon")
 _SVG_DASH = {"solid": "", "dot": "2 3", "dashdot": "7 3 2 3", "longdashdot": "11 3 2 3", "dash": "6 4"}
 
 
 class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """How one agent is drawn everywhere. ``ref`` stands for its colour, ``light`` and ``dark`` are it by theme."""
+    """How one agent is drawn everywhere; ``light`` and ``dark`` are its colour by theme."""
 
-    ref: str
     light: str
     dark: str
     dash: str
@@ -34,9 +32,8 @@ class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
         return _SVG_DASH[self.dash]
 
 
-BASELINE = LineStyle(
-    ref="@baseline", light=BASELINE_LIGHT, dark=BASELINE_DARK, dash="dash", marker="circle-open", width=2.4
-)
+BASELINE = LineStyle(light="#4b5563", dark="#c3cad6", dash="dash", marker="circle-open", width=2.4)
+INDEX = LineStyle(light="#8a93a0", dark="#7d8897", dash="dot", marker="", width=1.2)
 
 
 def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
@@ -49,7 +46,6 @@ def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
             continue
         hue = place % len(LIGHT)
         found[name] = LineStyle(
-            ref=f"@agent{place}",
             light=LIGHT[hue],
             dark=DARK[hue],
             dash=DASHES[place // len(LIGHT) % len(DASHES)],
@@ -57,18 +53,3 @@ def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
         )
         place += 1
     return found
-
-
-def colours(found: Mapping[str, LineStyle]) -> dict[str, tuple[str, str]]:
-    """Return (light, dark) by reference, for the page's script: agents, holdings slots, index, trades."""
-    named = {style.ref: (style.light, style.dark) for style in found.values()}
-    slots = {f"@slot{place}": (LIGHT[place % len(LIGHT)], DARK[place % len(DARK)]) for place in range(10)}
-    return {
-        **slots,
-        **named,
-        "@index": ("#8a93a0", "#7d8897"),
-        "@rest": ("#aab2bd", "#5f6b7a"),
-        "@price": ("#4b5563", "#c3cad6"),
-        "@buy": ("#0072b2", "#56b4e9"),
-        "@sell": ("#c2410c", "#f2854c"),
-    }

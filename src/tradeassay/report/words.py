@@ -1,4 +1,4 @@
-"""The plain sentences: which agent is best, and can it be told apart from the baseline?
+"""The plain sentences: which agent is best, can it be told apart from the baseline, and from itself elsewhere?
 
 Every claim is made after Holm's correction for the number of agents compared in one table.
 """
@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
-from tradeassay.core.measure import Measure
-from tradeassay.metrics import BootstrapConfig, Comparison, compare_to_baseline
+from tradeassay.core.badges import Badges
 from tradeassay.report import numbers
-from tradeassay.report.data import AgentData, CellData
+from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, told_apart
 
 _PLURALS = (
     (" beats ", " beat "),
@@ -23,12 +21,13 @@ _PLURALS = (
     (" was ", " were "),
     (" has ", " have "),
 )
+ANSWERS = {"scripted": "scripted model", "replayed": "replayed model", "live": "live model"}
 
 Tone = Literal["above", "below", "same", "none", "baseline", "failed"]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent against the baseline: a short label for a chip, a sentence, and its tone."""
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent against what it is compared with: a short label for a chip, a sentence, and its tone."""
 
     tone: Tone
     label: str
@@ -42,60 +41,77 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     support: tuple[str, ...]
 
 
-def result(agent: AgentData) -> Measure:
-    """Return the measure that ranks a leaderboard: the (median) return over the window."""
-    return agent.measures["cumulative_return"].median
+def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Return (kind, text) per badge; every table and page carries them.
+
+    ``answers`` says whose answers are in the table; where they differ each kind has a badge of its own.
+    """
+    models = answers or ([] if badges.model == "none" else [badges.model])
+    return (
+        (badges.data, f"{badges.data} data"),
+        ("convention", f"{badges.convention} convention"),
+        *(("model", ANSWERS[kind]) for kind in models),
+        *((("model", "rules only, no model"),) if not models else ()),
+        *(("bias", f"known bias: {bias}") for bias in badges.biases),
+    )
 
 
-def ranked(agents: Sequence[AgentData]) -> list[AgentData]:
-    """Return agents by return, best first; those without a result last, each group otherwise in its order."""
-    return sorted(agents, key=lambda agent: _sort_key(result(agent)))
+def cell_badges(cell: CellSummary) -> tuple[tuple[str, str], ...]:
+    """Return the badges of a cell; the liveliest kind of answers comes first."""
+    there = {agent.model.answers for agent in cell.agents if agent.model is not None}
+    return badge_words(cell.badges, [kind for kind in ("live", "replayed", "scripted") if kind in there])
 
 
-def _sort_key(measure: Measure) -> tuple[bool, float]:
-    return measure.value is None, -(measure.value or 0.0)
+def cost_line(agent: AgentSummary) -> str:
+    """Return one line below a model's name: ``scripted model · 1.0M tokens · $0.00``; empty for a rule."""
+    if agent.model is None:
+        return ""
+    parts, cost = [ANSWERS[agent.model.answers]], agent.model.cost
+    if cost is not None:
+        tokens = cost.input_tokens + cost.output_tokens
+        parts += [f"{numbers.short(tokens)} tokens", numbers.dollars(cost.usd)]
+    return " · ".join(parts)
 
 
-def verdict(agent: AgentData, cell: CellData, level: float) -> Verdict:
+# An agent against the baseline
+
+
+def standing(agent: AgentSummary, cell: CellSummary, level: float) -> Standing:
     """Say how an agent stands to its cell's baseline."""
     phrase = cell.baseline_phrase
-    if result(agent).value is None:
-        reason = agent.failure or str(result(agent).reason)
-        return Verdict(tone="failed", label="failed", sentence=f"{agent.name} has no result: {reason}.")
+    if agent.result.value is None:
+        reason = agent.failure or str(agent.result.reason)
+        return Standing(tone="failed", label="failed", sentence=f"{agent.name} has no result: {reason}.")
     if agent.baseline:
-        return Verdict(tone="baseline", label="baseline", sentence=f"{agent.name} is the baseline: {phrase}.")
-    versus = agent.versus_baseline
+        return Standing(tone="baseline", label="baseline", sentence=f"{agent.name} is the baseline: {phrase}.")
+    versus = agent.versus
     if versus is None or versus.distinguishable is None:
         reason = "no baseline" if versus is None else str(versus.difference.reason)
-        return Verdict(
+        return Standing(
             tone="none", label="not compared", sentence=f"{agent.name} was not compared with {phrase}: {reason}."
         )
-    return _compared(agent, versus, phrase, level)
-
-
-def _compared(agent: AgentData, versus: Comparison, phrase: str, level: float) -> Verdict:
     if versus.difference.low == versus.difference.high == 0.0:
-        return Verdict(tone="same", label="same", sentence=f"{agent.name} is the same as {phrase}, day by day.")
+        return Standing(tone="same", label="same", sentence=f"{agent.name} is the same as {phrase}, day by day.")
     tone = told_apart(agent, level)
     if tone == "above":
-        return Verdict(
+        return Standing(
             tone=tone, label="better", sentence=f"{agent.name} beats {phrase} by more than luck explains."
         )
     if tone == "below":
-        return Verdict(
+        return Standing(
             tone=tone, label="worse", sentence=f"{agent.name} falls behind {phrase} by more than luck explains."
         )
     sentence = f"{agent.name} cannot be told apart from {phrase}"
     if versus.distinguishable:
         sentence += " once the number of agents compared is allowed for"
-    return Verdict(tone="same", label="cannot be told apart", sentence=sentence + ".")
+    return Standing(tone="same", label="cannot be told apart", sentence=sentence + ".")
 
 
-def in_words(agents: Sequence[AgentData], cell: CellData, level: float) -> tuple[str, ...]:
+def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
     """Say how every agent stands to the baseline, agents of the same standing in one sentence."""
     said: dict[str, list[str]] = {}
-    for agent in agents:
-        told = verdict(agent, cell, level)
+    for agent in cell.ranked:
+        told = standing(agent, cell, level)
         if told.tone != "baseline":
             said.setdefault(told.sentence.removeprefix(agent.name), []).append(agent.name)
     return tuple(f"{_all(names)}{_plural(rest, names)}" for rest, names in said.items())
@@ -110,36 +126,28 @@ def _plural(rest: str, names: Sequence[str]) -> str:
     return rest
 
 
-def told_apart(agent: AgentData, level: float) -> Literal["above", "below"] | None:
-    """Return on which side of the baseline an agent certainly is, None when that is not certain."""
-    versus = agent.versus_baseline
-    if versus is None or not versus.distinguishable or versus.difference.value is None:
-        return None
-    p = agent.p_adjusted if agent.p_adjusted is not None else versus.p_value
-    if p is None or p > 1.0 - level:
-        return None
-    return "above" if versus.difference.value > 0 else "below"
+# Which agent is best
 
 
-def answer(cell: CellData, level: float, draws: int = 1000) -> Answer:
+def answer(cell: CellSummary, level: float) -> Answer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
-    rivals = [agent for agent in ranked(cell.agents) if result(agent).value is not None and not agent.baseline]
+    rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
     if not rivals:
         return _nobody(cell)
     winners = [agent for agent in rivals if told_apart(agent, level) == "above"]
     behind = [agent for agent in rivals if told_apart(agent, level) == "below"]
     if winners:
-        support = _winners(winners, cell, level, draws)
-        headline = _headline(winners, cell, level, draws)
+        support = _winners(winners, cell)
+        headline = _headline(winners, cell)
     else:
         support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
     return Answer(headline=headline, support=(*support, *_others(behind, cell)))
 
 
-def _no_winner(rivals: Sequence[AgentData], behind: Sequence[AgentData], cell: CellData) -> str:
+def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:
     phrase, one = cell.baseline_phrase, len(rivals) == 1
-    if all(agent.versus_baseline is None or agent.versus_baseline.distinguishable is None for agent in rivals):
+    if all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
         return f"{rivals[0].name} has the highest return; nothing could be compared with {phrase}."
     if len(behind) == len(rivals):
         return f"{rivals[0].name if one else 'Every agent'} falls behind {phrase}."
@@ -150,79 +158,94 @@ def _no_winner(rivals: Sequence[AgentData], behind: Sequence[AgentData], cell: C
     return f"{subject} be told apart from {phrase}."
 
 
-def _others(behind: Sequence[AgentData], cell: CellData) -> list[str]:
+def _others(behind: Sequence[AgentSummary], cell: CellSummary) -> list[str]:
     sentences = []
     base = next((agent for agent in cell.agents if agent.baseline), None)
-    if base is not None and result(base).value is not None:
-        sentences.append(_sentence_of_baseline(base, cell))
+    if base is not None and base.result.value is not None:
+        phrase = cell.baseline_phrase[:1].upper() + cell.baseline_phrase[1:]
+        sentences.append(f"{phrase} ({base.name}) returned {numbers.written(base.result.value, 'change')}.")
     if behind:
         names = [agent.name for agent in behind]
         falls = _verb(names, "falls", "fall")
         sentences.append(f"{_list(names)} {falls} behind {cell.baseline_phrase} by more than luck explains.")
-    failed = [agent.name for agent in cell.agents if result(agent).value is None]
+    failed = [agent.name for agent in cell.agents if agent.result.value is None]
     if failed:
         sentences.append(f"{_list(failed)} {_verb(failed, 'has', 'have')} no result (see failures).")
     return sentences
 
 
-def _nobody(cell: CellData) -> Answer:
-    if any(result(agent).value is not None for agent in cell.agents):
+def _nobody(cell: CellSummary) -> Answer:
+    if any(agent.result.value is not None for agent in cell.agents):
         return Answer(headline="Only the baseline has a result.", support=("There is nobody to compare it with.",))
     return Answer(headline="No agent has a result.", support=("Every episode failed; the reasons are below.",))
 
 
-def _leader(agent: AgentData, cell: CellData, *, luck: bool) -> str:
-    measure = result(agent)
+def _leader(agent: AgentSummary, cell: CellSummary, *, luck: bool) -> str:
+    measure = agent.result
     bounds = numbers.interval("cumulative_return", measure)
-    text = f"{agent.name} has the highest return, {numbers.shown('cumulative_return', measure.value or 0.0)}"
+    text = f"{agent.name} has the highest return, {numbers.written(measure.value or 0.0, 'change')}"
     text += f" ({bounds})" if bounds else ""
-    if not luck or agent.versus_baseline is None or agent.versus_baseline.distinguishable is None:
+    if not luck or agent.versus is None or agent.versus.distinguishable is None:
         return text + "."
     window = numbers.count(len(cell.sessions), "session")
     return f"{text}, but over {window} a lead of that size can be luck."
 
 
-def _winners(winners: list[AgentData], cell: CellData, level: float, draws: int) -> list[str]:
+def _winners(winners: list[AgentSummary], cell: CellSummary) -> list[str]:
     sentences = [_leader(winners[0], cell, luck=False)]
-    versus = winners[0].versus_baseline
+    versus = winners[0].versus
     if versus is not None and versus.difference.value is not None:
         low, high = versus.difference.low or 0.0, versus.difference.high or 0.0
         sentences.append(
             f"That is {numbers.difference(versus.difference.value)} a year against {cell.baseline_phrase} "
             f"({numbers.difference(low)} to {numbers.difference(high)})."
         )
-    if len(winners) > 1 and not _beats(winners[0], winners[1], cell, level, draws):
-        also = [agent.name for agent in winners]
-        sentences.append(f"Among themselves, {_list(also)} cannot all be told apart.")
+    if len(winners) > 1 and not cell.leader_apart:
+        sentences.append(f"Among themselves, {_list([one.name for one in winners])} cannot all be told apart.")
     return sentences
 
 
-def _headline(winners: list[AgentData], cell: CellData, level: float, draws: int) -> str:
-    if len(winners) == 1 or _beats(winners[0], winners[1], cell, level, draws):
+def _headline(winners: list[AgentSummary], cell: CellSummary) -> str:
+    if len(winners) == 1 or cell.leader_apart:
         return f"{winners[0].name} is best: it beats {cell.baseline_phrase} by more than luck explains."
     names = _list([agent.name for agent in winners])
     return f"{names} beat {cell.baseline_phrase} by more than luck explains."
 
 
-def _beats(first: AgentData, second: AgentData, cell: CellData, level: float, draws: int) -> bool:
-    """Return whether the leader can be told apart from the next, path against path."""
-    if not first.paths or not second.paths:
-        return False
-    config = BootstrapConfig(level=level, draws=draws)
-    verdict = compare_to_baseline(
-        np.array(first.paths),
-        np.array(second.paths),
-        periods_per_year=cell.periods_per_year,
-        baseline=second.name,
-        bootstrap=config,
+# An agent against itself under another setting
+
+
+def arm_standing(arm: ContrastArm, reference: str, level: float) -> Standing:
+    """Say how an agent under one setting stands to itself under the reference."""
+    versus = arm.versus
+    if versus is None or versus.distinguishable is None or versus.difference.value is None:
+        reason = "" if versus is None else str(versus.difference.reason)
+        return Standing(tone="none", label="not compared", sentence=f"was not compared with {reference}: {reason}")
+    if versus.difference.low == versus.difference.high == 0.0:
+        return Standing(
+            tone="same", label="same", sentence=f"is the same as under {reference}, session by session"
+        )
+    sure = versus.distinguishable and arm.p_adjusted is not None and arm.p_adjusted <= 1.0 - level
+    if not sure:
+        return Standing(
+            tone="same", label="cannot be told apart", sentence=f"cannot be told apart from {reference}"
+        )
+    better = versus.difference.value > 0
+    return Standing(
+        tone="above" if better else "below",
+        label="better" if better else "worse",
+        sentence=f"does {'better' if better else 'worse'} than under {reference} by more than luck explains",
     )
-    return bool(verdict.distinguishable)
 
 
-def _sentence_of_baseline(base: AgentData, cell: CellData) -> str:
-    value = numbers.shown("cumulative_return", result(base).value or 0.0)
-    phrase = cell.baseline_phrase[:1].upper() + cell.baseline_phrase[1:]
-    return f"{phrase} ({base.name}) returned {value}."
+def contrast_in_words(one: Contrast, level: float) -> tuple[str, ...]:
+    """Return a contrast in plain words, one sentence for every agent and setting."""
+    return tuple(
+        f"{row.agent} under {label} {arm_standing(arm, one.labels[0], level).sentence}."
+        for row in one.rows
+        for label, arm in zip(one.labels[1:], row.arms[1:], strict=True)
+        if arm is not None
+    )
 
 
 def _list(names: Sequence[str]) -> str:

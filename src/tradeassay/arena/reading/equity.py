@@ -9,7 +9,7 @@ from tradeassay.arena.reading.selection import Lines
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import Line, account, account_band
 from tradeassay.core.view import Floats
-from tradeassay.report.thin import kept, rounded
+from tradeassay.report.charts import kept, picked
 
 POINTS = 500
 """More points per line than this are thinned out; highs, lows and deepest falls stay."""
@@ -85,4 +85,4 @@ def _growth(earned: Floats) -> Floats:
 
 
 def _returns(path: Floats, places: list[int]) -> tuple[float | None, ...]:
-    return tuple(rounded([float(path[place]) - 1.0 for place in places]))
+    return picked((path - 1.0).tolist(), places)

@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from tradeassay.report.page import plotly_js
+from tradeassay.report.shell import plotly_js
 
 YEAR_S = 365 * 86_400
 

@@ -16,7 +16,7 @@ from tradeassay.arena.web.api import entry_shown
 from tradeassay.arena.web.house import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import Words
 from tradeassay.core.errors import UserError
-from tradeassay.report.interval_bar import Scale
+from tradeassay.report.shown import Scale
 
 FEED = 40
 LATEST = 9

@@ -11,9 +11,9 @@ from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import Behaviour, Board
 from tradeassay.arena.web.words import Words
 from tradeassay.core.measure import Measure
-from tradeassay.report.interval_bar import IntervalBar, Scale, common_scale
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
+from tradeassay.report.shown import IntervalBar, Scale, common_scale
 
 PERCENT = frozenset(("CR", "AR", "AV", "MDD", "excess", "share", "best"))
 SIGNED = frozenset(("CR", "AR", "SR", "excess"))

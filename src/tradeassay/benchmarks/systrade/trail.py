@@ -63,6 +63,14 @@ class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
     claimed: float | None = None
     own: float | None = None
 
+    @property
+    def true(self) -> bool:
+        """Whether the row is there and its figure, where both sides state one, is the host's."""
+        if self.id is None or self.claimed is None or self.own is None:
+            return self.id is not None
+        room = 1e-6 * max(1.0, abs(self.own), 100_000.0 if self.kind == "pnl" else 0.0)
+        return abs(self.claimed - self.own) <= room
+
 
 class FollowedTrade(msgspec.Struct, frozen=True, kw_only=True):
     """A trade of the sample, followed from its signal to its P&L."""

@@ -1,0 +1,219 @@
+"""The page of a trading run: one tab per benchmark, its leaderboard, charts, and agent by agent what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from tradeassay.core.errors import UserError
+from tradeassay.metrics import MEASURES
+from tradeassay.report import numbers
+from tradeassay.report.charts import CellCharts, cell_charts
+from tradeassay.report.palette import DARK, LIGHT, LineStyle, styles
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.shown import Scale, Shown, common_scale, shown
+from tradeassay.report.words import (
+    Answer,
+    Standing,
+    answer,
+    arm_standing,
+    cell_badges,
+    contrast_in_words,
+    cost_line,
+    in_words,
+    standing,
+)
+from tradeassay.runs import CodeRun, Run
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
+
+TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
+TILES = (
+    "cumulative_return",
+    "annualised_return",
+    "sharpe",
+    "sortino",
+    "max_drawdown",
+    "volatility",
+    "information_ratio",
+    "turnover",
+)
+BEHAVIOUR = ("turnover", "hhi", "cash_ratio", "abstention_rate", "rejection_rate")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class AgentOnPage:
+    """One agent: its record, its place on the page, and its measures written out."""
+
+    def __init__(self, id: str, rank: int | None, agent: AgentSummary, cell: CellOnPage) -> None:
+        self.id, self.rank, self.agent, self._cell = id, rank, agent, cell
+
+    @property
+    def style(self) -> LineStyle:
+        """How it is drawn."""
+        return self._cell.look[self.agent.name]
+
+    @cached_property
+    def standing(self) -> Standing:
+        """How it stands to the baseline."""
+        return standing(self.agent, self._cell.cell, self._cell.level)
+
+    @property
+    def cost(self) -> str:
+        """Whose answers they are and what they took, in one line; empty for a rule."""
+        return cost_line(self.agent)
+
+    def figure(self, name: str) -> Shown:
+        """Return a measure written out; the return has its interval drawn."""
+        scale = self._cell.returns if name == "cumulative_return" else None
+        return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
+
+    def spread(self, name: str) -> str:
+        """Return the range over the seeds in words, empty for a single one."""
+        found, form = self.agent.measures[name], numbers.form_of(name)
+        if found.n < 2 or found.lowest is None or found.highest is None:
+            return ""
+        low, high = numbers.written(found.lowest, form), numbers.written(found.highest, form)
+        return f"{found.n} seeds: {low} to {high}"
+
+    @property
+    def difference(self) -> Shown | None:
+        """The yearly difference from the baseline, None where nothing was compared."""
+        versus = self.agent.versus
+        return None if versus is None else shown(versus.difference, "change", self._cell.differences)
+
+    @property
+    def small_print(self) -> tuple[str, ...]:
+        """What stands below the difference: its p-value, and the interval that holds for all agents together."""
+        p, joint = self.agent.row.p_adjusted, self.agent.jointly
+        words = [] if p is None else [numbers.p_value(p)]
+        if joint is not None and joint.low is not None and joint.high is not None:
+            words.append(f"all agents together: {shown(joint, 'change').interval}")
+        return tuple(words)
+
+
+class CellOnPage:
+    """One tab: a cell's record with what its rows share on the page."""
+
+    def __init__(self, id: str, tab: str, cell: CellSummary, level: float) -> None:
+        self.id, self.tab, self.cell, self.level = id, tab, cell, level
+        self.look = styles([agent.name for agent in cell.agents], cell.baseline)
+        self.agents = [
+            AgentOnPage(f"{id}-a{place}", place + 1 if agent.result.value is not None else None, agent, self)
+            for place, agent in enumerate(cell.ranked)
+        ]
+
+    @property
+    def badges(self) -> tuple[tuple[str, str], ...]:
+        """What to know before believing a number."""
+        return cell_badges(self.cell)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Which agent is best."""
+        return answer(self.cell, self.level)
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """How everybody stands, and what could not have shown."""
+        return (*in_words(self.cell, self.level), *self.cell.limits)
+
+    @cached_property
+    def returns(self) -> Scale:
+        """The common scale of returns."""
+        return common_scale([agent.result for agent in self.cell.agents])
+
+    @cached_property
+    def differences(self) -> Scale:
+        """The common scale of differences from the baseline."""
+        return common_scale([agent.versus.difference for agent in self.cell.agents if agent.versus is not None])
+
+    @cached_property
+    def hottest(self) -> float:
+        """The largest return of a month, by size, for the depth of colours."""
+        details = [agent.detail for agent in self.cell.agents if agent.detail is not None]
+        months = [month for detail in details for year in detail.months for month in year.months]
+        return max([0.01, *(abs(month) for month in months if month is not None)])
+
+    @property
+    def has_models(self) -> bool:
+        """Whether a model played here."""
+        return any(agent.model is not None for agent in self.cell.agents)
+
+    @property
+    def rules(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The rules as blocks of ("p" | "h4" | "ul", lines)."""
+        return paragraphs(self.cell.rules)
+
+    def charts(self) -> CellCharts:
+        """Return what its charts draw."""
+        return cell_charts(self.cell, self.look, {one.agent.name: one.id for one in self.agents})
+
+
+def render_html(data: RunSummary) -> str:
+    """Return the page of a run. Every text in ``data`` is escaped; the page works from a file, offline."""
+    tabs = _tabs(data.cells)
+    cells = [CellOnPage(f"c{place}", tabs[place], cell, data.level) for place, cell in enumerate(data.cells)]
+    charts = {view.id: view.charts() for view in cells}
+    context = {
+        "data": data,
+        "charts": charts,
+        "cells": cells,
+        "places": {view.cell.id: view.id for view in cells},
+        "table": TABLE,
+        "tiles": TILES,
+        "behaviour": BEHAVIOUR,
+        "measures": [info.id for info in MEASURES],
+        "months": MONTHS,
+        "month_text": numbers.month_text,
+        "p_value": numbers.p_value,
+        "arm_standing": arm_standing,
+        "contrast_in_words": contrast_in_words,
+        "common_scale": common_scale,
+    }
+    slots = [{"light": light, "dark": dark} for light, dark in zip(LIGHT, DARK, strict=True)]
+    return render_page("run.html.j2", context, {"slots": slots, "cells": charts})
+
+
+def write_html(source: Run | CodeRun | RunSummary, path: Path | None = None) -> Path:
+    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder)."""
+    if isinstance(source, CodeRun):
+        from tradeassay.report.code_page import write_code_html
+
+        return write_code_html(source, path)
+    if path is None:
+        if isinstance(source, RunSummary):
+            raise UserError("no place for the page", mend="give a path")
+        path = source.folder / "report.html"
+    return write_page(path, render_html(source if isinstance(source, RunSummary) else summary_of(source)))
+
+
+def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return plain text as blocks of ("p" | "h4" | "ul", lines).
+
+    Lines that start with a dash are a list; a short line without a full stop before a list is its heading.
+    """
+    blocks: list[tuple[str, tuple[str, ...]]] = []
+    for line in (line.strip() for line in text.splitlines() if line.strip()):
+        if not line.startswith("- "):
+            blocks.append(("p", (line,)))
+            continue
+        kind, lines = blocks[-1] if blocks else ("", ())
+        if kind == "ul":
+            blocks[-1] = ("ul", (*lines, line[2:]))
+            continue
+        if kind == "p" and len(lines[0]) < 70 and not lines[0].endswith("."):
+            blocks[-1] = ("h4", lines)
+        blocks.append(("ul", (line[2:],)))
+    return tuple(blocks)
+
+
+def _tabs(cells: Sequence[CellSummary]) -> list[str]:
+    """Return names for tabs: titles, without what all have in common when they are settings of one benchmark."""
+    titles = [cell.title for cell in cells]
+    if len(cells) < 2 or len({cell.benchmark for cell in cells}) > 1 or not all(cell.settings for cell in cells):
+        return titles
+    parts = [title.split(", ") for title in titles]
+    while min(map(len, parts)) > 1 and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    return [", ".join(part) for part in parts]

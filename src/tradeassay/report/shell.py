@@ -1,0 +1,132 @@
+"""The shell of every page: templates, styles, scripts and the filters that write records out.
+
+A report is one self-contained file: no request leaves it, and nothing in it can run but its own scripts. The arena
+serves its pages from the same templates and files.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tradeassay.core.errors import MissingExtra
+from tradeassay.core.secrets import clean_bytes
+from tradeassay.report import numbers
+from tradeassay.report.shown import UNIT, shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_TEMPLATES = "templates"
+
+
+@cache
+def page_environment(*packages: str) -> Environment:
+    """Return what fills templates, those of ``packages`` before our own.
+
+    Everything is escaped, an unknown name is an error.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, _TEMPLATES) for name in (*packages, "tradeassay.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        breakable=_breakable,
+        dollars=numbers.dollars,
+        order_words=numbers.order_words,
+        share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
+        short=numbers.short,
+        shown=shown,
+        spaced=lambda text: str(text).replace("_", " "),
+        written=_written,
+    )
+    environment.globals.update(count=numbers.count, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
+    return environment
+
+
+def render_page(template: str, context: dict[str, Any], payload: object | None = None) -> str:
+    """Return a self-contained page; ``payload`` is what its charts draw, and only then is plotly.js in it.
+
+    Every text in ``context`` is escaped. The page works from a file, offline.
+    """
+    from markupsafe import Markup
+
+    scripts = {"theme": template_text("theme.js"), "page": template_text("shell.js")}
+    if payload is not None:
+        scripts |= {"plotly": plotly_js(), "page": template_text("shell.js") + template_text("charts.js")}
+    shell = {
+        "style": Markup(template_text("page.css")),
+        "scripts": {name: Markup(text) for name, text in scripts.items()},
+        "allowed": " ".join(script_source(text) for text in scripts.values()),
+        "payload": None if payload is None else Markup(script_json(payload)),
+    }
+    return page_environment().get_template(template).render(context, shell=shell)
+
+
+def write_page(path: Path, text: str) -> Path:
+    """Write a page to ``path`` (its folder is made) and return it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Text of a model may hold lone surrogates, which no encoding takes.
+    path.write_bytes(clean_bytes(text.encode("utf-8", "replace")))
+    return path
+
+
+def script_json(value: object) -> str:
+    """Return JSON that cannot end the script element it stands in."""
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@cache
+def plotly_js() -> str:
+    """Return plotly.js as the installed plotly package carries it; its Python side is not imported.
+
+    Raises :class:`MissingExtra` when the package is not there or keeps its script elsewhere.
+    """
+    found = importlib.util.find_spec("plotly")
+    for place in (found.submodule_search_locations or ()) if found is not None else ():
+        script = Path(place) / "package_data" / "plotly.min.js"
+        if script.is_file():
+            # The text must not end the element it stands in.
+            return script.read_text(encoding="utf-8").replace("</script", "<\\/script")
+    raise MissingExtra(
+        "plotly.js, which draws the charts, was not found", mend="pip install --force-reinstall plotly"
+    )
+
+
+@cache
+def template_text(name: str) -> str:
+    """Return a style sheet or script of ours."""
+    return resources.files("tradeassay.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
+
+
+def script_source(script: str) -> str:
+    """Return a script's hash for the content security policy: a script that is not ours does not run."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text, escaped, whose lines may break after a comma: compact JSON has no spaces to break at."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(text)).replace(",", ",<wbr>"))
+
+
+def _written(value: float | None, form: str = "number") -> str:
+    return numbers.NONE if value is None else numbers.written(value, form)

@@ -1,0 +1,120 @@
+"""A measure written out: its number, its interval, why there is none, and the interval as a small drawing.
+
+All bars of a column share one scale, so that they can be compared by eye. The drawing is decoration: the
+numbers stand beside it as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tradeassay.core.measure import Measure
+from tradeassay.report import numbers
+
+
+class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
+    """Positions in per cent of the bar's width; None where there is nothing to draw."""
+
+    value: float
+    low: float | None
+    high: float | None
+    zero: float
+    cut_low: bool = False
+    cut_high: bool = False
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """The common range of a column. It always holds zero."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Return where a value falls, in per cent, cut at the ends."""
+        width = self.high - self.low
+        share = 0.5 if width <= 0 else (value - self.low) / width
+        return round(100.0 * min(1.0, max(0.0, share)), 2)
+
+    def bar(self, measure: Measure) -> IntervalBar | None:
+        """Return the drawing of one measure, None when it has no value."""
+        if measure.value is None:
+            return None
+        low, high = measure.low, measure.high
+        return IntervalBar(
+            value=self.place(measure.value),
+            low=None if low is None else self.place(low),
+            high=None if high is None else self.place(high),
+            zero=self.place(0.0),
+            cut_low=low is not None and low < self.low,
+            cut_high=high is not None and high > self.high,
+        )
+
+
+def common_scale(measures: Sequence[Measure]) -> Scale:
+    """Return a scale that holds zero, every value, and the intervals unless one is far wider than the others.
+
+    One wild agent must not squeeze all others into a dot: ends beyond three times the middle half of all ends
+    are cut, and the drawing shows an arrow there.
+    """
+    values = [measure.value for measure in measures if measure.value is not None]
+    ends = sorted(end for measure in measures for end in (measure.low, measure.high) if end is not None)
+    low, high = min([0.0, *values]), max([0.0, *values])
+    if ends:
+        q1, q3 = ends[len(ends) // 4], ends[(3 * len(ends)) // 4]
+        reach = 3.0 * max(q3 - q1, high - low)
+        low = min(low, max(ends[0], q1 - reach))
+        high = max(high, min(ends[-1], q3 + reach))
+    pad = 0.04 * ((high - low) or 1.0)
+    return Scale(low=low - pad, high=high + pad)
+
+
+UNIT = Scale(low=0.0, high=1.0)
+"""The scale of shares."""
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure as a page or table shows it. ``value`` orders a column, None last.
+
+    ``note`` says why there is no number, or what a number rests on; ``tone`` is ``above`` or ``below`` where the
+    interval lies on one side of zero.
+    """
+
+    text: str
+    interval: str = ""
+    note: str = ""
+    value: float | None = None
+    bar: IntervalBar | None = None
+    tone: str = ""
+
+    @property
+    def small(self) -> str:
+        """What stands in small print below the number."""
+        return self.interval or self.note
+
+
+NOTHING = Shown(text="–")
+"""A cell that has no measure."""
+
+
+def shown(
+    measure: Measure, form: str = "number", scale: Scale | None = None, between: str = "{low} to {high}"
+) -> Shown:
+    """Return a measure written out in a form of :func:`~tradeassay.report.numbers.written`."""
+    if measure.value is None:
+        return Shown(text=numbers.NONE, note=measure.reason or "")
+    interval, tone = "", ""
+    if measure.low is not None and measure.high is not None:
+        low, high = numbers.written(measure.low, form), numbers.written(measure.high, form)
+        interval = between.format(low=low, high=high)
+        if form in ("change", "signed"):
+            tone = "above" if measure.low > 0 else "below" if measure.high < 0 else ""
+    return Shown(
+        text=numbers.written(measure.value, form),
+        interval=interval,
+        note=measure.note or "",
+        value=measure.value,
+        bar=None if scale is None else scale.bar(measure),
+        tone=tone,
+    )

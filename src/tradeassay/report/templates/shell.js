@@ -1,0 +1,141 @@
+"use strict";
+// What every page does: theme, tabs, sorting, filtering, and following links into what is folded.
+(function () {
+  const root = document.documentElement;
+  const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
+  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+  const tell = (what, where) => document.dispatchEvent(new CustomEvent("shell:" + what, { detail: where }));
+  let forced = null;
+
+  // Theme -------------------------------------------------------------------------------------------------------
+  const system = () => (prefersDark.matches ? "dark" : "light");
+  window.shell = { all: all, dark: () => (forced || root.dataset.theme || system()) === "dark" };
+  const button = document.getElementById("theme");
+  function nameTheme() {
+    const theme = root.dataset.theme || "auto";
+    button.textContent = document.body.dataset[theme] || "Theme: " + theme;
+  }
+  button.addEventListener("click", () => {
+    // The first click leaves "auto" for the opposite of what is shown, the second for what was shown, the third returns.
+    const other = system() === "dark" ? "light" : "dark";
+    const now = root.dataset.theme;
+    const next = !now ? other : now === other ? system() : null;
+    if (next) root.dataset.theme = next; else delete root.dataset.theme;
+    try {
+      if (next) localStorage.setItem("tradeassay-theme", next); else localStorage.removeItem("tradeassay-theme");
+    } catch (error) { /* a page opened from a file may have no storage; the choice then lasts as long as the page */ }
+    nameTheme();
+    tell("redraw");
+  });
+  prefersDark.addEventListener("change", () => tell("redraw"));
+  nameTheme();
+
+  // Tabs --------------------------------------------------------------------------------------------------------
+  const tabs = all('[role="tab"]');
+  function choose(id, focus) {
+    for (const tab of tabs) {
+      const on = tab.getAttribute("aria-controls") === id;
+      tab.setAttribute("aria-selected", String(on));
+      tab.tabIndex = on ? 0 : -1;
+      document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
+      if (on && focus) tab.focus();
+    }
+    tell("seen", document.getElementById(id));
+  }
+  tabs.forEach((tab, place) => {
+    tab.addEventListener("click", () => choose(tab.getAttribute("aria-controls")));
+    tab.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const next = event.key === "Home" ? 0 : event.key === "End" ? tabs.length - 1
+        : step ? (place + step + tabs.length) % tabs.length : null;
+      if (next === null) return;
+      event.preventDefault();
+      choose(tabs[next].getAttribute("aria-controls"), true);
+    });
+  });
+
+  // Links into a tab or into something folded ---------------------------------------------------------------------
+  function follow(id) {
+    const target = id && document.getElementById(id);
+    if (!target) return false;
+    const panel = target.closest(".panel");
+    if (panel && tabs.length) choose(panel.id);
+    target.hidden = false;
+    if (target.tagName === "DETAILS") target.open = true;
+    target.scrollIntoView({ block: "start" });
+    return true;
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]:not(.skip)');
+    const id = link && link.getAttribute("href").slice(1);
+    if (!link || !follow(id)) return;
+    event.preventDefault();
+    try { history.replaceState(null, "", "#" + id); } catch (error) { /* a file may not change its address */ }
+  });
+  document.addEventListener("toggle", (event) => { if (event.target.open) tell("seen", event.target); }, true);
+
+  // Sorting -----------------------------------------------------------------------------------------------------
+  function sortBy(table, column, descending) {
+    const body = table.tBodies[0];
+    const key = (row) => {
+      const cell = row.cells[column + 1];
+      return cell === undefined || cell.dataset.v === undefined || cell.dataset.v === "" ? null : cell.dataset.v;
+    };
+    const rows = Array.from(body.rows);
+    rows.sort((a, b) => {
+      const one = key(a), two = key(b);
+      if (one === null || two === null) return (one === null) - (two === null);
+      const way = column === 0 ? one.localeCompare(two) : Number(one) - Number(two);
+      return descending ? -way : way;
+    });
+    rows.forEach((row) => body.appendChild(row));
+    for (const head of all("thead th", table)) head.removeAttribute("aria-sort");
+    const head = table.querySelector('thead button[data-col="' + column + '"]');
+    head.closest("th").setAttribute("aria-sort", descending ? "descending" : "ascending");
+  }
+  for (const head of all("table.board thead button")) {
+    head.addEventListener("click", () => {
+      const now = head.closest("th").getAttribute("aria-sort");
+      const column = Number(head.dataset.col);
+      sortBy(head.closest("table"), column, now ? now === "ascending" : column !== 0);
+    });
+  }
+  for (const select of all("select[data-sort-for]")) {
+    select.addEventListener("change", () => sortBy(document.getElementById(select.dataset.sortFor), Number(select.value), true));
+  }
+
+  // Filtering a list of items by words ----------------------------------------------------------------------------
+  const find = document.getElementById("find");
+  if (find) {
+    const items = all(".item");
+    const filter = () => {
+      const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const item of items) {
+        const text = item.dataset.words.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word));
+      }
+      const count = items.filter((item) => !item.hidden).length;
+      document.getElementById("shown").textContent = count + " of " + items.length + " " + find.dataset.noun;
+    };
+    find.addEventListener("input", filter);
+    filter();
+  }
+
+  // Printing: everything visible, on white ------------------------------------------------------------------------
+  window.addEventListener("beforeprint", () => {
+    forced = "light";
+    for (const panel of all(".panel")) { panel.dataset.was = panel.hidden ? "hidden" : ""; panel.hidden = false; }
+    tell("seen", document);
+    tell("redraw");
+  });
+  window.addEventListener("afterprint", () => {
+    forced = null;
+    for (const panel of all(".panel")) panel.hidden = panel.dataset.was === "hidden";
+    tell("redraw");
+  });
+
+  window.addEventListener("hashchange", () => follow(location.hash.slice(1)));
+  if (tabs.length) choose(tabs[0].getAttribute("aria-controls"));
+  follow(location.hash.slice(1));
+  root.dataset.ready = "yes";
+})();

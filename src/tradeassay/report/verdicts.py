@@ -1,0 +1,145 @@
+"""Verdicts: a page that a portfolio manager understands in a minute, and a table for a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
+from tradeassay.assay.verdict.waterfall import waterfall
+from tradeassay.core.measure import Measure
+from tradeassay.report import numbers
+from tradeassay.report.run_board import stdout
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.shown import common_scale
+from tradeassay.report.words import badge_words
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
+
+TONES: dict[Kind, str] = {
+    "skill": "above",
+    "mixed": "mixed",
+    "luck": "same",
+    "style": "same",
+    "market": "same",
+    "memory": "below",
+    "leak": "below",
+    "worse": "below",
+    "failed": "failed",
+}
+PARTS = (
+    ("total", "Return", "What the account made, net of costs."),
+    ("common", "Market", "The share invested times the return that all names have in common."),
+    ("style", "Style", "Exposure to the nine factors times what they returned."),
+    ("selection", "Selection", "What the names held did beyond market and style."),
+    ("trading", "Trading", "Costs, and everything earned or paid beyond holding."),
+)
+_STYLE = {"skill": "bold cyan", "mixed": "cyan", "leak": "bold red", "memory": "bold yellow", "failed": "bold red",
+          "worse": "yellow"}  # fmt: skip
+_WIDE = 110
+
+
+def render_verdicts(assay: Assay) -> str:
+    """Return the page of an assay. Every text in it is escaped; the page works from a file, offline."""
+    agents = [(f"a{place}", one) for place, one in enumerate(in_order(assay))]
+    drawn = {id: _steps(one) for id, one in agents if waterfall(one)}
+    context = {
+        "assay": assay,
+        "agents": agents,
+        "drawn": drawn,
+        "badges": {cell: badge_words(found) for cell, found in assay.badges.items()},
+        "cells": list(dict.fromkeys(one.cell for _, one in agents)),
+        "tones": TONES,
+        "parts": PARTS,
+        "scale_of": lambda one: common_scale([one.total, *(one.parts[name] for name, *_ in PARTS[1:])]),
+        "common_scale": common_scale,
+        "exposures": _exposures,
+        "most_frequent": lambda one: ", ".join(f"{kind} {n}" for kind, n in list(one.failures.items())[:3]),
+    }
+    return render_page("verdict.html.j2", context, drawn)
+
+
+def _steps(one: AgentAssay) -> list[dict[str, str | float]]:
+    """Return the steps of a waterfall for the script that draws it."""
+    return [
+        {"label": step.label, "value": step.value, "kind": step.kind, "text": numbers.difference(step.value)}
+        for step in waterfall(one)
+    ]
+
+
+def _exposures(one: AgentAssay) -> list[tuple[str, Measure]]:
+    """Return the factors with a known exposure, the largest first."""
+    found = [(name, exposure) for name, exposure in one.exposures.items() if exposure.value is not None]
+    return sorted(found, key=lambda pair: -abs(pair[1].value or 0.0))
+
+
+def in_order(assay: Assay) -> list[AgentAssay]:
+    """Return the agents by cell: those that are judged first, baselines last, each group by its return."""
+    return sorted(assay.agents, key=lambda one: (one.cell, one.baseline, -(one.total.value or -1e9)))
+
+
+def write_verdicts(assay: Assay, path: Path) -> Path:
+    """Write the page to ``path`` (its folder is made) and return it."""
+    return write_page(path, render_verdicts(assay))
+
+
+def print_verdicts(assay: Assay) -> None:
+    """Print the verdicts on stdout; a pipe gets them at full width."""
+    stdout().print(VerdictBoard(assay))
+
+
+class VerdictBoard:
+    """Everything of an assay that a terminal can show: one table per cell, the sentences under it."""
+
+    def __init__(self, assay: Assay) -> None:
+        self.assay = assay
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        for cell in dict.fromkeys(one.cell for one in self.assay.agents):
+            inside = [one for one in self.assay.agents if one.cell == cell]
+            head = Text(cell, style="bold underline")
+            if cell in self.assay.badges:
+                words = " | ".join(text for _, text in badge_words(self.assay.badges[cell]))
+                head.append(f"\n{words}", style="not bold not underline italic")
+            yield head
+            yield _table(inside, options.max_width)
+            for one in inside:
+                yield Text.assemble("- ", one.verdict.sentence)
+                for limit in one.verdict.limits:
+                    yield Text(f"    {limit}", style="dim")
+
+
+def _table(agents: list[AgentAssay], width: int) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for title in ("agent", "verdict", "return"):
+        table.add_column(title, overflow="fold")
+    parts = ("common", "style", "selection", "trading") if width >= _WIDE else ("selection",)
+    for part in parts:
+        table.add_column("market" if part == "common" else part, justify="right", no_wrap=True)
+    for title in ("luck", "rank r/e/s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
+        share, ranks = one.luck.percentile.value, one.ranks
+        places = (ranks.by_return, ranks.by_excess, ranks.by_selection)
+        told = Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, ""))
+        table.add_row(
+            Text(one.agent),
+            told,
+            _shown(one.total.value),
+            *(_shown(one.parts[part].value if part in one.parts else None) for part in parts),
+            numbers.NONE if share is None else f"{share:.1%}",
+            "/".join("-" if place is None else str(place) for place in places),
+        )
+    return table
+
+
+def _shown(value: float | None) -> str:
+    return numbers.NONE if value is None else numbers.difference(value)

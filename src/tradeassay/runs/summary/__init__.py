@@ -1,0 +1,35 @@
+"""A finished run as a reader wants it: what was recorded, and every figure that follows from it.
+
+:func:`summary_of` reads a run and computes those figures; pages and tables only write them out. Runs recorded by
+earlier versions get the same figures, because all of them follow from journals, scores and the hashed data.
+"""
+
+from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts, told_apart
+from tradeassay.runs.summary.models import model_decisions
+from tradeassay.runs.summary.reading import summary_of
+from tradeassay.runs.summary.records import (
+    AgentSummary,
+    CellSummary,
+    Contrast,
+    ContrastArm,
+    EpisodeDetail,
+    ModelSummary,
+    RunSummary,
+)
+
+__all__ = [
+    "AgentSummary",
+    "CellSummary",
+    "Contrast",
+    "ContrastArm",
+    "EpisodeDetail",
+    "ModelSummary",
+    "RunSummary",
+    "compare_cell",
+    "completed_episode",
+    "completed_run",
+    "contrasts",
+    "model_decisions",
+    "summary_of",
+    "told_apart",
+]

@@ -1,0 +1,293 @@
+"""Figures that follow from a run's records: comparisons within a cell and between settings, months, holdings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import (
+    BootstrapConfig,
+    Comparison,
+    Design,
+    compare_to_baseline,
+    drawdowns,
+    foresight,
+    holm,
+    measured_design,
+    nothing_to_compare,
+    simultaneous_differences,
+)
+from tradeassay.runs.summary.records import (
+    AgentSummary,
+    CellSummary,
+    Contrast,
+    ContrastArm,
+    ContrastRow,
+    EpisodeDetail,
+    HoldingsOverTime,
+    HoldingTimes,
+    RunSummary,
+    YearOfReturns,
+)
+
+Value = bool | int | float | str
+
+
+def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
+    """Return a run as it was read with the figures that follow from it; ``jointly`` adds joint intervals."""
+    bootstrap = BootstrapConfig(level=read.level, draws=read.draws)
+    return msgspec.structs.replace(
+        read,
+        cells=tuple(compare_cell(cell, bootstrap, jointly=jointly) for cell in read.cells),
+        contrasts=contrasts(read.cells, bootstrap),
+    )
+
+
+def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] | None:
+    """Return on which side of the baseline an agent certainly is, None when that is not certain."""
+    versus = agent.versus
+    if versus is None or not versus.distinguishable or versus.difference.value is None:
+        return None
+    p = agent.row.p_adjusted if agent.row.p_adjusted is not None else versus.p_value
+    if p is None or p > 1.0 - level:
+        return None
+    return "above" if versus.difference.value > 0 else "below"
+
+
+# Within a cell
+
+
+def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool = True) -> CellSummary:
+    """Return a cell with what its agents tell together: the leader's lead, joint intervals, its limits."""
+    joint = _together(cell, bootstrap) if jointly else {}
+    agents = tuple(msgspec.structs.replace(agent, jointly=joint.get(agent.name)) for agent in cell.agents)
+    return msgspec.structs.replace(
+        cell, agents=agents, leader_apart=_leader_apart(cell, bootstrap), limits=_limits(cell, bootstrap.level)
+    )
+
+
+def _leader_apart(cell: CellSummary, bootstrap: BootstrapConfig) -> bool | None:
+    """Return whether the leader can be told apart from the next winner, path against path."""
+    winners = [agent for agent in cell.ranked if told_apart(agent, bootstrap.level) == "above"]
+    if len(winners) < 2:
+        return None
+    first, second = winners[:2]
+    if not first.paths or not second.paths:
+        return False
+    return bool(_paths_compared(first, second, cell, second.name, bootstrap).distinguishable)
+
+
+def _paths_compared(
+    agent: AgentSummary, other: AgentSummary, cell: CellSummary, name: str, bootstrap: BootstrapConfig
+) -> Comparison:
+    return compare_to_baseline(
+        np.array(agent.paths),
+        np.array(other.paths),
+        periods_per_year=cell.periods_per_year,
+        baseline=name,
+        bootstrap=bootstrap,
+    )
+
+
+def _together(cell: CellSummary, bootstrap: BootstrapConfig) -> dict[str, Measure]:
+    """Return yearly differences from the baseline with intervals that hold for all agents at once.
+
+    Nothing where fewer than two agents are compared, or paths were not read.
+    """
+    base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
+    rivals = _rivals(cell)
+    if base is None or len(rivals) < 2 or not all(agent.paths for agent in rivals):
+        return {}
+    found = simultaneous_differences(
+        [np.array(agent.paths) for agent in rivals],
+        np.array(base.paths[0]),
+        periods_per_year=cell.periods_per_year,
+        bootstrap=bootstrap,
+    )
+    return {agent.name: measure for agent, measure in zip(rivals, found, strict=True)}
+
+
+def _limits(cell: CellSummary, level: float) -> tuple[str, ...]:
+    """Say when skill could not have shown in a cell; nothing when it could, or when nobody was compared."""
+    rivals = _rivals(cell)
+    if not rivals or len(cell.sessions) < 2:
+        return ()
+    seen = foresight(_design(rivals, cell, level))
+    return (f"{seen.sentence}.",) if seen.hopeless else ()
+
+
+def _design(rivals: list[AgentSummary], cell: CellSummary, level: float) -> Design:
+    """Return the cell as an experiment; dependence is measured where paths are at hand."""
+    base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
+    shown = next((agent for agent in rivals if agent.paths), None)
+    if base is not None and shown is not None:
+        paths, yard = np.array(shown.paths), np.array(base.paths[0])
+        if paths.shape[-1] == yard.size and (paths > 0).all() and (yard > 0).all():
+            active = np.diff(np.log(paths), axis=-1) - np.diff(np.log(yard))
+            return measured_design(
+                active, level=level, comparisons=len(rivals), periods_per_year=cell.periods_per_year
+            )
+    return Design(
+        sessions=len(cell.sessions),
+        seeds=max(agent.seeds for agent in rivals),
+        level=level,
+        comparisons=len(rivals),
+        periods_per_year=cell.periods_per_year,
+    )
+
+
+def _rivals(cell: CellSummary) -> list[AgentSummary]:
+    return [
+        agent for agent in cell.agents if agent.versus is not None and agent.versus.distinguishable is not None
+    ]
+
+
+# Between settings: ``bright`` beside ``blinded``, with the paired test
+
+
+def contrasts(cells: Sequence[CellSummary], bootstrap: BootstrapConfig) -> tuple[Contrast, ...]:
+    """Return every group of cells that differ in one setting of the conversation, where models played."""
+    found = []
+    for key in sorted({key for cell in cells for key in cell.settings}, key=lambda key: (key != "mask", key)):
+        groups: dict[tuple[object, ...], list[CellSummary]] = {}
+        for cell in cells:
+            if key in cell.settings:
+                others = tuple(sorted((name, str(value)) for name, value in cell.settings.items() if name != key))
+                groups.setdefault((cell.benchmark, cell.dataset, cell.window, others), []).append(cell)
+        for group in groups.values():
+            if len({str(cell.settings[key]) for cell in group}) > 1:
+                made = _contrast(key, group, cells, bootstrap)
+                found += [made] if made.rows else []
+    return tuple(found)
+
+
+def setting_words(key: str, value: Value) -> str:
+    """Return a setting as a heading shows it: a mask by its name, ``control: yes``, ``inputs: no-news``."""
+    if key == "mask":
+        return str(value)
+    shown = ("yes" if value else "no") if isinstance(value, bool) else value
+    return f"{key.replace('_', ' ')}: {shown}"
+
+
+def varying(cells: Sequence[CellSummary]) -> list[str]:
+    """Return the settings that are not the same in all cells."""
+    keys = sorted({key for cell in cells for key in cell.settings})
+    return [key for key in keys if len({str(cell.settings.get(key)) for cell in cells}) > 1]
+
+
+def _contrast(
+    key: str, group: list[CellSummary], cells: Sequence[CellSummary], bootstrap: BootstrapConfig
+) -> Contrast:
+    # Whoever reads a mask or an ablation asks what was lost against the plain case, so that one comes first.
+    plain = ("bright", False, "all")
+    ordered = sorted(group, key=lambda cell: cell.settings[key] not in plain)
+    first = ordered[0]
+    names = dict.fromkeys(agent.name for cell in ordered for agent in cell.agents if agent.model is not None)
+    # In a table about one setting a word needs no name before it.
+    labels = tuple(
+        value if isinstance(value := cell.settings[key], str) else setting_words(key, value) for cell in ordered
+    )
+    rows = _adjusted([_row(name, ordered, labels[0], bootstrap) for name in names])
+    others = [setting_words(name, first.settings[name]) for name in varying(cells) if name in first.settings]
+    where = [first.benchmark, f"on {first.dataset}", *([first.window] if first.window else [])]
+    where += [words for words in others if words != setting_words(key, first.settings[key])]
+    return Contrast(
+        key=key,
+        title="Mask by mask" if key == "mask" else f"By {key.replace('_', ' ')}",
+        where=", ".join([" ".join(where[:2]), *where[2:]]),
+        labels=labels,
+        cells=tuple(cell.id for cell in ordered),
+        rows=tuple(rows),
+    )
+
+
+def _row(name: str, cells: Sequence[CellSummary], reference: str, bootstrap: BootstrapConfig) -> ContrastRow:
+    agents = [next((agent for agent in cell.agents if agent.name == name), None) for cell in cells]
+    arms: list[ContrastArm | None] = []
+    for place, (cell, agent) in enumerate(zip(cells, agents, strict=True)):
+        if agent is None:
+            arms.append(None)
+            continue
+        versus = None
+        if place:
+            other = agents[0]
+            if other is None or not agent.paths or not other.paths:
+                versus = nothing_to_compare(reference, "one of the two has no result")
+            elif cell.sessions != cells[0].sessions:
+                versus = nothing_to_compare(reference, "the sessions differ")
+            else:
+                versus = _paths_compared(agent, other, cell, reference, bootstrap)
+        arms.append(ContrastArm(result=agent.result, versus=versus))
+    return ContrastRow(agent=name, arms=tuple(arms))
+
+
+def _adjusted(rows: Sequence[ContrastRow]) -> list[ContrastRow]:
+    """Return rows with p-values corrected for the number of comparisons in the table."""
+    raw = [arm.versus.p_value if arm and arm.versus else None for row in rows for arm in row.arms]
+    left = iter(holm(raw))
+    made = []
+    for row in rows:
+        arms = tuple(
+            None if arm is None else msgspec.structs.replace(arm, p_adjusted=p)
+            for arm, p in zip(row.arms, left, strict=False)
+        )
+        made.append(msgspec.structs.replace(row, arms=arms))
+    return made
+
+
+# One episode
+
+
+def completed_episode(read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float]) -> EpisodeDetail:
+    """Return an episode as it was read with what follows from its path (empty: it has no result) and holdings."""
+    return msgspec.structs.replace(
+        read,
+        falls=tuple(drawdowns(np.asarray(path, dtype=np.float64)).tolist()) if path else (),
+        months=by_month(sessions, path) if path else (),
+        times=None if read.holdings is None else holding_times(read.holdings),
+    )
+
+
+def holding_times(held: HoldingsOverTime) -> HoldingTimes:
+    """Return how many names are held and for how long; a name still held at the end counts up to there."""
+    if not held.symbols:
+        return HoldingTimes(names=0.0, fewest=0, most=0, spells=0, sessions=None)
+    there = np.abs(np.asarray(held.weights, dtype=np.float64)) > 0
+    spells = int(there[:, 0].sum() + (there[:, 1:] & ~there[:, :-1]).sum())
+    count = there.sum(axis=0)
+    return HoldingTimes(
+        names=float(count.mean()),
+        fewest=int(count.min()),
+        most=int(count.max()),
+        spells=spells,
+        sessions=float(there.sum()) / spells if spells else None,
+    )
+
+
+def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
+    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first.
+
+    A month's return runs from the last value before it to its last value. Empty when a value is not positive.
+    """
+    if len(path) != len(sessions) + 1 or min(path) <= 0:
+        return ()
+    years: dict[str, list[float | None]] = {}
+    before = path[0]
+    for place, session in enumerate(sessions):
+        last = place + 1 == len(sessions) or sessions[place + 1][:7] != session[:7]
+        if last:
+            months = years.setdefault(session[:4], [None] * 12)
+            months[int(session[5:7]) - 1] = path[place + 1] / before - 1.0
+            before = path[place + 1]
+    return tuple(
+        YearOfReturns(
+            year=year,
+            months=tuple(months),
+            total=float(np.prod([1.0 + (month or 0.0) for month in months])) - 1.0,
+        )
+        for year, months in years.items()
+    )

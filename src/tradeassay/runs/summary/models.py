@@ -1,0 +1,304 @@
+"""What a run knows about an agent that is a model: cost, mistakes, confidence, and its conversations.
+
+Read from journals, dialogues, scores and data, for a person to read session by session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.ktdfin.outcomes import order_outcomes
+from tradeassay.benchmarks.ktdfin.panel import DIAGNOSTICS, PANEL, parse_failure_rate, tool_validity_rate
+from tradeassay.core.dialogue import Message
+from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.events import Expired, Filled, Rejected, Rested, StepRecord, Trimmed
+from tradeassay.core.measure import not_scored
+from tradeassay.metrics import calibration, calibration_curve, rate_measure
+from tradeassay.play.dialogue_log import DialogueLine
+from tradeassay.runs.recorded import Run
+from tradeassay.runs.scores import NET_RETURN, AgentScores
+from tradeassay.runs.summary.records import (
+    CallNote,
+    Confidence,
+    ErrorRow,
+    FateTone,
+    FormRate,
+    ModelDecision,
+    ModelSummary,
+    OrderNote,
+    ShownTurn,
+)
+
+MOST_SESSIONS = 12
+"""Sessions of an agent with their whole conversation, on a page with few models."""
+MOST_ON_A_PAGE = 200
+"""Such sessions on one page: with many models each shows fewer, so that a page can still be sent by mail."""
+NOTES = frozenset(("context_cut",))
+"""Kinds of failure that are notes, not mistakes."""
+MOST_CHARACTERS = 6_000
+"""Of one text. A page holds many; the whole of it stays in the run's folder."""
+MOST_ORDERS = 40
+OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
+
+
+def sessions_each(models: int) -> int:
+    """Return how many sessions of each of ``models`` agents are shown in full; never less than two."""
+    return max(2, min(MOST_SESSIONS, MOST_ON_A_PAGE // max(1, models)))
+
+
+def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
+    """Return who played and what it cost, None when no model did. Reads no journal."""
+    episode = run.episode(row.episodes[0])
+    badge = run.badges(episode.key).model
+    if not episode.by_model or badge == "none":
+        return None
+    record = run.manifest.protocols.get(episode.cell)
+    mask = None if record is None else record.config.get("mask")
+    found = row.inference
+    net = row.measures.get(NET_RETURN)
+    return ModelSummary(
+        model=run.manifest.models[episode.label].model,
+        answers=badge,
+        mask=str(mask) if mask not in (None, "bright") else None,
+        cost=None if isinstance(found, msgspec.UnsetType) else found,
+        net_return=None if net is None else net.median,
+    )
+
+
+def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str, most: int) -> ModelSummary:
+    """Return ``summary`` with mistakes over all repetitions, confidence, and the sessions of episode ``shown``."""
+    journals = {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
+    level = run.spec.bootstrap.level
+    every = [record for records in journals.values() for record in records]
+    decisions, left_out = model_decisions(journals.get(shown, ()), run.dialogue(shown), most)
+    ktdfin = run.manifest.benchmark(run.episode(shown)).protocol == "ktdfin"
+    return msgspec.structs.replace(
+        summary,
+        sessions=len(every),
+        errors=error_rows(every, level),
+        rates=_rates(every, level) if ktdfin else (),
+        confidence=_confidence(run, journals),
+        decisions=decisions,
+        decisions_left_out=left_out,
+    )
+
+
+def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
+    """Return mistakes by kind, the most frequent first. A mistake that was mended in time is counted too."""
+    answers: dict[str, int] = {}
+    sessions: dict[str, int] = {}
+    for record in records:
+        kinds = [failure.kind for failure in record.decision.failures]
+        for kind in kinds:
+            answers[kind] = answers.get(kind, 0) + 1
+        for kind in set(kinds):
+            sessions[kind] = sessions.get(kind, 0) + 1
+    return tuple(
+        ErrorRow(
+            kind=kind,
+            answers=answers[kind],
+            sessions=sessions[kind],
+            rate=rate_measure(sessions[kind], len(records), nothing="no session was played", level=level),
+        )
+        for kind in sorted(answers, key=lambda kind: (kind in NOTES, -answers[kind], kind))
+    )
+
+
+def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
+    """Return the rates of form that KTD-Fin defines for itself."""
+    infos = {info.id: info for info in (*PANEL, *DIAGNOSTICS)}
+    values = {
+        "parse_failure_rate": parse_failure_rate(records, level),
+        "tool_validity_rate": tool_validity_rate(records, level),
+    }
+    return tuple(
+        FormRate(title=infos[name].title, defined=infos[name].defined, rate=value)
+        for name, value in values.items()
+    )
+
+
+def _confidence(run: Run, journals: dict[str, tuple[StepRecord, ...]]) -> Confidence | None:
+    """Return confidences against what came true, over all repetitions; None when none was ever stated."""
+    stated = any(
+        order.confidence is not None and order.side is not None
+        for records in journals.values()
+        for record in records
+        for order in record.decision.orders
+    )
+    if not stated:
+        return None
+    key = next(iter(journals))
+    benchmark = run.manifest.benchmark(run.episode(key))
+    if benchmark.market.fill != "open":
+        return _no_confidence("orders are judged from open to open, and here they fill at the close")
+    try:
+        snapshot = run.snapshot(key)
+        outcomes = [order_outcomes(records, snapshot) for records in journals.values()]
+    except (DataError, RunError):
+        return _no_confidence("the data cannot be read")
+    judged = [
+        (one.confidence, right, one.step)
+        for part in outcomes
+        for one in part
+        if (right := one.right(benchmark.convention)) is not None and 0.0 <= one.confidence <= 1.0
+    ]
+    stated_at, came_true, step = (np.array([row[place] for row in judged]) for place in range(3))
+    scored = calibration(stated_at, came_true, step.astype(np.int64), bootstrap=run.spec.bootstrap)
+    bins = calibration_curve(stated_at, came_true) if judged else ()
+    return Confidence(bins=bins, ece=scored["ece"], brier=scored["brier"])
+
+
+def _no_confidence(reason: str) -> Confidence:
+    return Confidence(bins=(), ece=not_scored(reason), brier=not_scored(reason))
+
+
+def model_decisions(
+    records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], most: int
+) -> tuple[tuple[ModelDecision, ...], int]:
+    """Return the latest ``most`` sessions, newest first, and how many were left out."""
+    shown = records[-most:] if most else records[:0]
+    first = shown[0].step if shown else 0
+    by_step: dict[int, list[DialogueLine]] = {}
+    for line in dialogue:
+        if line.step >= first:
+            by_step.setdefault(line.step, []).append(line)
+    fates = Fates(records, first)
+    made = [_decision(record, by_step.get(record.step, []), fates) for record in reversed(shown)]
+    return tuple(made), len(records) - len(shown)
+
+
+def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates) -> ModelDecision:
+    decision = record.decision
+    usages = [line.reply.usage for line in lines]
+    priced = [usage.usd for usage in usages if usage.usd is not None]
+    return ModelDecision(
+        session=record.session,
+        reason=clipped(decision.reason),
+        failed=decision.status == "failed",
+        orders=_orders(record, fates),
+        problems=tuple(clipped(f"{failure.kind}: {failure.detail}") for failure in decision.failures),
+        turns=turns(lines),
+        attempts=lines[-1].attempt if lines else 0,
+        tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
+        usd=sum(priced) if len(priced) == len(usages) else None,
+        more_orders=max(0, len(decision.orders) - MOST_ORDERS),
+    )
+
+
+def _orders(record: StepRecord, fates: Fates) -> tuple[OrderNote, ...]:
+    notes = []
+    for place, order in enumerate(record.decision.orders[:MOST_ORDERS]):
+        tone, fate = fates.of(record.step, place)
+        shown = msgspec.structs.replace(order, reason=clipped(order.reason))
+        notes.append(OrderNote(order=shown, tone=tone, fate=fate))
+    return tuple(notes)
+
+
+def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
+    """Return one session's questions and answers; results stand with the calls that asked for them."""
+    results = _results(lines)
+    said: set[str] = set()
+    made = []
+    for place, line in enumerate(lines):
+        reply = line.reply
+        made.append(
+            ShownTurn(
+                purpose=line.purpose,
+                attempt=line.attempt,
+                asked=tuple(
+                    (message.role, clipped(message.text)) for message in line.messages if _is_new(message, said)
+                ),
+                said=clipped(reply.text),
+                calls=tuple(
+                    CallNote(
+                        name=clipped(call.name),
+                        arguments=clipped(call.arguments),
+                        result=None if (told := results.get((place, call.id))) is None else clipped(told),
+                        found_in=call.found_in,
+                    )
+                    for call in reply.calls
+                ),
+                error=None if reply.error is None else f"{reply.error_kind or 'error'}: {clipped(reply.error)}",
+            )
+        )
+        said.add(reply.text)
+    return tuple(made)
+
+
+def _is_new(message: Message, said: set[str]) -> bool:
+    """Tell whether a message is news: an echo of an answer, and the result of a call, stand elsewhere."""
+    if message.role == "assistant":
+        return bool(message.text) and message.text not in said
+    return message.role != "tool"
+
+
+def _results(lines: Sequence[DialogueLine]) -> dict[tuple[int, str], str]:
+    """Return what every call was told, by the place of its answer and its id. Ids may come again."""
+    found: dict[tuple[int, str], str] = {}
+    asked: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        for message in line.messages:
+            if message.role == "tool" and message.call_id is not None and asked.get(message.call_id):
+                found[asked[message.call_id].pop(0), message.call_id] = message.text
+        for call in line.reply.calls:
+            asked.setdefault(call.id, []).append(place)
+    return found
+
+
+def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a text, cut with a note of what is missing when it is very long."""
+    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} characters more]"
+
+
+class Fates:
+    """The fates of all orders of a journal from step ``first`` on, those that filled on a later day included."""
+
+    def __init__(self, records: Sequence[StepRecord], first: int = 0) -> None:
+        self._events: dict[str, list[OrderEvent]] = {}
+        for record in records:
+            if record.step < first:
+                continue
+            for event in (*record.opening, *record.events):
+                if isinstance(event, OrderEvent):
+                    self._events.setdefault(event.order_id, []).append(event)
+
+    def of(self, step: int, place: int) -> tuple[FateTone, str]:
+        """Return the fate of the order at ``place`` in the decision of ``step``."""
+        events = self._events.get(f"{step}.{place}", [])
+        fills = [event for event in events if isinstance(event, Filled)]
+        refused = [event for event in events if isinstance(event, Rejected)]
+        trimmed = [event for event in events if isinstance(event, Trimmed)]
+        parts = [_filled(fills)] if fills else []
+        parts += [f"of {event.asked:,.10g} asked for ({_why(event.reason)})" for event in trimmed]
+        parts += [_refused(event, rest=bool(fills)) for event in refused]
+        if any(isinstance(event, Expired) for event in events):
+            parts.append("ran out before its price was reached")
+        elif not fills and any(isinstance(event, Rested) for event in events):
+            parts.append("waiting at the end")
+        if fills:
+            return ("partly" if trimmed or refused else "filled"), "; ".join(parts)
+        if refused:
+            return "refused", "; ".join(parts)
+        return ("waiting", "; ".join(parts)) if parts else ("nothing", "no trade")
+
+
+def _filled(fills: Sequence[Filled]) -> str:
+    quantity = sum(fill.quantity for fill in fills)
+    size = sum(abs(fill.quantity) for fill in fills)
+    price = sum(abs(fill.quantity) * fill.price for fill in fills) / size if size else fills[0].price
+    costs = sum(fill.fee + fill.tax for fill in fills)
+    done = "bought" if quantity > 0 else "sold"
+    return f"{done} {abs(quantity):,.10g} at {price:,.6g}" + (f", costs {costs:,.2f}" if costs else "")
+
+
+def _refused(event: Rejected, *, rest: bool) -> str:
+    return f"{'rest ' if rest else ''}refused: {_why(event.reason)}" + (
+        f" ({event.detail})" if event.detail else ""
+    )
+
+
+def _why(reason: str) -> str:
+    return reason.replace("_", " ")

@@ -1,0 +1,264 @@
+"""From a run's folder to its summary. Reads journals, scores and the hashed data; asks no agent.
+
+Numbers come from the scores and the journals. Data is read for decoration only (the index, prices under trades):
+when it is gone or has changed, the summary is made without it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.errors import DataError, RunError, TradeassayWarning
+from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
+from tradeassay.play import holdings_from_records
+from tradeassay.runs.recorded import Run
+from tradeassay.runs.scores import AgentScores, EpisodeScores
+from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
+from tradeassay.runs.summary.models import model_details, model_summary, sessions_each
+from tradeassay.runs.summary.published import printed_figures
+from tradeassay.runs.summary.records import (
+    AgentSummary,
+    CellSummary,
+    DecisionNote,
+    EpisodeDetail,
+    HoldingsOverTime,
+    RunSummary,
+    Trade,
+)
+
+MOST_SYMBOLS = 12
+"""Symbols per agent whose trades are shown on their price: those with the largest traded value."""
+MOST_DECISIONS = 40
+_BUY_AND_HOLD = ("equal-weight", "index-hold")
+
+
+def summary_of(run: Run, *, details: bool = True) -> RunSummary:
+    """Return a finished run's summary; raises :class:`~tradeassay.core.errors.RunError` while it is not finished.
+
+    Without ``details`` only what a leaderboard needs is read, which leaves most journals closed.
+    """
+    scores = run.scores
+    cells = dict.fromkeys(row.cell for row in scores.agents)
+    reading = _Reading(run, {episode.key: episode for episode in scores.episodes}, details)
+    found = [reading.cell([row for row in scores.agents if row.cell == cell]) for cell in cells]
+    read = RunSummary(
+        title=run.spec.slug,
+        cells=_told_apart(found),
+        level=run.spec.bootstrap.level,
+        draws=run.spec.bootstrap.draws,
+        hashes=_hashes(run),
+        versions=_versions(run),
+        check=f"tradeassay verify {run.spec.slug}",
+    )
+    return completed_run(read, jointly=details)
+
+
+def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:
+    """Return cells whose titles differ: by data set, setting or window, whatever makes the difference."""
+    titled = []
+    for cell in cells:
+        alike = [other for other in cells if other.title == cell.title]
+        title = cell.title
+        ways = [setting_words(key, cell.settings[key]) for key in varying(alike) if key in cell.settings]
+        ways += [cell.window] if cell.window and len({other.window for other in alike}) > 1 else []
+        if len({other.dataset for other in alike}) > 1 or (len(alike) > 1 and not ways):
+            title += f" ({cell.dataset})"
+        titled.append(msgspec.structs.replace(cell, title=", ".join([title, *ways])))
+    return tuple(titled)
+
+
+class _Reading:
+    """Reads one run, as much of it as is wanted."""
+
+    def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
+        self._run, self._episodes, self._details = run, episodes, details
+        models = dict.fromkeys((one.cell, one.label) for one in run.episodes if one.by_model)
+        self._sessions = sessions_each(len(models))
+        # The same models under several settings are compared path by path.
+        self._varied = len(run.spec.variants) > 1
+
+    def cell(self, rows: Sequence[AgentScores]) -> CellSummary:
+        run = self._run
+        key = rows[0].episodes[0]
+        episode = run.episode(key)
+        benchmark = run.manifest.benchmark(episode)
+        sound = [key for row in rows for key in row.episodes if self._episodes[key].status == "done"]
+        sessions = tuple(record.session for record in run.records(sound[0])) if sound else ()
+        agents = tuple(self.agent(row, sessions) for row in rows)
+        traded = {trade.symbol for agent in agents if agent.detail is not None for trade in agent.detail.trades}
+        index, prices = _market(run, sound[0], sessions, traded) if self._details and sound else (None, {})
+        return CellSummary(
+            id=rows[0].cell,
+            title=benchmark.title,
+            benchmark=rows[0].benchmark,
+            dataset=rows[0].dataset,
+            badges=run.cell_badges(rows[0].cell),
+            sessions=sessions,
+            agents=agents,
+            baseline=next((row.agent for row in rows if row.baseline), ""),
+            baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
+            rules=benchmark.rules_text(),
+            periods_per_year=benchmark.periods_per_year,
+            index_name=benchmark.index,
+            index=index,
+            prices=prices,
+            settings=dict(episode.protocol),
+            window=episode.window,
+            published=printed_figures(run, key, sessions, agents) if self._details else None,
+        )
+
+    def agent(self, row: AgentScores, sessions: tuple[str, ...]) -> AgentSummary:
+        run, episodes = self._run, self._episodes
+        sound = [key for key in row.episodes if episodes[key].status == "done"]
+        failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
+        model = model_summary(run, row)
+        leads = row.versus_baseline is not None and bool(row.versus_baseline.distinguishable)
+        # Leaders are compared with each other path by path, so their paths are always needed.
+        needed = self._details or leads or (model is not None and self._varied)
+        plain = AgentSummary(
+            row=row,
+            failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
+            failed_episodes=failed,
+            rejections=_total(episodes[key].rejections for key in row.episodes),
+            failures=_total(episodes[key].failures for key in row.episodes),
+            paths=tuple(_path(run.records(key)) for key in sound) if needed else (),
+            model=model,
+        )
+        if not self._details:
+            return plain
+        # The repetition in the middle stands for all; without a result, the first one still shows what was said.
+        middle = sorted(range(len(plain.paths)), key=lambda place: plain.paths[place][-1])
+        place = middle[(len(middle) - 1) // 2] if middle else 0
+        key = (sound or list(row.episodes))[place]
+        detail = _detail(tuple(run.records(key)), place, episodes[key].seed, scored=bool(plain.paths))
+        detail = completed_episode(detail, sessions, plain.paths[place] if plain.paths else ())
+        if model is not None:
+            model = model_details(run, row, model, key, self._sessions)
+        return msgspec.structs.replace(plain, detail=detail, model=model)
+
+
+def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
+    trades, trades_left_out = _trades(records)
+    decisions, decisions_left_out = _decisions(records)
+    return EpisodeDetail(
+        place=place,
+        seed=seed,
+        holdings=_holdings(records) if scored else None,
+        trades=trades,
+        trades_left_out=trades_left_out,
+        decisions=decisions,
+        decisions_left_out=decisions_left_out,
+    )
+
+
+def _holdings(records: Sequence[StepRecord]) -> HoldingsOverTime:
+    held = holdings_from_records(records)
+    return HoldingsOverTime(
+        symbols=held.symbols,
+        weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
+    )
+
+
+def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
+    """Return the trades in the symbols traded most, and how many trades were left out."""
+    every = [
+        Trade(
+            session=record.session,
+            symbol=event.symbol,
+            quantity=event.quantity,
+            price=event.price,
+            forced=event.forced,
+        )
+        for record in records
+        for event in (*record.opening, *record.events)
+        if isinstance(event, Filled)
+    ]
+    value: dict[str, float] = {}
+    for trade in every:
+        value[trade.symbol] = value.get(trade.symbol, 0.0) + abs(trade.quantity * trade.price)
+    most = set(sorted(value, key=lambda symbol: (-value[symbol], symbol))[:MOST_SYMBOLS])
+    kept = tuple(trade for trade in every if trade.symbol in most)
+    return kept, len(every) - len(kept)
+
+
+def _decisions(records: Sequence[StepRecord]) -> tuple[tuple[DecisionNote, ...], int]:
+    """Return the latest decisions with something in them, newest first, and how many more there are."""
+    notes = [
+        DecisionNote(
+            session=record.session,
+            orders=record.decision.orders,
+            reason=record.decision.reason,
+            failed=record.decision.status == "failed",
+            problems=tuple(f"{failure.kind}: {failure.detail}" for failure in record.decision.failures),
+        )
+        for record in records
+        if record.decision.orders or record.decision.reason or record.decision.failures
+    ]
+    return tuple(reversed(notes[-MOST_DECISIONS:])), max(0, len(notes) - MOST_DECISIONS)
+
+
+def _market(
+    run: Run, key: str, sessions: Sequence[str], symbols: set[str]
+) -> tuple[tuple[float, ...] | None, dict[str, tuple[float | None, ...]]]:
+    """Return index levels and closing prices, as traded, of ``symbols``; nothing when the data cannot be read."""
+    try:
+        levels = run.series(key).index
+        prices = _prices(run, key, sessions, symbols)
+    except (DataError, RunError) as error:
+        warnings.warn(f"no index and no prices in the report: {error}", TradeassayWarning, stacklevel=2)
+        return None, {}
+    return (None if levels is None else tuple(levels.tolist())), prices
+
+
+def _prices(run: Run, key: str, sessions: Sequence[str], symbols: set[str]) -> dict[str, tuple[float | None, ...]]:
+    snapshot = run.snapshot(key)
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if len(rows) != len(sessions):
+        return {}
+    view = snapshot.at(rows[-1], "close")
+    closes = view.bars("close", len(rows), adjust="none")
+    return {
+        symbol: tuple(None if np.isnan(price) else float(price) for price in closes[:, view.column(symbol)])
+        for symbol in sorted(symbols)
+    }
+
+
+def _path(records: Iterable[StepRecord]) -> tuple[float, ...]:
+    """Return the value path a journal states: the deposit, then the mark at the end of each session."""
+    path: list[float] = []
+    for record in records:
+        for event in (*record.opening, *record.events):
+            if isinstance(event, Deposited):
+                path.append(event.cash)
+            elif isinstance(event, Marked):
+                path.append(event.nav)
+    return tuple(path)
+
+
+def _total(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
+
+
+def _hashes(run: Run) -> tuple[tuple[str, str], ...]:
+    manifest = run.manifest
+    pairs = [("work (the spec)", manifest.work_sha256)]
+    pairs += [(f"data {name}", dataset.sha256) for name, dataset in manifest.datasets.items()]
+    for name, benchmark in manifest.benchmarks.items():
+        pairs += [(f"benchmark {name}", benchmark.sha256), (f"venue of {name}", benchmark.venue_sha256)]
+    pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
+    pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
+    return tuple(pairs)
+
+
+def _versions(run: Run) -> tuple[tuple[str, str], ...]:
+    versions = run.manifest.versions
+    machine = ("platform", f"{versions.platform} {versions.machine}")
+    return (*versions.packages.items(), ("python", versions.python), machine)
