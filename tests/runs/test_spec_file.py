@@ -63,7 +63,7 @@ def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
         ),
         ("benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }", "0 bootstrap draws", "at least 1"),
         ("benchmarks = ['a', 'a']\nagents = ['x']", "'a' is given twice", "remove"),
-        ("benchmarks = [", "is no valid TOML", "correct the line"),
+        ("benchmarks = [", "is not valid TOML", "correct the line"),
     ],
 )
 def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, message: str, mend: str) -> None:
@@ -81,5 +81,5 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_json_that_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no table"):
+    with pytest.raises(UserError, match="is not a table"):
         load_spec(write(tmp_path, "[1]", "a.json"))

@@ -360,5 +360,5 @@ def test_changed_data_is_found_and_missing_data_is_said(folder: Path, home: Path
 
 
 def test_there_must_be_a_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="does not hold a run"):
         verify(tmp_path)

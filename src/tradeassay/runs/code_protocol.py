@@ -54,7 +54,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How an episode ended. ``failed``: there is no result, and ``reason`` says why; it counts in no rate."""
+    """How an episode ended. A failed one has no result and is left out of every rate; ``reason`` says why."""
 
     status: Literal["done", "failed"] = "done"
     reason: str = ""

@@ -207,7 +207,7 @@ def build_manifest(
 
 
 def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
-    """Raise :class:`RunError` naming the first thing that is no longer what the run was started with."""
+    """Raise :class:`RunError` naming the first thing that has changed since the run was started."""
     if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
         raise RunError(
             f"{folder} holds another run: {_difference(then, now)}",
@@ -239,7 +239,9 @@ def read_manifest(path: Path) -> Manifest:
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{path.parent} holds no run (no manifest.json)", mend="give the folder of a run") from None
+        raise RunError(
+            f"{path.parent} does not hold a run: manifest.json is missing", mend="give the folder of a run"
+        ) from None
     try:
         head = msgspec.json.decode(content, type=_Head)
         if head.format not in (1, MANIFEST_FORMAT):

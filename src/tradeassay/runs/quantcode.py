@@ -62,10 +62,10 @@ WORDINGS: tuple[Wording, ...] = get_args(Wording)
 
 
 class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
-    """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an item.
+    """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an episode.
 
     ``tasks`` names tasks; without it all are taken that ``difficulties``, ``timeframes``, ``families`` and
-    ``sources`` leave (empty: all), and ``sample`` takes so many of them, evenly spread. ``task_file`` is a
+    ``sources`` leave (empty: all), and ``sample`` takes that many of them, evenly spread. ``task_file`` is a
     copy of the
     public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge; without one
     only the behavioural judge speaks. ``seeds`` are repetitions. Raises :class:`UserError` for what makes no

@@ -79,7 +79,7 @@ class Recorded(Generic[M]):
         return {episode.key: outcome.reason for episode, outcome in self.outcomes() if outcome.status == "failed"}
 
     def episode(self, key: str) -> Episode:
-        """Return one episode; raises :class:`RunError` with near names when there is none."""
+        """Return one episode; raises :class:`RunError` with near names when the key is unknown."""
         try:
             return self._by_key[key]
         except KeyError:
@@ -118,7 +118,7 @@ class Run(Recorded[RunManifest]):
 
     @classmethod
     def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
-        """Open a run; raises :class:`RunError` when there is none in ``folder`` that trades."""
+        """Open a run; raises :class:`RunError` when ``folder`` does not hold a run that trades."""
         path = Path(folder)
         manifest = read_manifest(path / "manifest.json")
         if not isinstance(manifest, RunManifest):
@@ -185,7 +185,7 @@ class CodeRun(Recorded[CodeManifest]):
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """Open a run; raises :class:`RunError` when there is none of programs in ``folder``."""
+        """Open a run; raises :class:`RunError` when ``folder`` does not hold a run of programs."""
         path = Path(folder)
         manifest = read_manifest(path / "manifest.json")
         if not isinstance(manifest, CodeManifest):
@@ -241,7 +241,7 @@ class CodeRun(Recorded[CodeManifest]):
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
-    """Open a run of either kind; raises :class:`RunError` when there is none in ``folder``."""
+    """Open a run of either kind; raises :class:`RunError` when ``folder`` does not hold one."""
     path = Path(folder)
     manifest = read_manifest(path / "manifest.json")
     if isinstance(manifest, RunManifest):

@@ -16,6 +16,7 @@ from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.format1 import ITEMS
 from tradeassay.runs.manifest import (
     Manifest,
     RunManifest,
@@ -182,7 +183,7 @@ def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
         events.unlink(missing_ok=True)
         place.dialogue(key).unlink(missing_ok=True)
         return True
-    if outcome.steps and (not events.is_file() or sha256_file(events) != outcome.events_sha256):
+    if place.episodes != ITEMS and (not events.is_file() or sha256_file(events) != outcome.events_sha256):
         raise RunError(
             f"the journal of {key} is not the one its outcome.json speaks of",
             mend=f"delete {place.episode(key)} and resume: it is played again",
@@ -225,6 +226,6 @@ def _refuse_other_content(place: RunFolder) -> None:
     ]
     if strangers:
         raise RunError(
-            f"{place.path} is not empty and holds no run ({sorted(strangers)[0]} ...)",
+            f"{place.path} is not empty and does not hold a run ({sorted(strangers)[0]} ...)",
             mend="choose another folder or slug",
         )

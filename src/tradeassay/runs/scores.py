@@ -86,7 +86,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[AgentScores, ...]
 
     def episode(self, key: str) -> EpisodeScores:
-        """Return one episode's scores; raises :class:`RunError` when there is none."""
+        """Return one episode's scores; raises :class:`RunError` when the key is unknown."""
         for episode in self.episodes:
             if episode.key == key:
                 return episode
@@ -139,7 +139,7 @@ def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measur
     """Return the return when the answers are paid from the account, or why it cannot be said.
 
     Dollars are taken at the end; a model's answers are not reinvested. Accounts in another currency would need an
-    exchange rate, which is no part of the data.
+    exchange rate, which the data does not have.
     """
     if series.failure is not None:
         return not_scored(str(series.failure))

@@ -230,14 +230,14 @@ def _parse(path: Path) -> Mapping[str, Any]:
         raw = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise UserError(f"{path} is no valid {kind}: {error}", mend="correct the line it names") from error
+        raise UserError(f"{path} is not valid {kind}: {error}", mend="correct the line it names") from error
     if not isinstance(raw, Mapping):
-        raise UserError(f"{path} holds no table of keys", mend="start with: benchmarks = [...]")
+        raise UserError(f"{path} is not a table of keys", mend="start with: benchmarks = [...]")
     return raw
 
 
 def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Struct]) -> None:
-    """Raise for the first key that ``kind`` does not have. What is no mapping is left to the conversion."""
+    """Raise for the first key that ``kind`` does not have. Anything but a mapping is left to the conversion."""
     if not isinstance(values, Mapping):
         return
     known = [field.encode_name for field in msgspec.structs.fields(kind)]

@@ -100,7 +100,7 @@ class RunLock:
     """The lock of a run, held while a ``with`` block runs.
 
     The file stays behind with the name of its last holder. Only the kernel's lock counts, so that what a dead
-    process left is no obstacle. Raises :class:`RunError` when a living process holds it.
+    process left behind does not stand in the way. Raises :class:`RunError` when a living process holds it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -62,12 +62,12 @@ SYSTRADE = "systrade-v1"
 
 
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
-    """A SysTradeBench run. Every combination of model, strategy and seed is an item.
+    """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
 
     ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; marks of one's own are kept and
     not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
     ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
-    ``minutes`` gives strategies that have a minute version so many minutes. Raises :class:`UserError` for what
+    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for what
     makes no sense.
     """
 

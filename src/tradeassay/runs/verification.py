@@ -108,7 +108,7 @@ class _Verifier(Generic[M]):
 
     def _check_scores(self) -> None:
         if not self._place.scores.is_file():
-            self._broken("scores", "there is no scores.json: the run is unfinished")
+            self._broken("scores", "scores.json is missing: the run is unfinished")
             return
         try:
             again = self._scores()

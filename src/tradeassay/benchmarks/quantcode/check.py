@@ -33,7 +33,7 @@ def read_program(path: Path) -> str:
     """Return a program's text as Python would read it: UTF-8, with or without a mark at the start, or the encoding
     that its first lines name.
 
-    Raises :class:`UserError` for a file that is missing, a folder, huge or no text.
+    Raises :class:`UserError` for a file that is missing, a folder, huge or not text.
     """
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
@@ -41,9 +41,9 @@ def read_program(path: Path) -> str:
         with tokenize.open(path) as file:
             return file.read()
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is no text in UTF-8: {error.reason}", mend="save it as UTF-8") from error
+        raise UserError(f"{path} is not UTF-8 text: {error.reason}", mend="save it as UTF-8") from error
     except SyntaxError as error:
-        reason = f"{path} is no text in UTF-8 and names no other encoding"
+        reason = f"{path} is not UTF-8 text and does not name another encoding"
         raise UserError(reason, mend="save it as UTF-8") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", mend="name a Python file") from error

@@ -51,7 +51,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Ticked(msgspec.Struct, frozen=True, tag="ticked"):
-    """Worker to parent: so many more sessions."""
+    """Worker to parent: more sessions were played."""
 
     key: str
     sessions: int
@@ -241,7 +241,7 @@ class _Ticker:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was gathered. A parent that is gone is noticed elsewhere and is no trouble of the task's."""
+        """Send what was gathered. A parent that is gone is noticed elsewhere and does not concern the task."""
         if self._sessions:
             with contextlib.suppress(OSError):
                 send(self._connection, Ticked(self._key, self._sessions))
