@@ -30,7 +30,9 @@ def as_format_1(folder: Path) -> None:
         outcome = msgspec.json.decode((item / "outcome.json").read_bytes())
         old = {
             **outcome["program"],
-            "status": outcome["status"], "answers": outcome["model"]["answers"], "spent": outcome["model"]["roles"],
+            "status": outcome["status"],
+            "answers": outcome["model"]["answers"],
+            "spent": outcome["model"]["roles"],
         }  # fmt: skip
         (item / "outcome.json").write_bytes(msgspec.json.encode(old) + b"\n")
         (item / "events.jsonl").unlink()

@@ -7,24 +7,41 @@ sent what came of them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
-from tradeassay.llm import ModelParams
+from tradeassay.llm import ModelParams, parse_name
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.spec import model_agent, safe_name, variant_name
 from tradeassay.sandbox import Executor
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of programs is asked for; every benchmark has its own, with fields of its own."""
+    """What a run of programs is asked for; every benchmark adds fields of its own. ``seeds`` are repetitions."""
 
+    models: tuple[str, ...]
     benchmark: str
+    seeds: tuple[int, ...] = (0,)
+
+    def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
+        """Raise :class:`UserError` without a model, for a bad name of one, and for values given twice.
+
+        ``once`` names the fields whose values must differ, ``others`` are models with other roles.
+        """
+        if not self.models:
+            raise UserError("no model is named", mend=f"give at least one, e.g. {example}")
+        for model in (*self.models, *others):
+            parse_name(model)
+        for name in ("models", "seeds", *once):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"a value of {name} is given twice", mend="give each once")
 
 
 class AskRole(msgspec.Struct, frozen=True, kw_only=True):

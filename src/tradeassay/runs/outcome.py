@@ -5,7 +5,6 @@ A failed episode has no return and no verdict.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Literal
 
@@ -13,14 +12,12 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.files import write_atomic
-from tradeassay.core.hashing import canonical_json, sha256_file
-from tradeassay.core.secrets import clean_text
+from tradeassay.core.hashing import canonical_json
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.format1 import outcome_from_1
 
 Status = Literal["done", "failed"]
 Answers = Literal["scripted", "replayed", "live"]
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,17 +116,6 @@ def read_outcome(path: Path) -> Outcome | None:
 def write_outcome(path: Path, outcome: Outcome) -> None:
     """Record how an episode ended."""
     write_atomic(path, canonical_json(outcome))
-
-
-def outcome_sha256(path: Path) -> str:
-    """Return the hash under which the scores of programs know an outcome."""
-    return sha256_file(path)
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error as one line that is the same in every process: no addresses, no line breaks."""
-    text = " ".join(clean_text(f"{type(error).__name__}: {error}").split())
-    return _ADDRESS.sub("0x…", text)
 
 
 class _Head(msgspec.Struct):

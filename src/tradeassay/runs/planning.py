@@ -16,6 +16,7 @@ import msgspec
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.drive import fault_of
 from tradeassay.data import Snapshot
 from tradeassay.metrics import Design, Foresight, foresight
 from tradeassay.play.journal import encode_line
@@ -25,7 +26,6 @@ from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.model_planning import SAMPLE_DAYS, measure_conversation
 from tradeassay.runs.models import Asking, model_config, refuse_bad_models
-from tradeassay.runs.outcome import one_line
 from tradeassay.runs.play import steps
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import RunSpec
@@ -225,7 +225,7 @@ def _talked(
     try:
         day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices)
     except Exception as error:  # whatever a conversation raises would make its episodes fail, and nothing else
-        return msgspec.structs.replace(cell, note=f"would fail: {one_line(error)}")
+        return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
     playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
     at_once = min(asking.concurrency, cell.episodes)
     return msgspec.structs.replace(
@@ -258,6 +258,6 @@ def _measure(
             if count == SAMPLE:
                 break
     except Exception as error:  # whatever an agent raises would make its episode fail, and nothing else
-        return None, None, f"would fail: {one_line(error)}"
+        return None, None, f"would fail: {fault_of(error)!s}"
     timed = count - 1
     return (time.perf_counter() - began) / timed if timed else 0.0, size / count, None

@@ -23,6 +23,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.daily import ByObservation
 from tradeassay.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.files import remove_temporaries
@@ -38,7 +39,7 @@ from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, Line, encode_l
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors import Stopping, Tick
-from tradeassay.runs.outcome import ModelPart, Outcome, one_line, write_outcome
+from tradeassay.runs.outcome import ModelPart, Outcome, write_outcome
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.store import RunFolder
@@ -131,7 +132,7 @@ class Tally:
         """Return the outcome of an episode that an exception ended."""
         if isinstance(error, NoAnswer):
             return self.failed(error.message, None)
-        return self.failed(one_line(error), "".join(traceback.format_exception(error)))
+        return self.failed(str(fault_of(error)), "".join(traceback.format_exception(error)))
 
 
 # -- agents that answer at once -----------------------------------------------------------------------------------

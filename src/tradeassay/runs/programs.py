@@ -23,11 +23,11 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.drive import adrive
+from tradeassay.core.drive import adrive, fault_of
 from tradeassay.core.errors import RunError, SandboxError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.core.files import remove_temporaries
-from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
 from tradeassay.llm import CassetteMismatch, Place, parse_name
 from tradeassay.play import Asked
@@ -53,8 +53,6 @@ from tradeassay.runs.outcome import (
     ModelPart,
     Outcome,
     ProgramPart,
-    one_line,
-    outcome_sha256,
     read_outcome,
     write_outcome,
 )
@@ -173,7 +171,7 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
         found = read_outcome(place.outcome(episode.key))
         if found is None:
             raise RunError(f"episode {episode.key} has not ended", mend=f"tradeassay resume {place.path}")
-        hashes[episode.key] = outcome_sha256(place.outcome(episode.key))
+        hashes[episode.key] = sha256_file(place.outcome(episode.key))
         record = read_record(type(protocol), found)
         if record is not None:
             records[episode.key] = record
@@ -285,7 +283,7 @@ class _Player:
         except Exception as error:
             self._log.append(self._scribe.lines)
             trace = clean_text("".join(traceback.format_exception(error)))
-            return self._outcome(Ending(status="failed", reason=one_line(error)), None, trace)
+            return self._outcome(Ending(status="failed", reason=str(fault_of(error))), None, trace)
         self._log.append(self._scribe.lines)
         return self._outcome(ending, record, None)
 

@@ -33,7 +33,7 @@ from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.near import did_you_mean
-from tradeassay.llm import ModelParams, parse_name
+from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_coder
 from tradeassay.runs.code_protocol import (
     AskRole,
@@ -66,13 +66,10 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
 
     ``tasks`` names tasks; without it all are taken that ``difficulties``, ``timeframes``, ``families`` and
     ``sources`` leave (empty: all), and ``sample`` takes that many of them, evenly spread. ``task_file`` is a
-    copy of the
-    public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge; without one
-    only the behavioural judge speaks. ``seeds`` are repetitions. Raises :class:`UserError` for what makes no
-    sense.
+    copy of the public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge;
+    without one only the behavioural judge speaks. Raises :class:`UserError` for what makes no sense.
     """
 
-    models: tuple[str, ...]
     benchmark: str = QUANTCODE
     tasks: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
@@ -86,21 +83,14 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ("single-turn",)
     turns: int = 10
     history: Literal["full", "last"] = "full"
-    seeds: tuple[int, ...] = (0,)
     judge: str | None = None
     evaluate: EvaluateConfig = EvaluateConfig()
     params: ModelParams = LONG_ANSWERS
     judge_params: ModelParams = ModelParams()
 
     def __post_init__(self) -> None:
-        if not self.models:
-            raise UserError("no model is named", mend="give at least one, e.g. scripted/coder-sma")
-        for model in (*self.models, *([self.judge] if self.judge else [])):
-            parse_name(model)
-        for name in ("models", "wordings", "frameworks", "settings", "seeds", "tasks"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values):
-                raise UserError(f"a value of {name} is given twice", mend="give each once")
+        judges = [self.judge] if self.judge else []
+        self.refuse_bad(("wordings", "frameworks", "settings", "tasks"), judges, example="scripted/coder-sma")
         _known("wording", self.wordings, WORDINGS)
         _known("framework", self.frameworks, FRAMEWORKS)
         _known("setting", self.settings, SETTINGS)

@@ -138,7 +138,7 @@ class Run(Recorded[RunManifest]):
     @property
     def scores(self) -> Scores:
         """All numbers; raises :class:`RunError` while the run is unfinished."""
-        return read_scores(self._place.scores)
+        return read_scores(self._place.scores, Scores)
 
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
@@ -232,12 +232,7 @@ class CodeRun(Recorded[CodeManifest]):
 
     def scores_file(self) -> CodeScoresFile:
         """Return ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
-        try:
-            return msgspec.json.decode(self._place.scores.read_bytes(), type=CodeScoresFile)
-        except FileNotFoundError:
-            raise RunError(f"{self.folder} has no scores yet", mend=f"tradeassay resume {self.folder}") from None
-        except msgspec.DecodeError as error:
-            raise RunError(f"{self._place.scores} is damaged: {error}", mend="delete it and resume") from error
+        return read_scores(self._place.scores, CodeScoresFile)
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:

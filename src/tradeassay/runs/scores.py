@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -15,9 +16,10 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import Comparison, EpisodeSeries, SeedSummary, significant
-from tradeassay.play.dialogue_log import Spending, total
+from tradeassay.play.dialogue_log import total
 from tradeassay.runs.outcome import Outcome, Status
 
+S = TypeVar("S", bound=msgspec.Struct)
 SCORES_FORMAT = 1
 NET_RETURN = "return_net_of_inference"
 """Last value less the dollars spent on answers / initial value - 1."""
@@ -98,21 +100,19 @@ def encode_scores(scores: Scores) -> bytes:
     return msgspec.json.format(canonical_json(scores), indent=1) + b"\n"
 
 
-def read_scores(path: Path) -> Scores:
+def read_scores(path: Path, kind: type[S]) -> S:
     """Read ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
     try:
-        content = path.read_bytes()
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         raise RunError(f"{path.parent} has no scores yet", mend=f"tradeassay resume {path.parent}") from None
-    try:
-        return msgspec.json.decode(content, type=Scores)
     except msgspec.DecodeError as error:
         raise RunError(f"{path} is damaged: {error}", mend="delete it and resume: it is computed again") from error
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
     """Return what the episodes of one agent took; None when no model played."""
-    parts = [(one, spending) for one in outcomes if (spending := spending_of(one)) is not None]
+    parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
     if not parts:
         return None
     decisions = sum(outcome.steps for outcome, _ in parts)
@@ -130,11 +130,6 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
     )
 
 
-def spending_of(outcome: Outcome) -> Spending | None:
-    """Return what an episode's model took; None when none played."""
-    return None if isinstance(outcome.model, msgspec.UnsetType) else outcome.model.spending
-
-
 def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
     """Return the return when the answers are paid from the account, or why it cannot be said.
 
@@ -143,7 +138,7 @@ def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measur
     """
     if series.failure is not None:
         return not_scored(str(series.failure))
-    spent = spending_of(outcome)
+    spent = outcome.spending
     if spent is None or not len(series.sessions) or not series.nav[0] > 0:
         return not_scored("no model played" if spent is None else "there is no return")
     usd = spent.known_usd

@@ -38,7 +38,7 @@ from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.near import did_you_mean
-from tradeassay.llm import ModelParams, parse_name
+from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_builder
 from tradeassay.runs.code_protocol import (
     AskRole,
@@ -71,13 +71,11 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     makes no sense.
     """
 
-    models: tuple[str, ...]
     benchmark: str = SYSTRADE
     strategies: tuple[str, ...] = ()
     iterations: int = 4
     early_stop: bool = True
     reviewers: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
     dataset: str | None = None
     symbols: tuple[str, ...] = ()
     splits: tuple[str, ...] = DAYS
@@ -88,14 +86,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     review_params: ModelParams = ModelParams(temperature=0.7)
 
     def __post_init__(self) -> None:
-        if not self.models:
-            raise UserError("no model is named", mend="give at least one, e.g. scripted/builder-gold")
-        for model in (*self.models, *self.reviewers):
-            parse_name(model)
-        for name in ("models", "strategies", "reviewers", "seeds"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values):
-                raise UserError(f"a value of {name} is given twice", mend="give each once")
+        self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
         for strategy in self.strategies:
             if strategy not in STRATEGIES:
                 hint = did_you_mean(strategy, STRATEGIES, f"one of {', '.join(STRATEGIES)}")

@@ -14,13 +14,13 @@ import msgspec
 
 from tradeassay.account import venues
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.hashing import sha256_of
+from tradeassay.core.hashing import sha256_file, sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
 from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.executors import Executor, Lost, Task, make_executor
 from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
-from tradeassay.runs.outcome import Violation, outcome_sha256
+from tradeassay.runs.outcome import Violation
 from tradeassay.runs.programs import code_scores, reopen
 from tradeassay.runs.recorded import CodeRun
 from tradeassay.runs.scores import encode_scores
@@ -249,7 +249,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         recorded = CodeRun(self._place.path, self._manifest).scores_file().outcomes
         for episode in self._manifest.episodes:
             path = self._place.outcome(episode.key)
-            if path.is_file() and recorded.get(episode.key) != outcome_sha256(path):
+            if path.is_file() and recorded.get(episode.key) != sha256_file(path):
                 what = "the outcome is not the one that was scored"
                 self._violations.append(Violation(check="outcome", what=what, episode=episode.key))
         return code_scores(self._protocol, self._manifest, self._place)

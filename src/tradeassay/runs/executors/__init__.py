@@ -10,6 +10,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
@@ -121,14 +122,7 @@ class InProcess:
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
         """Yield a result per task, in the order given."""
         for task in tasks:
-            yield Done(task.key, self._entry(task.payload, _ticker(task.key, tick), _never))
-
-
-def _ticker(key: str, tick: Callable[[str, int], None]) -> Callable[[int], None]:
-    def pass_on(sessions: int) -> None:
-        tick(key, sessions)
-
-    return pass_on
+            yield Done(task.key, self._entry(task.payload, partial(tick, task.key), _never))
 
 
 def _never() -> bool:
