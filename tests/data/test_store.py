@@ -21,8 +21,7 @@ from tradeassay.core.view import FIELDS
 from tradeassay.data.panel import Listing, Membership, Panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store import tables
-from tradeassay.data.store.content import content_sha256
-from tradeassay.data.store.manifest import read_manifest
+from tradeassay.data.store.manifest import content_sha256, read_manifest
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.shape import normalised
 from tradeassay.data.store.write import write_snapshot

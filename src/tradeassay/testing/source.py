@@ -18,7 +18,7 @@ from tradeassay.data.calendars import CALENDARS
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import describe
 from tradeassay.data.importing import make_source
-from tradeassay.data.store.content import content_sha256
+from tradeassay.data.store.manifest import content_sha256
 from tradeassay.data.store.shape import check_form, normalised
 from tradeassay.testing._failed import CheckFailed
 

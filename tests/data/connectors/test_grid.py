@@ -9,9 +9,16 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.grid import PRICES, Column, lay_out, shorten
-from tradeassay.data.connectors.minutes import MinuteColumn, check_minutes, join_minutes
-from tradeassay.data.connectors.sessions import action_time, sessions_asked
+from tradeassay.data.connectors.asked import action_time, sessions_asked
+from tradeassay.data.connectors.grid import (
+    PRICES,
+    Column,
+    MinuteColumn,
+    check_minutes,
+    join_minutes,
+    lay_out,
+    shorten,
+)
 
 SESSIONS = sessions_between("24/7", "2024-01-01", "2024-01-20")
 LONG = sessions_between("24/7", "2024-01-01", "2024-04-09")

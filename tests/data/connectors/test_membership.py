@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.membership import STRIDE, dated_members
+from tradeassay.data.connectors.ashare import STRIDE, dated_members
 
 SESSIONS = sessions_between("24/7", "2024-01-01", "2024-04-09")
 SIZE = SESSIONS.days.size

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.registry import Registry
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.fault import Fault
 from tradeassay.data.panel import Membership, Panel
 

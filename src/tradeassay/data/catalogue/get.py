@@ -13,8 +13,7 @@ import msgspec
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
 from tradeassay.data.catalogue import entries as _entries
-from tradeassay.data.catalogue.archive import Archive
-from tradeassay.data.catalogue.download import download_wheel
+from tradeassay.data.catalogue.download import Archive, download_wheel
 from tradeassay.data.catalogue.entry import Built, Entry, Recipe, SideBuilt, catalogue
 from tradeassay.data.home import data_home, snapshot_folder
 from tradeassay.data.panel import Panel

@@ -17,10 +17,9 @@ from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
 from tradeassay.data.catalogue.entry import Built, Entry
 from tradeassay.data.files.assemble import Grid, days_of_minutes, listings_of, times_of
 from tradeassay.data.files.config import FilesConfig
-from tradeassay.data.files.numbers import to_floats
 from tradeassay.data.files.reader import read_files
-from tradeassay.data.files.stamps import read_stamps
 from tradeassay.data.files.table import read_csv
+from tradeassay.data.files.values import read_stamps, to_floats
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts
 
 CLOSE_ONLY = "only closing prices: open, high and low are set equal to the close"

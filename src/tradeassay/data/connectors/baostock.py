@@ -14,18 +14,26 @@ from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
+    dated_members,
     distribution_actions,
     merged,
     parse_ashare,
     unexplained,
     unexplained_note,
 )
-from tradeassay.data.connectors.asked import ConnectorConfig, changed_format, empty_answer, query_text, retrieved
+from tradeassay.data.connectors.asked import (
+    ConnectorConfig,
+    changed_format,
+    empty_answer,
+    first_day,
+    last_day,
+    query_text,
+    retrieved,
+    sessions_asked,
+)
 from tradeassay.data.connectors.baostock_wire import VENDOR, BaostockWire, Row, conversation
 from tradeassay.data.connectors.grid import Column, lay_out, shorten
-from tradeassay.data.connectors.membership import dated_members
 from tradeassay.data.connectors.patience import Runtime
-from tradeassay.data.connectors.sessions import first_day, last_day, sessions_asked
 from tradeassay.data.panel import Membership, Panel, PanelFacts
 from tradeassay.data.source import SourceConfig, sources
 

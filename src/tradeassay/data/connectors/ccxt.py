@@ -1,22 +1,197 @@
-"""Crypto candles from any exchange that ccxt knows: one session per UTC day, optionally every minute."""
+"""Crypto candles from any exchange that ccxt knows: one session per UTC day, optionally every minute.
+
+Markets are asked for first, then candles page by page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
-from tradeassay.core.errors import UserError
+import numpy as np
+
+from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.instruments import Instrument
-from tradeassay.core.time import MINUTE
+from tradeassay.core.near import did_you_mean
+from tradeassay.core.time import DAY, MINUTE, Instant, iso
+from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import ConnectorConfig, empty_answer, need_symbols, query_text, retrieved
-from tradeassay.data.connectors.ccxt_wire import CryptoWire
-from tradeassay.data.connectors.grid import Column, lay_out
-from tradeassay.data.connectors.minutes import MinuteColumn, check_minutes, join_minutes
-from tradeassay.data.connectors.patience import Runtime
-from tradeassay.data.connectors.sessions import first_day, last_day, sessions_asked
+from tradeassay.data.connectors.asked import (
+    ConnectorConfig,
+    changed_format,
+    empty_answer,
+    first_day,
+    last_day,
+    need_symbols,
+    query_text,
+    retrieved,
+    sessions_asked,
+)
+from tradeassay.data.connectors.grid import Column, MinuteColumn, check_minutes, join_minutes, lay_out
+from tradeassay.data.connectors.patience import Runtime, Throttled, Unanswered, patiently, retry_after_seconds
 from tradeassay.data.panel import Panel, PanelFacts
 from tradeassay.data.source import SourceConfig, sources
+
+T = TypeVar("T")
+Timeframe = Literal["1d", "1m"]
+STEPS: dict[Timeframe, int] = {"1d": DAY, "1m": MINUTE}
+MILLISECOND = 1_000_000
+PAGE = 500
+"""Candles asked for at once when an exchange does not say how many it gives."""
+FIELD_ORDER: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
+
+
+@dataclass(frozen=True, slots=True)
+class Candles:
+    """Opening instants in order, and one array per field."""
+
+    start: Ints
+    fields: dict[Field, Floats]
+
+
+class CryptoWire:
+    """A conversation with one exchange. Raises :class:`SourceError` for whatever goes wrong on it."""
+
+    def __init__(self, name: str, runtime: Runtime, settings: Mapping[str, Any] | None = None) -> None:
+        library: Any = require("ccxt", "crypto")
+        self._ccxt = library
+        requests: Any = require("requests", "crypto")
+        if name not in library.exchanges:
+            hint = did_you_mean(name, library.exchanges, "see ccxt.exchanges for the names")
+            raise UserError(f"ccxt knows no exchange '{name}'", mend=hint)
+        self.name = name
+        self._runtime = runtime
+        session = requests.Session()
+        session.hooks["response"].append(_refuse_half_a_body)
+        options = {
+            "enableRateLimit": True,
+            "timeout": int(runtime.patience.timeout * 1000),
+            "session": session,
+            # Where an exchange has many kinds of market, spot alone is read.
+            "options": {"fetchMarkets": {"types": ["spot"]}, "defaultType": "spot"},
+        }
+        self._exchange: Any = getattr(self._ccxt, name)({**options, **(settings or {})})
+        if not self._exchange.has.get("fetchOHLCV"):
+            raise UserError(f"{name} gives no candles through ccxt", mend="choose another exchange")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._exchange.session.close()
+
+    def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
+        """Return the markets of ``symbols``; raises :class:`SourceError` naming one that is not there."""
+        markets = self._ask("its markets", self._exchange.load_markets)
+        found: list[Instrument] = []
+        for symbol in symbols:
+            market = markets.get(symbol)
+            if market is None or not market.get("spot"):
+                spot = [name for name, one in markets.items() if one.get("spot")]
+                raise SourceError(
+                    f"{self.name} has no spot market {symbol}",
+                    mend=did_you_mean(symbol, spot, "write e.g. BTC/USDT"),
+                )
+            found.append(self._instrument(symbol, market))
+        return found
+
+    def _instrument(self, symbol: str, market: Mapping[str, Any]) -> Instrument:
+        try:
+            step, tick = (self._unit(market["precision"][kind]) for kind in ("amount", "price"))
+            return Instrument(
+                symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], lot=step, step=step, tick=tick
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
+
+    def _unit(self, precision: float | None) -> float:
+        if precision is None:
+            return 1e-8
+        decimals = self._exchange.precisionMode == self._ccxt.DECIMAL_PLACES
+        return float(10.0**-precision) if decimals else float(precision)
+
+    def candles(self, symbol: str, timeframe: Timeframe, begin: Instant, end: Instant) -> Candles:
+        """Return every candle that opens in [begin, end), page by page.
+
+        Some exchanges answer with their newest candles whatever was asked for; such a history is refused
+        unless it reaches back to ``begin``.
+        """
+        step = STEPS[timeframe]
+        features = (self._exchange.features or {}).get("spot") or {}
+        limit = (features.get("fetchOHLCV") or {}).get("limit") or PAGE
+        rows: list[list[float]] = []
+        since = begin
+        while since < end:
+            page = self._page(symbol, timeframe, since, limit)
+            if not rows:
+                self._refuse_newest_only(symbol, timeframe, page, since, limit)
+            rows += [row for row in page if since <= row[0] * MILLISECOND < end]
+            newest = int(page[-1][0]) * MILLISECOND if page else since
+            # An empty page is a stretch before the listing or without a trade: look behind it.
+            since = newest + step if page and newest >= since else since + limit * step
+        table = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
+        start = table[:, 0].astype(np.int64) * MILLISECOND
+        if bool((start % step).any()):
+            raise SourceError(
+                f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps",
+                mend="choose another exchange",
+            )
+        return Candles(start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)})
+
+    def _refuse_newest_only(
+        self, symbol: str, timeframe: Timeframe, page: list[list[float]], since: Instant, limit: int
+    ) -> None:
+        step = STEPS[timeframe]
+        if len(page) < limit or page[0][0] * MILLISECOND <= since:
+            return
+        if page[-1][0] * MILLISECOND >= self._runtime.clock.now() - 2 * step:
+            oldest = iso(int(page[0][0]) * MILLISECOND)
+            raise SourceError(
+                f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from {oldest} on",
+                mend="ask for later days, or choose another exchange",
+            )
+
+    def _page(self, symbol: str, timeframe: Timeframe, since: Instant, limit: int) -> list[list[float]]:
+        what = f"the {timeframe} candles of {symbol}"
+        page = self._ask(
+            what, lambda: self._exchange.fetch_ohlcv(symbol, timeframe, since=since // MILLISECOND, limit=limit)
+        )
+        for row in page:
+            if len(row) < 6 or any(not isinstance(value, (int, float)) for value in row[:6]):
+                raise changed_format(self.name, what, f"a candle reads {row}", "ccxt")
+        return [row[:6] for row in page]
+
+    def _ask(self, what: str, call: Callable[[], T]) -> T:
+        def once() -> T:
+            try:
+                return call()
+            except Exception as error:
+                raise self._translated(error, what) from error
+
+        return patiently(once, vendor=self.name, what=what, runtime=self._runtime)
+
+    def _translated(self, error: Exception, what: str) -> Exception:
+        ccxt = self._ccxt
+        text = " ".join(str(error).split())[:200]
+        if isinstance(error, (Unanswered, SourceError)):
+            return error
+        if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
+            headers = self._exchange.last_response_headers or {}
+            wish = retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
+            return Throttled(retry_after=wish)
+        if isinstance(error, ccxt.RequestTimeout):
+            return Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+        if isinstance(error, ccxt.NetworkError):
+            broken = "IncompleteRead" in str(error.__cause__)
+            return Unanswered("the answer broke off in the middle" if broken else f"the connection failed: {text}")
+        if isinstance(error, ccxt.BaseError):
+            return SourceError(f"{self.name} refused {what}: {text}", mend="see its message")
+        return changed_format(self.name, what, repr(error), "ccxt")
+
+
+def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
+    # ccxt hands a body that is no JSON on as text, and reads candles out of its characters.
+    if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
+        raise Unanswered("the answer is not complete JSON")
 
 
 class CcxtConfig(ConnectorConfig, frozen=True, kw_only=True):

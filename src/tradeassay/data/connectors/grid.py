@@ -1,4 +1,7 @@
-"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped without a word."""
+"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped without a word.
+
+Minute series of several symbols are joined on the instants at which their bars close.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from tradeassay.core.errors import SourceError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.sessions import first_day, last_day
-from tradeassay.data.panel import Listing
+from tradeassay.data.connectors.asked import first_day, last_day
+from tradeassay.data.panel import Listing, MinutePanel
 
 DELISTING_SLACK = 30
 """Sessions by which a series may end before its vendor's delisting date, which is the day of the formal act."""
@@ -186,3 +189,52 @@ def shorten(items: Sequence[str], limit: int = 10) -> str:
     """Join a list for a sentence, saying how many were left unnamed."""
     named = ", ".join(items[:limit])
     return f"{named} and {len(items) - limit} more" if len(items) > limit else named
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteColumn:
+    """One symbol's minute bars: closing instants in order and one array per field."""
+
+    symbol: str
+    close_time: Ints
+    fields: Mapping[Field, Floats]
+
+
+def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel:
+    """Join minute bars; NaN where a symbol has none. Raises :class:`SourceError` for times out of order."""
+    for column in columns:
+        steps = np.diff(column.close_time)
+        if bool((steps <= 0).any()):
+            raise SourceError(
+                f"{vendor}'s minutes of {column.symbol} are doubled or out of order",
+                mend="fetch again; if it stays so, leave minutes out",
+            )
+    every = np.unique(np.concatenate([column.close_time for column in columns]))
+    bars: dict[Field, Floats] = {name: np.full((every.size, len(columns)), np.nan) for name in FIELDS}
+    for index, column in enumerate(columns):
+        rows = np.searchsorted(every, column.close_time)
+        for name, values in column.fields.items():
+            bars[name][rows, index] = values
+    return MinutePanel(tuple(column.symbol for column in columns), every, bars)
+
+
+def check_minutes(
+    minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
+) -> tuple[str, ...]:
+    """Refuse a symbol that traded on a day of which the vendor sent no minute, or say so when that is allowed.
+
+    Returns the notes a reader needs; raises :class:`SourceError` unless ``allow_partial``.
+    """
+    traded = {column.instrument.symbol: column.days for column in daily}
+    missing: list[str] = []
+    for column in minutes:
+        # A bar that ends at midnight belongs to the day before.
+        days = np.unique((column.close_time - 1).astype("datetime64[ns]").astype("datetime64[D]"))
+        gone = np.setdiff1d(traded[column.symbol], days)
+        if gone.size and not allow_partial:
+            raise SourceError(
+                f"{vendor} has no minutes of {column.symbol} on {gone[0]} ({gone.size} days in all)",
+                mend="ask for other days, without minutes, or with allow_partial=true",
+            )
+        missing += [f"{column.symbol} {day}" for day in gone]
+    return (f"days without minute bars: {shorten(missing)}",) if missing else ()

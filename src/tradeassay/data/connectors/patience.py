@@ -1,14 +1,19 @@
 """How a connector waits: for an answer, and between attempts when a vendor is busy or silent.
 
-A connector turns what its vendor library raises into one of two words, :class:`Throttled` ("come back later")
-or :class:`Unanswered` ("no usable answer arrived"). Only those are asked again, a bounded number of times;
-everything else (a changed format, an unknown symbol) is final at once.
+A connector turns what its vendor library raises into one of two words, :class:`Throttled` ("come back later") or
+:class:`Unanswered` ("no usable answer arrived"). Only those are asked again, a bounded number of times;
+everything else (a changed format, an unknown symbol) is final at once. Vendor libraries also talk (warnings, log
+lines, prints, progress bars); :func:`quiet` keeps that out of our output.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -124,3 +129,22 @@ def _given_up(error: Throttled | Unanswered, vendor: str, what: str, attempts: i
         f"{vendor} gave no usable answer for {what}: {error.reason} ({tries})",
         mend="check the connection (and a proxy, if there is one), then fetch again",
     )
+
+
+@contextlib.contextmanager
+def quietly(module: str) -> Iterator[None]:
+    """Keep a library's log lines, prints, progress bars and the warnings it causes to itself; errors pass."""
+    logger = logging.getLogger(module)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        nowhere = io.StringIO()
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -18,13 +18,36 @@ from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import moment, parse_day
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import ConnectorConfig, need_symbols, query_text, refuse_doubles, retrieved
-from tradeassay.data.connectors.grid import PRICES, Column, lay_out, shorten
-from tradeassay.data.connectors.minutes import MinuteColumn, check_minutes, join_minutes
+from tradeassay.data.connectors.asked import (
+    ConnectorConfig,
+    action_time,
+    first_day,
+    last_day,
+    need_symbols,
+    query_text,
+    refuse_doubles,
+    retrieved,
+    sessions_asked,
+)
+from tradeassay.data.connectors.grid import (
+    PRICES,
+    Column,
+    MinuteColumn,
+    check_minutes,
+    join_minutes,
+    lay_out,
+    shorten,
+)
 from tradeassay.data.connectors.patience import Runtime
-from tradeassay.data.connectors.sessions import action_time, first_day, last_day, sessions_asked
-from tradeassay.data.connectors.unsplit import factor_after, factor_from, not_applied
-from tradeassay.data.connectors.yfinance_wire import VENDOR, YahooSeries, YahooWire, conversation
+from tradeassay.data.connectors.yfinance_wire import (
+    VENDOR,
+    YahooSeries,
+    YahooWire,
+    conversation,
+    factor_after,
+    factor_from,
+    not_applied,
+)
 from tradeassay.data.panel import Panel, PanelFacts
 from tradeassay.data.source import SourceConfig, sources
 

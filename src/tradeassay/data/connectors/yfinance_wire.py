@@ -2,16 +2,20 @@
 
 The library hides errors unless told otherwise, keeps answers in a process-wide cache, and loses the
 ``Retry-After`` header of a refusal. All three are dealt with here and nowhere else.
+
+Yahoo divides every price before a split by its ratio (and multiplies volume), using all splits known when you
+ask. Seen from an old day that is tomorrow's news. Given *every* split up to the moment of retrieval, the
+adjustment is undone exactly, but for the vendor's rounding.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +23,64 @@ from tradeassay.core.errors import SourceError, require
 from tradeassay.core.time import MINUTE
 from tradeassay.core.view import Days, Field, Floats, Ints
 from tradeassay.data.connectors.asked import changed_format, empty_answer
-from tradeassay.data.connectors.patience import Runtime, Throttled, Unanswered, patiently, retry_after_seconds
-from tradeassay.data.connectors.quiet import quietly
-from tradeassay.data.connectors.unsplit import Split
+from tradeassay.data.connectors.patience import (
+    Runtime,
+    Throttled,
+    Unanswered,
+    patiently,
+    quietly,
+    retry_after_seconds,
+)
+
+TELLABLE = 1.3
+"""Splits closer to 1:1 than this ratio cannot be told from an ordinary overnight move."""
+
+
+class Split(NamedTuple):
+    """``ratio`` new shares per old share from the open of ``day`` on."""
+
+    day: np.datetime64
+    ratio: float
+
+
+def factor_after(days: Days, splits: Sequence[Split]) -> Floats:
+    """Return, for each day, the product of the ratios of all splits on *later* days.
+
+    A vendor's adjusted price times this is the price as traded; its adjusted volume divided by it the volume.
+    """
+    factor = np.ones(days.size)
+    for split in splits:
+        factor[days < split.day] *= split.ratio
+    return factor
+
+
+def factor_from(days: Days, splits: Sequence[Split]) -> Floats:
+    """Return, for each day, the product of the ratios of all splits on that day or later.
+
+    For dividends: ours are per share held before a split of the same day, the vendor's per share of that day.
+    """
+    factor = np.ones(days.size)
+    for split in splits:
+        factor[days <= split.day] *= split.ratio
+    return factor
+
+
+def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[Split]) -> list[Split]:
+    """Return the splits that the vendor lists but has visibly not worked into its prices.
+
+    An adjusted series runs on smoothly over a split; one that was forgotten jumps by its ratio. Splits within
+    :data:`TELLABLE` of 1:1 and splits without a bar on both sides are taken on trust.
+    """
+    forgotten: list[Split] = []
+    for split in splits:
+        after = int(np.searchsorted(days, split.day))
+        if not 0 < after < days.size or max(split.ratio, 1.0 / split.ratio) < TELLABLE:
+            continue
+        jump = float(np.log(closes[after - 1] / opens[after]))
+        if abs(jump - np.log(split.ratio)) < abs(jump):
+            forgotten.append(split)
+    return forgotten
+
 
 VENDOR = "Yahoo"
 COLUMNS: dict[str, Field] = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volume": "volume"}

@@ -1,19 +1,168 @@
-"""Checks on a whole panel, before it may become a snapshot."""
+"""Checks on a whole panel, before it may become a snapshot: its bars, and its dated records.
+
+What can be wrong with a bar is asked in the same way of raw tables and of panels, whatever the array's shape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tradeassay.core.time import parse_day
-from tradeassay.core.view import Bools, Days
+from tradeassay.core.time import DAY, iso, midnight, parse_day
+from tradeassay.core.view import Bools, Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
-from tradeassay.data.doctor.bars import GAP, check_bars, gaps
-from tradeassay.data.doctor.records import check_records
 from tradeassay.data.fault import Fault, Severity
 from tradeassay.data.panel import Panel
-from tradeassay.data.store.adjustment import factors, previous_close
+from tradeassay.data.store.adjustment import ex_rows, factors, previous_close
+
+TOLERANCE = 1e-6
+"""Relative slack of comparisons inside a bar: vendors round adjusted prices field by field."""
+
+GAP = 0.30
+"""A move of more than this from one close to the next open *and* close calls for a corporate action."""
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Where a check fails: a mask over the bars, and a function that says why at one of them."""
+
+    check: str
+    mask: np.ndarray[Any, np.dtype[np.bool_]]
+    reason: Callable[[Any], str]
+
+
+def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
+    """Yield what is wrong inside single bars. NaN in every price means "no bar" and is never wrong."""
+    o, h, l, c = bars["open"], bars["high"], bars["low"], bars["close"]  # noqa: E741 - the trade's own letters
+    prices = {"open": o, "high": h, "low": l, "close": c}
+    present = [np.isfinite(values) for values in prices.values()]
+    some, every = np.logical_or.reduce(present), np.logical_and.reduce(present)
+
+    def names(where: Any) -> str:
+        return ", ".join(name for name, values in prices.items() if not np.isfinite(values[where]))
+
+    yield Suspicion("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}")
+    lowest = np.fmin.reduce([o, h, l, c])
+    wrong = lowest <= 0
+    yield Suspicion("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive")
+    slack = 1 + TOLERANCE
+    inverted = (h * slack < l) & ~wrong
+    yield Suspicion("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}")
+    top, bottom = np.fmax(o, c), np.fmin(o, c)
+    yield Suspicion(
+        "high below open or close",
+        (h * slack < top) & ~inverted & ~wrong,
+        lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
+    )
+    yield Suspicion(
+        "low above open or close",
+        (l > bottom * slack) & ~inverted & ~wrong,
+        lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
+    )
+    volume, amount = bars["volume"], bars["amount"]
+    yield Suspicion("negative volume", volume < 0, lambda at: f"volume {volume[at]:g} is negative")
+    yield Suspicion("negative amount", amount < 0, lambda at: f"amount {amount[at]:g} is negative")
+
+
+def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return where both open and close lie more than :data:`GAP` away from the (adjusted) previous close.
+
+    A split that nobody recorded moves both; a crash within the day moves the close alone.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        opened, closed = open_ / previous - 1, close / previous - 1
+    sane = (previous > 0) & (open_ > 0) & (close > 0)
+    return sane & (((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP)))
+
+
+def check_records(panel: Panel) -> Iterator[Fault]:
+    """Yield faults of records; ``row`` counts records from 1 in the order the panel holds them."""
+    yield from _check_actions(panel)
+    yield from _check_memberships(panel)
+    yield from _check_fundamentals(panel)
+    yield from _check_news(panel)
+
+
+def _bad_row(panel: Panel, table: str, row: int, check: str, reason: str, severity: Severity = "error") -> Fault:
+    return Fault(check=check, file=f"{panel.name}/{table}", row=row + 1, reason=reason, severity=severity)
+
+
+def _check_actions(panel: Panel) -> Iterator[Fault]:
+    seen: set[tuple[str, str, str]] = set()
+    column = {symbol: index for index, symbol in enumerate(panel.symbols)}
+    close = panel.bars["close"]
+    for number, (row, action) in enumerate(
+        zip(ex_rows(panel.actions, panel.sessions).tolist(), panel.actions, strict=True)
+    ):
+        key = (action.symbol, action.kind, action.ex_date)
+        if key in seen:
+            yield _bad_row(panel, "actions", number, "duplicate action",
+                         f"a second {action.kind} of {action.symbol} on {action.ex_date}")  # fmt: skip
+        seen.add(key)
+        if not 0 <= row < panel.sessions.size:
+            continue
+        if str(panel.sessions[row]) != action.ex_date:
+            yield _bad_row(panel, "actions", number, "ex-date is no session",
+                         f"{action.symbol}: ex-date {action.ex_date} is no session, {panel.sessions[row]} is used",
+                         "warning")  # fmt: skip
+        earlier = close[:row, column[action.symbol]]
+        quoted = earlier[np.isfinite(earlier)]
+        if action.kind == "dividend" and quoted.size and action.value >= quoted[-1]:
+            yield _bad_row(panel, "actions", number, "dividend above price",
+                         f"{action.symbol} on {action.ex_date}: dividend {action.value:g} for a price of "
+                         f"{quoted[-1]:g}")  # fmt: skip
+
+
+def _check_memberships(panel: Panel) -> Iterator[Fault]:
+    listed = {entry.instrument.symbol: entry.listed for entry in panel.listings}
+    last_end: dict[tuple[str, str], str] = {}
+    for number, entry in enumerate(panel.memberships):
+        if entry.end is not None and entry.end < entry.start:
+            yield _bad_row(panel, "memberships", number, "membership ends before it starts",
+                         f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}")  # fmt: skip
+        if entry.start < listed[entry.symbol] and entry.start >= str(panel.sessions[0]):
+            yield _bad_row(panel, "memberships", number, "member before its listing",
+                         f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}",
+                         "warning")  # fmt: skip
+        key = (entry.index, entry.symbol)
+        if key in last_end and entry.start <= last_end[key]:
+            yield _bad_row(panel, "memberships", number, "overlapping membership",
+                         f"{entry.symbol} is twice in {entry.index} on {entry.start}")  # fmt: skip
+        last_end[key] = max(entry.end or "9999-12-31", last_end.get(key, ""))
+
+
+def _check_fundamentals(panel: Panel) -> Iterator[Fault]:
+    ends: dict[str, int] = {}
+    for number, figure in enumerate(panel.fundamentals):
+        end = ends.get(figure.period_end)
+        if end is None:
+            end = ends[figure.period_end] = midnight(parse_day(figure.period_end))
+        if figure.known_at < end:
+            yield _bad_row(panel, "fundamentals", number, "known before the period ended",
+                         f"{figure.symbol} {figure.field}: known at {iso(figure.known_at)}, "
+                         f"period ends {figure.period_end}")  # fmt: skip
+        if not math.isfinite(figure.value):
+            yield _bad_row(panel, "fundamentals", number, "no number",
+                         f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}")  # fmt: skip
+
+
+def _check_news(panel: Panel) -> Iterator[Fault]:
+    for number, item in enumerate(panel.news):
+        if not item.title.strip() and not item.body.strip():
+            yield _bad_row(
+                panel, "news", number, "empty news", f"item {item.id} has neither title nor text", "warning"
+            )
+        if item.published_at < DAY:
+            yield _bad_row(
+                panel, "news", number, "undated news", f"item {item.id} is dated {iso(item.published_at)}"
+            )
+
 
 NAN_WARNING, NAN_ERROR = 0.05, 0.50
 """Share of a listed name's sessions without a bar from which it is mentioned, and from which it is refused."""
@@ -29,7 +178,7 @@ def diagnose_panel(panel: Panel) -> tuple[Fault, ...]:
     return tuple(sorted(faults, key=lambda fault: fault.severity))
 
 
-def _fault(panel: Panel, check: str, row: int, column: int, reason: str, severity: Severity = "error") -> Fault:
+def _bad_bar(panel: Panel, check: str, row: int, column: int, reason: str, severity: Severity = "error") -> Fault:
     symbol, session = panel.listings[column].instrument.symbol, str(panel.sessions[row])
     return Fault(
         check=check,
@@ -85,7 +234,7 @@ def _bound(day: str | None, otherwise: np.datetime64) -> np.datetime64:
 def _check_bars(panel: Panel) -> Iterator[Fault]:
     for suspicion in check_bars(panel.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
-            yield _fault(panel, suspicion.check, row, column, suspicion.reason((row, column)))
+            yield _bad_bar(panel, suspicion.check, row, column, suspicion.reason((row, column)))
 
 
 def listed_mask(panel: Panel) -> Bools:
@@ -100,10 +249,10 @@ def _check_presence(panel: Panel) -> Iterator[Fault]:
     present = np.isfinite(panel.bars["close"])
     listed = listed_mask(panel)
     for row, column in np.argwhere(present & ~listed).tolist():
-        yield _fault(panel, "bar while unlisted", row, column, "a bar outside its listing dates")
+        yield _bad_bar(panel, "bar while unlisted", row, column, "a bar outside its listing dates")
     traded = present & panel.suspended & (panel.bars["volume"] > 0)
     for row, column in np.argwhere(traded).tolist():
-        yield _fault(panel, "bar while suspended", row, column, "it traded while marked as suspended")
+        yield _bad_bar(panel, "bar while suspended", row, column, "it traded while marked as suspended")
     due = listed & ~panel.suspended
     sessions, missing = due.sum(axis=0), (due & ~present).sum(axis=0)
     for column, entry in enumerate(panel.listings):
@@ -132,7 +281,7 @@ def _check_gaps(panel: Panel) -> Iterator[Fault]:
         move = close[row, column] / previous[row, column] - 1
         resumed = not yesterday[row, column]
         synthetic = panel.facts.kind == "synthetic"
-        yield _fault(
+        yield _bad_bar(
             panel,
             "gap without corporate action",
             row,

@@ -12,10 +12,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.fault import Fault
-from tradeassay.data.files.bars import LongBars
+from tradeassay.data.files.bars import LongBars, Timing, session_times
 from tradeassay.data.files.codes import board_of
 from tradeassay.data.files.config import FilesConfig, InstrumentKind
-from tradeassay.data.files.times import Timing, session_times
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
 
 CURRENCY: dict[CalendarName, str] = {"XNYS": "USD", "XSHG": "CNY", "24/7": "USDT"}

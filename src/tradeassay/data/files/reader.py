@@ -14,11 +14,10 @@ from tradeassay.core.view import FIELDS, Ints
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import Fault
 from tradeassay.data.files import assemble
-from tradeassay.data.files.bars import SIDE_TABLES, LongBars, read_bars
+from tradeassay.data.files.bars import SIDE_TABLES, LongBars, Timing, read_bars, timing
 from tradeassay.data.files.config import FilesConfig, ImportReport
 from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
 from tradeassay.data.files.table import is_table, stem_of
-from tradeassay.data.files.times import Timing, timing
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.shape import normalised
 

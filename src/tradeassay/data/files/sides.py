@@ -19,8 +19,8 @@ from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Ins
 from tradeassay.core.time import DAY, Instant
 from tradeassay.core.view import Days, Floats, Ints
 from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.stamps import read_stamps
 from tradeassay.data.files.table import RawTable, read_table
+from tradeassay.data.files.values import read_stamps
 from tradeassay.data.panel import Listing, Membership, action_known_at
 
 Row = Mapping[str, str]

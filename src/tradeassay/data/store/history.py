@@ -19,10 +19,9 @@ from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints
 from tradeassay.data.store import tables
 from tradeassay.data.store.adjustment import ex_rows
-from tradeassay.data.store.arrays import days, plain
 from tradeassay.data.store.manifest import Manifest
-from tradeassay.data.store.read import integers, one_chunk, open_table
-from tradeassay.data.store.timed import TimedTable
+from tradeassay.data.store.read import TimedTable, integers, one_chunk, open_table
+from tradeassay.data.store.tables import days, plain
 
 NOT_DELISTED = 1 << 40
 

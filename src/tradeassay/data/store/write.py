@@ -23,18 +23,18 @@ from tradeassay.data.fault import Fault, accept, describe
 from tradeassay.data.panel import Panel
 from tradeassay.data.store import tables
 from tradeassay.data.store.adjustment import factors, previous_close
-from tradeassay.data.store.arrays import numbers
-from tradeassay.data.store.content import content_sha256
 from tradeassay.data.store.manifest import (
     FORMAT,
     FORMAT_VERSION,
     FileEntry,
     Manifest,
     Shapes,
+    content_sha256,
     read_manifest,
     write_manifest,
 )
 from tradeassay.data.store.shape import normalised
+from tradeassay.data.store.tables import numbers
 
 
 def write_snapshot(

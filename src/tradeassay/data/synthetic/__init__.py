@@ -1,6 +1,7 @@
 """Synthetic worlds: whole markets from one seed, with an answer key beside them."""
 
 from tradeassay.data.synthetic.config import (
+    PRESETS,
     VERSION,
     ActionModel,
     MarketModel,
@@ -10,11 +11,10 @@ from tradeassay.data.synthetic.config import (
     StyleModel,
     SyntheticConfig,
     TradingModel,
+    preset,
 )
-from tradeassay.data.synthetic.facts import World
-from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill
+from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
 from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.presets import PRESETS, preset
 from tradeassay.data.synthetic.source import SyntheticSource
 from tradeassay.data.synthetic.world import generate
 

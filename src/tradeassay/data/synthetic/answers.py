@@ -9,11 +9,10 @@ from tradeassay.core.instruments import NewsItem
 from tradeassay.core.view import Days
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers
+from tradeassay.data.synthetic.engine import Tape
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, NewsTruth, PlantedSkill
-from tradeassay.data.synthetic.names import sectors
-from tradeassay.data.synthetic.tape import Tape
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.universe import Universe, sectors
 from tradeassay.factors import FACTOR_NAMES
 
 

@@ -3,11 +3,17 @@
 Every name has a latent value that no limit holds. A session prints it, cut at the board's limits, so that a move
 too great for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or
 made by elementwise IEEE arithmetic.
+
+Suspensions, dividends and splits are planned before the loop. Plans carry no prices; the loop fixes a dividend's
+amount and a split's ratio when they are announced. What it leaves behind is a :class:`Tape`.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -16,10 +22,185 @@ from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.schedule import Plan, Schedule, split_ratio
-from tradeassay.data.synthetic.tape import Action, Tape, make_tape
 from tradeassay.data.synthetic.universe import Universe
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A corporate action that took place, between rows of the loop.
+
+    ``value`` is in ticks per share (dividend) or new shares per old one (split).
+    """
+
+    column: int
+    kind: str
+    announced: int
+    ex: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Arrays of shape (rows, names), hidden rows first; prices in ticks, NaN without trade.
+
+    ``last`` is the last close so far (0 before listing), ``shares`` thousands of shares, ``scale`` the product of
+    split ratios so far, ``exposures`` (rows, 9, names) what was known before each session, ``residual`` the
+    idiosyncratic return.
+    """
+
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+    amount: Floats
+    last: Floats
+    shares: Ints
+    scale: Floats
+    trading: Bools
+    exposures: Floats
+    residual: Floats
+    actions: tuple[Action, ...]
+
+
+def make_tape(
+    universe: Universe, bars: Floats, trading: Bools, exposures: Floats, residual: Floats, actions: list[Action]
+) -> Tape:  # fmt: skip
+    """Complete the loop's arrays (``bars`` in the loop's order: open, high, close, volume, amount, low)."""
+    opened, high, close, volume, amount, low = (np.ascontiguousarray(bars[:, k]) for k in range(6))
+    shares = np.broadcast_to(universe.shares, close.shape).copy()
+    scale = np.ones(close.shape)
+    for action in actions:
+        if action.kind == "split":
+            scale[action.ex :, action.column] *= action.value
+            shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
+    return Tape(
+        open=opened,
+        high=high,
+        low=low,
+        close=close,
+        volume=volume,
+        amount=amount,
+        last=_carried(close),
+        shares=shares,
+        scale=scale,
+        trading=trading,
+        exposures=exposures,
+        residual=residual,
+        actions=tuple(actions),
+    )
+
+
+def _carried(close: Floats) -> Floats:
+    """Return the last close present so far; 0 before the first."""
+    rows = np.arange(close.shape[0])[:, None]
+    at = np.maximum.accumulate(np.where(np.isnan(close), -1, rows), axis=0)
+    return np.where(at < 0, 0.0, np.take_along_axis(close, np.maximum(at, 0), axis=0))
+
+
+_NOTICE = {"dividend": 12, "split": 15}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A corporate action to come: announced at the close of row ``announced``, effective at row ``ex``.
+
+    ``size`` is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
+    """
+
+    column: int
+    kind: Literal["dividend", "split"]
+    announced: int
+    ex: int
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Suspended cells, shape (rows, names), and plans by the row of their announcement."""
+
+    suspended: Bools
+    plans: dict[int, list[Plan]]
+
+
+def make_schedule(config: SyntheticConfig, universe: Universe, burn: int) -> Schedule:
+    """Draw suspensions and plans over hidden and visible rows."""
+    rows = burn + config.sessions
+    first = np.where(universe.first == 0, 0, universe.first + burn)
+    last = universe.last + burn
+    suspended = _suspensions(config, first, last, rows, burn)
+    busy: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    plans: dict[int, list[Plan]] = defaultdict(list)
+    found = _dividends(config, first, last, rows) + _splits(config, first, last, rows)
+    for plan in found:
+        halted = (
+            suspended[max(plan.ex - 1, 0) : plan.ex + 1, plan.column].any()
+            or suspended[plan.announced, plan.column]
+        )
+        clash = any(plan.announced <= b + 1 and a <= plan.ex + 1 for a, b in busy[plan.column])
+        if not halted and not clash:
+            busy[plan.column].append((plan.announced, plan.ex))
+            plans[plan.announced].append(plan)
+    return Schedule(suspended, dict(plans))
+
+
+def _suspensions(config: SyntheticConfig, first: Ints, last: Ints, rows: int, burn: int) -> Bools:
+    draws = Draws(config.seed, "suspensions")
+    longest = 12 if config.preset == "ashare" else 2
+    suspended = np.zeros((rows, first.size), dtype=np.bool_)
+    for cell in draws.rare(config.trading.suspensions / config.year, suspended.size).tolist():
+        row, column = divmod(cell, first.size)
+        length = draws.integer(1, longest)
+        if row > max(burn, first[column] + 10) and row + length < last[column] - 3:
+            suspended[row : row + length, column] = True
+    return suspended
+
+
+def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[Plan]:
+    model, draws = config.actions, Draws(config.seed, "dividends")
+    if model.per_year == 0:
+        return []
+    every = config.year // model.per_year
+    n = first.size
+    pays = draws.chance(model.payers, n)
+    phase = draws.below(every, n)
+    size = model.dividend_yield * draws.between(0.5, 1.5, n) / model.per_year
+    plans = []
+    for i in np.flatnonzero(pays).tolist():
+        for ex in range(int(phase[i]), rows, every):
+            announced = ex - _NOTICE["dividend"]
+            if announced >= max(first[i] + 20, 1) and ex <= last[i] - 2:
+                plans.append(Plan(i, "dividend", announced, ex, float(size[i])))
+    return plans
+
+
+def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[Plan]:
+    draws = Draws(config.seed, "splits")
+    plans = []
+    for cell in draws.rare(config.actions.splits / config.year, rows * first.size).tolist():
+        ex, column = divmod(cell, first.size)
+        size = float(draws.uniform(1)[0])
+        announced = ex - _NOTICE["split"]
+        if announced >= max(first[column] + 20, 1) and ex <= last[column] - 2:
+            plans.append(Plan(column, "split", announced, ex, size))
+    return plans
+
+
+def split_ratio(market: str, price: float, pick: float) -> tuple[int, int] | None:
+    """Return (new, old) shares for a split at ``price``, or None when no one would split there."""
+    if market == "ashare":
+        if price < 12.0:
+            return None
+        return ((13, 10), (14, 10), (15, 10), (2, 1))[int(pick * 4)]
+    if price < 4.0:
+        return (1, 5)
+    if price < 60.0:
+        return None
+    if price < 150.0:
+        return ((3, 2), (2, 1))[int(pick * 2)]
+    return ((2, 1), (3, 1), (4, 1))[int(pick * 3)]
+
 
 _STEPS = 256
 _EXP_RANGE = 8

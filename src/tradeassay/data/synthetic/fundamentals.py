@@ -8,8 +8,8 @@ from tradeassay.core import exact
 from tradeassay.core.instruments import Fundamental
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.engine import Tape
 from tradeassay.data.synthetic.events import Report
-from tradeassay.data.synthetic.tape import Tape
 from tradeassay.data.synthetic.universe import Universe
 
 FIELDS = (

@@ -11,7 +11,7 @@ from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data.panel import Membership
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.tape import Action, Tape
+from tradeassay.data.synthetic.engine import Action, Tape
 from tradeassay.data.synthetic.universe import Universe
 
 INDEX = "IDX"

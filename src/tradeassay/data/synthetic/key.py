@@ -1,4 +1,4 @@
-"""The answer key: what is true in a synthetic world. No panel and no view leads to it."""
+"""A world's two halves: the panel with the facts a reader must know, and the answer key to which no view leads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.data.panel import Panel, PanelFacts
+from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 
 _MANIFEST = "manifest.json"
 
@@ -124,3 +126,23 @@ class AnswerKey:
             return self.facts.symbols.index(symbol)
         except ValueError:
             raise UserError(f"no name '{symbol}' in this answer key") from None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A panel and its answer key, apart."""
+
+    panel: Panel
+    key: AnswerKey
+
+
+def panel_facts(config: SyntheticConfig) -> PanelFacts:
+    """Return what a reader must know about a synthetic panel."""
+    return PanelFacts(
+        kind="synthetic",
+        source=VERSION,
+        query=msgspec.json.encode({"preset": config.preset, "seed": config.seed}).decode(),
+        currency=config.currency,
+        calendar=config.calendar,
+        licence="generated; free to use",
+    )

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
-from tradeassay.data.synthetic.config import Market
-from tradeassay.data.synthetic.presets import preset
+from tradeassay.data.synthetic.config import Market, preset
 from tradeassay.data.synthetic.world import generate
 
 

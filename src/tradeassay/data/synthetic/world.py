@@ -13,20 +13,16 @@ from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel, action_known_at
 from tradeassay.data.synthetic.answers import make_key
 from tradeassay.data.synthetic.config import SyntheticConfig
-from tradeassay.data.synthetic.drivers import Drivers, make_decline
-from tradeassay.data.synthetic.engine import run_days
+from tradeassay.data.synthetic.drivers import Drivers, make_decline, make_market, make_sectors, make_styles
+from tradeassay.data.synthetic.engine import Action, Tape, make_schedule, run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
-from tradeassay.data.synthetic.facts import World, panel_facts
 from tradeassay.data.synthetic.fundamentals import make_fundamentals
-from tradeassay.data.synthetic.futures_world import generate_futures
+from tradeassay.data.synthetic.futures import generate_futures
 from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
-from tradeassay.data.synthetic.minute_paths import make_minutes
+from tradeassay.data.synthetic.key import World, panel_facts
+from tradeassay.data.synthetic.minutes import make_minutes
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.past_sessions import sessions_from
-from tradeassay.data.synthetic.regimes import make_market
-from tradeassay.data.synthetic.schedule import make_schedule
-from tradeassay.data.synthetic.styles import make_sectors, make_styles
-from tradeassay.data.synthetic.tape import Action, Tape
 from tradeassay.data.synthetic.universe import Universe, make_universe
 
 BURN = 253

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import Days, Floats
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
 from tradeassay.data.catalogue.making import Wide, panel_from_files, read_wide, unpacked
 from tradeassay.data.files.config import FilesConfig

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from tradeassay.core.errors import SourceError
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entry import Entry, Package, Recipe, SideBuilt, catalogue
 from tradeassay.data.files.codes import ashare_code
 from tradeassay.data.panel import Membership

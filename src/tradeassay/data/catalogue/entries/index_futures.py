@@ -7,7 +7,7 @@ import numpy as np
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Field, Floats
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
 from tradeassay.data.catalogue.making import Market, panel_from_minutes, read_wide
 from tradeassay.data.panel import MinutePanel

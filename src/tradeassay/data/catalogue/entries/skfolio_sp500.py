@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tradeassay.core.instruments import Instrument
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
 from tradeassay.data.catalogue.making import CLOSE_ONLY, Market, close_only, panel_from_grid, read_wide
 

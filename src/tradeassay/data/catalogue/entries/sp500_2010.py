@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from tradeassay.core.instruments import Instrument
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
 from tradeassay.data.catalogue.making import panel_from_files
 from tradeassay.data.files.config import FilesConfig

@@ -14,10 +14,10 @@ from tradeassay.core.errors import SourceError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Fundamental, NewsItem
 from tradeassay.core.time import DAY, midnight, parse_day
-from tradeassay.data.catalogue.archive import Archive
+from tradeassay.data.catalogue.download import Archive
 from tradeassay.data.catalogue.entries import portfolio_backtester
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
-from tradeassay.data.files.times import to_utc
+from tradeassay.data.files.bars import to_utc
 from tradeassay.data.panel import Panel
 
 _NEWS = "nasdaq_news/data/*.json"
