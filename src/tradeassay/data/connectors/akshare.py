@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,9 +21,10 @@ from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
-    distribution_actions,
+    FetchedStock,
     merged,
     parse_ashare,
+    stock_actions,
     unexplained,
     unexplained_note,
 )
@@ -34,11 +35,9 @@ from tradeassay.data.connectors.asked import (
     first_day,
     last_day,
     need_symbols,
-    query_text,
-    retrieved,
     sessions_asked,
 )
-from tradeassay.data.connectors.grid import Column, lay_out
+from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
 from tradeassay.data.connectors.patience import (
     Runtime,
     Throttled,
@@ -47,7 +46,7 @@ from tradeassay.data.connectors.patience import (
     quietly,
     retry_after_seconds,
 )
-from tradeassay.data.panel import Panel, PanelFacts
+from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
 VENDOR = "Eastmoney"
@@ -187,21 +186,17 @@ LISTED, INDUSTRY = "上市时间", "行业"
 EX_DATE, CASH_PER_TEN, SHARES_PER_TEN = "除权除息日", "现金分红-现金分红比例", "送转股份-送转总比例"
 BOARD_LOT = 100.0
 
-LICENCE = (
-    "Eastmoney through akshare (MIT): for academic research; the numbers are Eastmoney's and the exchanges', "
-    "do not redistribute them."
+AKSHARE = Vendor(
+    source="akshare",
+    calendar="XSHG",
+    currency="CNY",
+    licence="Eastmoney through akshare (MIT): for academic research; the numbers are Eastmoney's and the "
+    "exchanges', do not redistribute them.",
 )
 
 
 class AkshareConfig(ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Stock:
-    column: Column
-    distributions: list[Distribution]
-    unexplained: list[str]
 
 
 class AkshareSource:
@@ -229,41 +224,17 @@ class AkshareSource:
             stocks = [_stock(wire, share, sessions) for share in shares]
         columns = [stock.column for stock in stocks]
         grid = lay_out(columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial)
-        actions = [
-            action
-            for stock in stocks
-            for action in distribution_actions(stock.column.instrument.symbol, stock.distributions, sessions)
-        ]
-        facts = PanelFacts(
-            kind="real",
-            source="akshare",
-            query=query_text(config),
-            currency="CNY",
-            calendar="XSHG",
-            adjusted="none",
-            biases=(
-                "symbols chosen at the time of retrieval: survivorship",
-                "industries as of the time of retrieval",
-                *grid.notes,
-                *unexplained_note({stock.column.instrument.symbol: stock.unexplained for stock in stocks}),
-            ),
-            licence=LICENCE,
-            retrieved_at=retrieved(self._runtime.clock),
+        biases = (
+            "symbols chosen at the time of retrieval: survivorship",
+            "industries as of the time of retrieval",
+            *grid.notes,
+            *unexplained_note(stocks),
         )
-        return Panel(
-            name=config.name or "akshare",
-            facts=facts,
-            listings=grid.listings,
-            sessions=sessions.days,
-            open_time=sessions.open_time,
-            close_time=sessions.close_time,
-            bars=grid.bars,
-            suspended=grid.suspended,
-            actions=tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind))),
-        )
+        panel = vendor_panel(AKSHARE, config, grid, sessions, biases, self._runtime.clock)
+        return replace(panel, actions=stock_actions(stocks, sessions))
 
 
-def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> _Stock:
+def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock:
     first, last = first_day(sessions), last_day(sessions)
     table = wire.bars(share.code, first, last)
     if table is None or len(table) == 0:
@@ -286,7 +257,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> _Stock:
         listed=listed,
     )
     # The change of the day is counted from the exchange's reference price.
-    return _Stock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
+    return FetchedStock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
 
 
 def _compact_day(value: Any) -> str:

@@ -5,7 +5,8 @@ Membership comes from a vendor that answers "who is in it on this day?".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.view import Days, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.asked import action_time
-from tradeassay.data.connectors.grid import shorten
+from tradeassay.data.connectors.grid import Column, shorten
 from tradeassay.data.files.codes import ashare_code, board_of
 from tradeassay.data.panel import Membership
 
@@ -98,6 +99,27 @@ def distribution_actions(symbol: str, found: list[Distribution], sessions: Sessi
     return actions
 
 
+@dataclass(frozen=True, slots=True)
+class FetchedStock:
+    """What was fetched of one stock; ``special_treatment`` counts its days under ST."""
+
+    column: Column
+    distributions: list[Distribution]
+    unexplained: list[str]
+    special_treatment: int = 0
+
+    @property
+    def symbol(self) -> str:
+        """The stock's code."""
+        return self.column.instrument.symbol
+
+
+def stock_actions(stocks: Sequence[FetchedStock], sessions: Sessions) -> tuple[CorporateAction, ...]:
+    """Return all distributions as actions, in order."""
+    found = [a for stock in stocks for a in distribution_actions(stock.symbol, stock.distributions, sessions)]
+    return tuple(sorted(found, key=lambda action: (action.ex_date, action.symbol, action.kind)))
+
+
 def unexplained(days: Days, closes: Floats, precloses: Floats, found: Sequence[Distribution]) -> list[str]:
     """Return the days whose reference price does not follow from the close before and the distributions since.
 
@@ -114,9 +136,9 @@ def unexplained(days: Days, closes: Floats, precloses: Floats, found: Sequence[D
     return strange
 
 
-def unexplained_note(days: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence about :func:`unexplained` days by symbol, or nothing."""
-    strange = [f"{symbol} {day}" for symbol in days for day in days[symbol]]
+def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
+    """Return a sentence about the :func:`unexplained` days of stocks, or nothing."""
+    strange = [f"{stock.symbol} {day}" for stock in stocks for day in stock.unexplained]
     if not strange:
         return []
     return [f"reference prices that the listed dividends do not explain (rights issues?): {shorten(strange)}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,10 +14,11 @@ from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
+    FetchedStock,
     dated_members,
-    distribution_actions,
     merged,
     parse_ashare,
+    stock_actions,
     unexplained,
     unexplained_note,
 )
@@ -27,14 +28,12 @@ from tradeassay.data.connectors.asked import (
     empty_answer,
     first_day,
     last_day,
-    query_text,
-    retrieved,
     sessions_asked,
 )
 from tradeassay.data.connectors.baostock_wire import VENDOR, BaostockWire, Row, conversation
-from tradeassay.data.connectors.grid import Column, lay_out, shorten
+from tradeassay.data.connectors.grid import Column, Vendor, lay_out, shorten, vendor_panel
 from tradeassay.data.connectors.patience import Runtime
-from tradeassay.data.panel import Membership, Panel, PanelFacts
+from tradeassay.data.panel import Membership, Panel
 from tradeassay.data.source import SourceConfig, sources
 
 Index = Literal["hs300", "sz50", "zz500"]
@@ -46,9 +45,12 @@ NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount"
 FEW = 5
 """Up to this many symbols, facts are asked for one by one; beyond it, for the whole market at once."""
 
-LICENCE = (
-    "baostock.com through baostock (BSD): free for study and research; the numbers are the exchanges' and their "
-    "suppliers', do not redistribute them."
+BAOSTOCK = Vendor(
+    source="baostock",
+    calendar="XSHG",
+    currency="CNY",
+    licence="baostock.com through baostock (BSD): free for study and research; the numbers are the exchanges' "
+    "and their suppliers', do not redistribute them.",
 )
 
 
@@ -61,16 +63,6 @@ class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
         super().__post_init__()
         if not self.symbols and self.index is None:
             raise UserError("no symbols to fetch", mend="name some, e.g. 600000.SH, or an index, e.g. hs300")
-
-
-@dataclass(slots=True)
-class _Stock:
-    """What was fetched of one stock."""
-
-    column: Column
-    distributions: list[Distribution]
-    unexplained: list[str] = field(default_factory=list)
-    special_treatment: int = 0
 
 
 class BaostockSource:
@@ -104,7 +96,7 @@ class BaostockSource:
 
     def _panel(
         self,
-        stocks: Sequence[_Stock],
+        stocks: Sequence[FetchedStock],
         sessions: Sessions,
         memberships: tuple[Membership, ...],
         indices: dict[Index, Floats],
@@ -113,45 +105,22 @@ class BaostockSource:
         grid = lay_out(
             [stock.column for stock in stocks], sessions, vendor=VENDOR, allow_partial=config.allow_partial
         )
-        actions = [
-            action
-            for stock in stocks
-            for action in distribution_actions(stock.column.instrument.symbol, stock.distributions, sessions)
-        ]
-        facts = PanelFacts(
-            kind="real",
-            source="baostock",
-            query=query_text(config),
-            currency="CNY",
-            calendar="XSHG",
-            adjusted="none",
-            biases=(
-                *(["symbols chosen at the time of retrieval: survivorship"] if config.symbols else []),
-                *grid.notes,
-                *_warnings(stocks),
-            ),
-            licence=LICENCE,
-            retrieved_at=retrieved(self._runtime.clock),
+        biases = (
+            *(["symbols chosen at the time of retrieval: survivorship"] if config.symbols else []),
+            *grid.notes,
+            *_warnings(stocks),
         )
-        return Panel(
-            name=config.name or "baostock",
-            facts=facts,
-            listings=grid.listings,
-            sessions=sessions.days,
-            open_time=sessions.open_time,
-            close_time=sessions.close_time,
-            bars=grid.bars,
-            suspended=grid.suspended,
-            actions=tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind))),
+        return replace(
+            vendor_panel(BAOSTOCK, config, grid, sessions, biases, self._runtime.clock),
+            actions=stock_actions(stocks, sessions),
             memberships=memberships,
             indices={str(name): levels for name, levels in indices.items()},
         )
 
 
-def _warnings(stocks: Sequence[_Stock]) -> list[str]:
-    named = [(stock.column.instrument.symbol, stock) for stock in stocks]
-    special = [symbol for symbol, stock in named if stock.special_treatment]
-    warnings = unexplained_note({symbol: stock.unexplained for symbol, stock in named})
+def _warnings(stocks: Sequence[FetchedStock]) -> list[str]:
+    special = [stock.symbol for stock in stocks if stock.special_treatment]
+    warnings = unexplained_note(stocks)
     if special:
         warnings.append(f"days under special treatment (ST), whose 5 % limit is not stored: {shorten(special)}")
     return warnings
@@ -205,7 +174,9 @@ def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -
     return sectors
 
 
-def _stock(wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions) -> _Stock:
+def _stock(
+    wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions
+) -> FetchedStock:
     days = (first_day(sessions), last_day(sessions))
     what = f"the daily bars of {share.symbol}"
     rows = _bars(wire, what, _their(share), days)
@@ -215,23 +186,20 @@ def _stock(wire: BaostockWire, share: AShare, listing: Row, sector: str | None, 
     halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
     try:
         fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in NUMBERS}
-        stock = _Stock(
-            Column(
-                instrument=share.instrument(sector, KINDS[listing["type"]]),
-                days=_days([row["date"] for row in traded]),
-                fields=fields,
-                listed=listing["ipoDate"] or None,
-                delisted=listing["outDate"] or None,
-                halted=_days(halted),
-            ),
-            _distributions(wire, share, days),
-            special_treatment=sum(row["isST"] == "1" for row in rows),
+        column = Column(
+            instrument=share.instrument(sector, KINDS[listing["type"]]),
+            days=_days([row["date"] for row in traded]),
+            fields=fields,
+            listed=listing["ipoDate"] or None,
+            delisted=listing["outDate"] or None,
+            halted=_days(halted),
         )
+        found = _distributions(wire, share, days)
         precloses = np.array([float(row["preclose"]) for row in traded])
-        stock.unexplained = unexplained(stock.column.days, fields["close"], precloses, stock.distributions)
+        unclear = unexplained(column.days, fields["close"], precloses, found)
     except ValueError as error:
         raise changed_format(VENDOR, what, str(error), VENDOR) from error
-    return stock
+    return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows))
 
 
 def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> list[Row]:

@@ -6,7 +6,7 @@ Markets are asked for first, then candles page by page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -24,13 +24,20 @@ from tradeassay.data.connectors.asked import (
     first_day,
     last_day,
     need_symbols,
-    query_text,
-    retrieved,
     sessions_asked,
 )
-from tradeassay.data.connectors.grid import Column, MinuteColumn, check_minutes, join_minutes, lay_out
+from tradeassay.data.connectors.grid import (
+    Column,
+    MinuteColumn,
+    Vendor,
+    check_minutes,
+    join_minutes,
+    lay_out,
+    one_currency,
+    vendor_panel,
+)
 from tradeassay.data.connectors.patience import Runtime, Throttled, Unanswered, patiently, retry_after_seconds
-from tradeassay.data.panel import Panel, PanelFacts
+from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
 T = TypeVar("T")
@@ -228,52 +235,26 @@ class CcxtSource:
         wire = CryptoWire(config.exchange, self._runtime, self._settings)
         try:
             instruments = wire.instruments(config.symbols)
-            currency = _one_currency(instruments)
+            currency = one_currency({one.currency: one.symbol for one in instruments})
             columns = [_column(wire, instrument, sessions) for instrument in instruments]
             minutes = _minutes(wire, config.symbols, sessions) if config.minutes else []
         finally:
             wire.close()
         grid = lay_out(columns, sessions, vendor=config.exchange, allow_partial=config.allow_partial)
         partial = check_minutes(minutes, columns, vendor=config.exchange, allow_partial=config.allow_partial)
-        facts = PanelFacts(
-            kind="real",
-            source=f"ccxt/{config.exchange}",
-            query=query_text(config),
-            currency=currency,
-            calendar="24/7",
-            adjusted="none",
-            biases=(
-                "symbols chosen at the time of retrieval: survivorship",
-                f"prices and volumes of one exchange, {config.exchange}",
-                *grid.notes,
-                *partial,
-            ),
-            licence=f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
-            "under the terms of its API; do not redistribute them.",
-            retrieved_at=retrieved(self._runtime.clock),
+        biases = (
+            "symbols chosen at the time of retrieval: survivorship",
+            f"prices and volumes of one exchange, {config.exchange}",
+            *grid.notes,
+            *partial,
         )
-        return Panel(
-            name=config.name or f"ccxt-{config.exchange}",
-            facts=facts,
-            listings=grid.listings,
-            sessions=sessions.days,
-            open_time=sessions.open_time,
-            close_time=sessions.close_time,
-            bars=grid.bars,
-            suspended=grid.suspended,
-            minutes=join_minutes(minutes, vendor=config.exchange) if minutes else None,
+        licence = (
+            f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
+            "under the terms of its API; do not redistribute them."
         )
-
-
-def _one_currency(instruments: Sequence[Instrument]) -> str:
-    currencies = {instrument.currency: instrument.symbol for instrument in instruments}
-    if len(currencies) > 1:
-        named = ", ".join(f"{symbol} in {currency}" for currency, symbol in sorted(currencies.items()))
-        raise UserError(
-            f"one panel has one currency, but {named}",
-            mend="fetch them as separate panels",
-        )
-    return next(iter(currencies))
+        vendor = Vendor(f"ccxt/{config.exchange}", "24/7", currency, licence)
+        panel = vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock)
+        return replace(panel, minutes=join_minutes(minutes, vendor=config.exchange) if minutes else None)
 
 
 def _span(sessions: Sessions) -> tuple[int, int]:

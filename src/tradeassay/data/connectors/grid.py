@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeassay.core.errors import SourceError
+from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import Instrument
+from tradeassay.core.time import Clock
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import first_day, last_day
-from tradeassay.data.panel import Listing, MinutePanel
+from tradeassay.data.connectors.asked import ConnectorConfig, first_day, last_day, query_text, retrieved
+from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts
 
 DELISTING_SLACK = 30
 """Sessions by which a series may end before its vendor's delisting date, which is the day of the formal act."""
@@ -69,6 +70,51 @@ def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow
             bars[name][one.rows, index] = values
         suspended[:, index] = one.suspended
     return Grid(tuple(one.listing for one in placed), bars, suspended, _notes(placed, vendor))
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Who a panel comes from: the source's name, its calendar, its currency, what may be done with the data."""
+
+    source: str
+    calendar: CalendarName
+    currency: str
+    licence: str
+
+
+def vendor_panel(
+    vendor: Vendor, config: ConnectorConfig, grid: Grid, sessions: Sessions, biases: Sequence[str], clock: Clock
+) -> Panel:
+    """Return the panel of a grid as traded, with its facts; a connector adds what else it knows."""
+    facts = PanelFacts(
+        kind="real",
+        source=vendor.source,
+        query=query_text(config),
+        currency=vendor.currency,
+        calendar=vendor.calendar,
+        adjusted="none",
+        biases=tuple(biases),
+        licence=vendor.licence,
+        retrieved_at=retrieved(clock),
+    )
+    return Panel(
+        name=config.name or vendor.source.replace("/", "-"),
+        facts=facts,
+        listings=grid.listings,
+        sessions=sessions.days,
+        open_time=sessions.open_time,
+        close_time=sessions.close_time,
+        bars=grid.bars,
+        suspended=grid.suspended,
+    )
+
+
+def one_currency(symbols: Mapping[str, str]) -> str:
+    """Return the currency that all symbols (by currency) share; raises :class:`UserError` for several."""
+    if len(symbols) > 1:
+        named = ", ".join(f"{symbol} in {currency}" for currency, symbol in sorted(symbols.items()))
+        raise UserError(f"one panel has one currency, but {named}", mend="fetch them as separate panels")
+    return next(iter(symbols))
 
 
 @dataclass(frozen=True, slots=True)

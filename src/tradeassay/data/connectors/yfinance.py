@@ -8,6 +8,7 @@ collects all splits on the way, undoes them, and checks at each split that there
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, ClassVar, Literal
 
@@ -24,19 +25,20 @@ from tradeassay.data.connectors.asked import (
     first_day,
     last_day,
     need_symbols,
-    query_text,
     refuse_doubles,
-    retrieved,
     sessions_asked,
 )
 from tradeassay.data.connectors.grid import (
     PRICES,
     Column,
     MinuteColumn,
+    Vendor,
     check_minutes,
     join_minutes,
     lay_out,
+    one_currency,
     shorten,
+    vendor_panel,
 )
 from tradeassay.data.connectors.patience import Runtime
 from tradeassay.data.connectors.yfinance_wire import (
@@ -48,7 +50,7 @@ from tradeassay.data.connectors.yfinance_wire import (
     factor_from,
     not_applied,
 )
-from tradeassay.data.panel import Panel, PanelFacts
+from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
 DECIMALS = 4
@@ -132,26 +134,10 @@ class YFinanceSource:
             *([f"capital-gain distributions are not stored: {shorten(gains)}"] if gains else []),
             *([f"index levels with gaps: {shorten(holes)}"] if holes else []),
         )
-        facts = PanelFacts(
-            kind="real",
-            source="yfinance",
-            query=query_text(config),
-            currency=_one_currency(series),
-            calendar="XNYS",
-            adjusted="none",
-            biases=biases,
-            licence=LICENCE,
-            retrieved_at=retrieved(self._runtime.clock),
-        )
-        return Panel(
-            name=config.name or "yfinance",
-            facts=facts,
-            listings=grid.listings,
-            sessions=sessions.days,
-            open_time=sessions.open_time,
-            close_time=sessions.close_time,
-            bars=grid.bars,
-            suspended=grid.suspended,
+        currency = one_currency({one.currency: one.symbol for one in series})
+        vendor = Vendor("yfinance", "XNYS", currency, LICENCE)
+        return replace(
+            vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock),
             minutes=join_minutes(minutes, vendor=VENDOR) if minutes else None,
             actions=_actions(series, sessions),
             indices=indices,
@@ -222,14 +208,6 @@ def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
     inside[inside] = sessions.days[rows[inside]] == series.days[inside]
     levels[rows[inside]] = np.round(series.fields["close"][inside], DECIMALS)
     return levels
-
-
-def _one_currency(series: Sequence[YahooSeries]) -> str:
-    currencies = {one.currency: one.symbol for one in series}
-    if len(currencies) > 1:
-        named = ", ".join(f"{symbol} in {currency}" for currency, symbol in sorted(currencies.items()))
-        raise UserError(f"one panel has one currency, but {named}", mend="fetch them as separate panels")
-    return next(iter(currencies))
 
 
 def _refuse_old_minutes(sessions: Sessions, today: date) -> None:
