@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,11 +21,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "assay"))
 import attribute_runs
 from luck_grounds import VENUES, played, scheduled
 
-from tradeassay.account import Margin, venues
+from tradeassay.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
 from tradeassay.account.daily_target import DailyTarget, target_growth
+from tradeassay.account.shares import DecisionList, keep_account, price_decisions
 from tradeassay.assay.luck import Schedule, decisions_of, even_schedule, ground_of, random_portfolios, replay
-from tradeassay.core.events import MarginCalled
-from tradeassay.core.view import Floats
+from tradeassay.core.events import MarginCalled, Rejected
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.orders import Order
+from tradeassay.core.view import Floats, Ints, SessionBars
 from tradeassay.play import Market
 
 Both = tuple[Floats, Floats]
@@ -84,7 +87,80 @@ def daily_targets(hold: Literal["keep", "flat"]) -> Both:
     return np.cumprod(target_growth(held, moved, policy.fee_bp), axis=1), booked
 
 
+def exposures(cost_bp: float) -> Both:
+    """Exposures decided at closes, long and short, against an exchange that takes target weights at the close."""
+    generator = np.random.default_rng(7)
+    closes = 100.0 * np.exp(np.cumsum(generator.normal(0.0, 0.02, (3, 60)), axis=1))
+    places = np.sort(generator.choice(180, 40, replace=False))  # a target says once a bar what a leg is to be
+    rows = places // 3
+    decisions = DecisionList(rows, places % 3, generator.uniform(-0.5, 0.5, 40), np.full(40, -1))
+    priced = price_decisions(decisions, closes, (0.0, cost_bp), curve=True)
+    assert priced.curve is not None
+    orders: dict[int, list[Order]] = {}
+    for row, leg, share in zip(rows.tolist(), decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
+        orders.setdefault(row, []).append(Order(symbol="ABC"[leg], amount=share, unit="target_weight"))
+    return priced.curve[1], _at_the_close(closes, orders, cost_bp) / _CASH
+
+
+def trades() -> Both:
+    """Trades of given quantities at closes, without costs, against the same exchange."""
+    generator = np.random.default_rng(8)
+    closes = 100.0 * np.exp(np.cumsum(generator.normal(0.0, 0.02, (3, 60)), axis=1))
+    made = _Trades(
+        np.sort(generator.integers(0, 60, 40)),
+        generator.integers(0, 3, 40),
+        generator.integers(1, 2_000, 40) * np.where(generator.random(40) < 0.5, 1.0, -1.0),
+    )
+    orders: dict[int, list[Order]] = {}
+    for row, leg, quantity in zip(made.row.tolist(), made.leg.tolist(), made.quantity.tolist(), strict=True):
+        side = "BUY" if quantity > 0 else "SELL"
+        orders.setdefault(row, []).append(Order(symbol="ABC"[leg], amount=abs(quantity), side=side))
+    return keep_account(made, closes, _CASH).equity, _at_the_close(closes, orders, 0.0)
+
+
+class _Trades(NamedTuple):
+    row: Ints
+    leg: Ints
+    quantity: Floats
+
+
+_CASH = 1e8
+
+
+def _at_the_close(closes: Floats, orders: dict[int, list[Order]], cost_bp: float) -> Floats:
+    """Return the NAV at every close of an account without slippage, lots or limits that pays ``cost_bp``."""
+    venue = Venue(
+        id="at-the-close",
+        title="everything at the close",
+        currency="USD",
+        fees=Fees(buy_bps=cost_bp, sell_bps=cost_bp),
+        lots=Lots(lot=1e-9, step=1e-9, on_odd="trim"),
+        margin=Margin(initial=0.0, maintenance_long=0.0, maintenance_short=0.0, interest_per_year=0.0),
+        shorting=Shorting(allowed=True),
+        priority="as_given",
+    )
+    exchange, ledger = Exchange(venue), Ledger(_CASH, terms=venue.terms)
+    names = tuple(Instrument(symbol=symbol) for symbol in "ABC")
+    path, before = [], np.full(3, np.nan)
+    for row, close in enumerate(closes.T):
+        day = str(np.datetime64("2024-01-01") + row)
+        bars = SessionBars(
+            day, row, tuple("ABC"), names, close, close, close, close, np.full(3, 1e9), 1e9 * close, before,
+            np.ones(3, dtype=bool),
+        )  # fmt: skip
+        exchange.open_session(bars, (), ledger)
+        batch = [(f"{row}-{number}", order) for number, order in enumerate(orders.get(row, ()))]
+        events = exchange.execute(batch, bars, ledger, fill="close")
+        assert not [event for event in events if isinstance(event, Rejected)]
+        exchange.close_session(bars, ledger)
+        path.append(ledger.nav())
+        before = close
+    return np.array(path)
+
+
 CASES: dict[str, Callable[[], Both]] = {
+    **{f"exposures at the close, {cost:g} bp": partial(exposures, cost) for cost in (0.0, 10.0)},
+    "trades at the close": trades,
     **{f"random walk, {venue}": partial(random_walk, venue) for venue in (*VENUES, attribute_runs.OPEN)},
     **{f"margin calls, {sides}": partial(margin_calls, sides) for sides in ("long", "both")},
     **{f"daily targets, {hold}": partial(daily_targets, hold) for hold in ("keep", "flat")},
