@@ -15,10 +15,10 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS
 from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings, Setting
+from tradeassay.code.attempts import exchange, no_answer, total_usage
 from tradeassay.code.bars import LABELS
 from tradeassay.code.evaluation import STAGES, EvaluateRequest, Evaluation
 from tradeassay.code.extraction import Extraction, extract
-from tradeassay.code.judges.language import add_usage
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
@@ -41,8 +41,8 @@ _NO_CODE: Final = {
 }
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that was found. ``kind`` is the stage that found it."""
+class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that a model is told was found. ``kind`` is the check that found it."""
 
     kind: str
     error_class: str
@@ -54,7 +54,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     """What goes back to the model, and the text in which it goes."""
 
     stage: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Complaint, ...]
     text: str
 
 
@@ -75,15 +75,15 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
 def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> Feedback:
     """Return the feedback on an answer without a program."""
     detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
-    findings = (Finding(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
+    findings = (Complaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
     text = PROMPTS.fill("no_code", left=_left(settings, turn), payload=_payload(findings, turn, {}))
     return Feedback(stage="no_code", findings=findings, text=text)
 
 
-def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Finding]:
+def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Complaint]:
     if evaluation.grave_tricks:
         return [
-            Finding(kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings))
+            Complaint(kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings))
             for trick in evaluation.grave_tricks
         ]
     outcome = evaluation.outcome
@@ -91,29 +91,29 @@ def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Findi
         return _judged(evaluation, settings)
     result = evaluation.stage(outcome)
     return [
-        Finding(
+        Complaint(
             kind=outcome, error_class=result.error_class, detail=_cut(result.reason, settings), line=result.line
         )
     ]
 
 
-def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Finding]:
-    found: list[Finding] = []
+def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Complaint]:
+    found: list[Complaint] = []
     language = evaluation.judge_language
     for criterion in language.criteria if language is not None else ():
         if criterion.verdict == "fail":
             found.append(
-                Finding(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
+                Complaint(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
             )
     behaviour = evaluation.judge_behaviour
     if behaviour is not None and behaviour.status == "failed":
         words = [*behaviour.violations, *(behaviour.hints if settings.behaviour_hints else ())]
         said = "; ".join(words) or "what it does is not what the task says"
-        found.append(Finding(kind="judge", error_class="behaviour", detail=_cut(said, settings)))
-    return found or [Finding(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))]
+        found.append(Complaint(kind="judge", error_class="behaviour", detail=_cut(said, settings)))
+    return found or [Complaint(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))]
 
 
-def _payload(findings: tuple[Finding, ...], turn: int, stages: dict[str, str]) -> str:
+def _payload(findings: tuple[Complaint, ...], turn: int, stages: dict[str, str]) -> str:
     body = {"kind": "feedback", "turn": turn, "stages": stages, "failures": findings}
     return msgspec.json.encode(body).decode()
 
@@ -130,9 +130,6 @@ def _cut(text: str, settings: QuantCodeSettings) -> str:
 
 TASK_KIND: Final = "quantcode.task"
 """The ``kind`` of the payload by which a scripted model knows the question."""
-
-_NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
-"""Errors of an answer that say nothing about the model. The others (refused, context, unreadable) are its own."""
 
 TurnStage = Literal[
     "solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "no_code", "not_scored", "no_answer"
@@ -194,8 +191,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     for number in range(1, settings.allowed_turns + 1):
         reply = yield AskModel(purpose="write", messages=tuple(messages), attempt=number)
         assert isinstance(reply, ModelReply)
-        if reply.error is not None and reply.error_kind in _NOT_ITS_FAULT:
-            reason = f"the model gave no answer ({reply.error_kind}): {reply.error}"
+        if reason := no_answer(reply):
             turns.append(Turn(number=number, stage="no_answer", reason=reason, usage=reply.usage))
             break
         found = extract(reply.text, cut_off=reply.stop == "length")
@@ -214,8 +210,8 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             turns.append(turn)
             break
         turns.append(msgspec.structs.replace(turn, feedback=feedback.text))
-        said = [Message(role="assistant", text=reply.text), Message(role="user", text=feedback.text)]
-        messages = [*(messages if settings.history == "full" else opening), *said]
+        before = messages if settings.history == "full" else opening
+        messages = [*before, *exchange(reply, feedback.text)]
     return _outcome(task, settings, turns)
 
 
@@ -271,9 +267,6 @@ def _evaluated(number: int, reply: ModelReply, found: Extraction, evaluation: Ev
 
 def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> TaskOutcome:
     last = turns[-1]
-    usage = Usage(usd=0.0)
-    for turn in turns:
-        usage = add_usage(usage, turn.usage)
     solved = None if last.stage in ("not_scored", "no_answer") else last.stage == "solved"
     failure: FailureClass | None = "no-code" if last.stage == "no_code" else None
     if last.evaluation is not None:
@@ -293,5 +286,5 @@ def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> 
         failure_class=failure,
         tricks=tuple(sorted(tricks)),
         reason="" if solved else last.reason,
-        usage=usage,
+        usage=total_usage(turn.usage for turn in turns),
     )

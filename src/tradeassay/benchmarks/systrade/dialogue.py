@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.trail import Trail
+from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange, no_answer, relay
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
 from tradeassay.code.gates import GateReport
-from tradeassay.code.judges.language import add_usage
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission, card_schema
@@ -57,10 +58,9 @@ def review_dialogue(
             marks = msgspec.convert(body or {}, Marks)
         except msgspec.ValidationError as error:
             why = f"schema: {error}"
-            said = Message(role="assistant", text=reply.text)
             payload = msgspec.json.encode({"kind": "feedback", "failures": [{"kind": "schema", "detail": why}]})
             again = PROMPTS.fill("again", reason=why, payload=payload.decode())
-            messages = (*messages, said, Message(role="user", text=again))
+            messages = (*messages, *exchange(reply, again))
             continue
         return Review(
             reviewer=reviewer,
@@ -178,7 +178,6 @@ def _year(card: Scorecard) -> str:
 
 BUILD_KIND: Final = "systrade.build"
 ITERATIONS: Final = 4
-_NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
 _JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
 Stopped = Literal["target", "iterations", "no answer", "no hand-in"]
@@ -268,7 +267,7 @@ def build(
     settings = settings or BuildSettings()
     messages: tuple[Message, ...] = _opening(spec)
     done: list[Iteration] = []
-    paid, review_paid = Usage(usd=0.0), Usage(usd=0.0)
+    paid, review_paid = NOTHING_SPENT, NOTHING_SPENT
     stopped: Stopped = "iterations"
     first: Submission | None = None
     base: tuple[Submission, str] | None = None
@@ -276,15 +275,14 @@ def build(
         reply = yield AskModel(purpose="build", messages=messages, attempt=number + 1)
         assert isinstance(reply, ModelReply)
         paid = add_usage(paid, reply.usage)
-        if reply.error is not None and reply.error_kind in _NOT_ITS_FAULT:
-            why = f"the model gave no answer ({reply.error_kind}): {reply.error}"
+        if why := no_answer(reply):
             done.append(Iteration(number=number, reason=why, usage=reply.usage))
             stopped = "no answer"
             break
         submission, why = read_hand_in(reply.text, model)
         if submission is None:
             done.append(Iteration(number=number, reason=why, usage=reply.usage))
-            messages = (*messages, Message(role="assistant", text=reply.text), _again(spec, number + 1, why))
+            messages = (*messages, *exchange(reply, _again(spec, number + 1, why)))
             stopped = "no hand-in"
             continue
         previous = None if base is None else base[0]
@@ -355,22 +353,20 @@ def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
     return Submission(source=found.code, card=cards[-1], name=name), ""
 
 
+def _wanted(reviewer: str, request: AskModel) -> ReviewWanted:
+    return ReviewWanted(reviewer=reviewer, request=request)
+
+
 def _reviews(
     spec: StrategySpec, submission: Submission, author: str, settings: BuildSettings
 ) -> Generator[Request, Answer, tuple[tuple[Review, ...], Usage]]:
     made: list[Review] = []
-    used = Usage(usd=0.0)
+    used = NOTHING_SPENT
     for reviewer in settings.reviewers:
         talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
-        try:
-            request = next(talk)
-            while True:
-                reply = yield ReviewWanted(reviewer=reviewer, request=request)
-                assert isinstance(reply, ModelReply)
-                used = add_usage(used, reply.usage)
-                request = talk.send(reply)
-        except StopIteration as end:
-            made.append(end.value)
+        found, paid = yield from relay(talk, partial(_wanted, reviewer))
+        made.append(found)
+        used = add_usage(used, paid)
     return tuple(made), used
 
 
@@ -386,9 +382,9 @@ def _opening(spec: StrategySpec) -> tuple[Message, ...]:
     return (Message(role="system", text=PROMPTS.fill("system")), Message(role="user", text=user))
 
 
-def _again(spec: StrategySpec, number: int, why: str) -> Message:
+def _again(spec: StrategySpec, number: int, why: str) -> str:
     payload = msgspec.json.encode(_payload(spec, number)).decode()
-    return Message(role="user", text=PROMPTS.fill("again", reason=why, payload=payload))
+    return PROMPTS.fill("again", reason=why, payload=payload)
 
 
 def _payload(spec: StrategySpec, number: int) -> dict[str, object]:

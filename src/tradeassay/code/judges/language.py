@@ -18,6 +18,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.code.source import parses
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
@@ -191,7 +192,7 @@ def judge_dialogue(
         Message(role="user", text=_question(case, prompts, config)),
     ]
     answers: list[str] = []
-    usage = Usage(usd=0.0)
+    usage = NOTHING_SPENT
     problem = ""
     for attempt in range(1, config.retries + 2):
         reply = yield AskModel(
@@ -207,12 +208,7 @@ def judge_dialogue(
             return _verdict(read, judge, prompts, answers, usage)
         problem = read
         left = config.retries + 1 - attempt
-        messages += [
-            Message(role="assistant", text=reply.text),
-            Message(
-                role="user", text=prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}")
-            ),
-        ]
+        messages += exchange(reply, prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}"))
     reason = f"the judge kept to no form in {config.retries + 1} attempts, last: {problem}"
     return _unscored(reason, judge, prompts, answers, usage)
 
@@ -238,17 +234,6 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
             Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
         )
     return tuple(criteria)
-
-
-def add_usage(left: Usage, right: Usage) -> Usage:
-    """Return the sum of two usages; dollars are unknown as soon as one of them is."""
-    return Usage(
-        input_tokens=left.input_tokens + right.input_tokens,
-        output_tokens=left.output_tokens + right.output_tokens,
-        reasoning_tokens=left.reasoning_tokens + right.reasoning_tokens,
-        cached_tokens=left.cached_tokens + right.cached_tokens,
-        usd=None if left.usd is None or right.usd is None else left.usd + right.usd,
-    )
 
 
 def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:

@@ -1,0 +1,64 @@
+"""What every conversation about a program shares: a model that did not answer, what it was told, what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Final, TypeVar
+
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.drive import Ended, advance
+
+NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
+"""Errors of an answer that say nothing about the model. The others (refused, context, unreadable) are its own."""
+
+NOTHING_SPENT: Final = Usage(usd=0.0)
+
+_Wanted = TypeVar("_Wanted")
+_Result = TypeVar("_Result")
+
+
+def no_answer(reply: ModelReply) -> str:
+    """Return why there is no answer to judge a model by; empty when there is one, or when it is its own fault."""
+    if reply.error is None or reply.error_kind not in NOT_ITS_FAULT:
+        return ""
+    return f"the model gave no answer ({reply.error_kind}): {reply.error}"
+
+
+def exchange(reply: ModelReply, told: str) -> tuple[Message, Message]:
+    """Return an answer and what the model is told about it, as the next two messages."""
+    return Message(role="assistant", text=reply.text), Message(role="user", text=told)
+
+
+def add_usage(left: Usage, right: Usage) -> Usage:
+    """Return the sum of two usages; dollars are unknown as soon as one of them is."""
+    return Usage(
+        input_tokens=left.input_tokens + right.input_tokens,
+        output_tokens=left.output_tokens + right.output_tokens,
+        reasoning_tokens=left.reasoning_tokens + right.reasoning_tokens,
+        cached_tokens=left.cached_tokens + right.cached_tokens,
+        usd=None if left.usd is None or right.usd is None else left.usd + right.usd,
+    )
+
+
+def total_usage(parts: Iterable[Usage]) -> Usage:
+    """Return the sum of usages."""
+    total = NOTHING_SPENT
+    for part in parts:
+        total = add_usage(total, part)
+    return total
+
+
+def relay(
+    dialogue: Generator[AskModel, ModelReply, _Result], wrap: Callable[[AskModel], _Wanted]
+) -> Generator[_Wanted, Any, tuple[_Result, Usage]]:
+    """Carry a dialogue inside another one: its questions are passed on as ``wrap`` makes them; returns its result
+    and what its answers took.
+    """
+    used = NOTHING_SPENT
+    now = advance(dialogue)
+    while not isinstance(now, Ended):
+        reply = yield wrap(now)
+        assert isinstance(reply, ModelReply)
+        used = add_usage(used, reply.usage)
+        now = advance(dialogue, reply)
+    return now.result, used
