@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.benchmarks.quantcode.settings import ModelJudge, scripted_judge
+from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import Decides, EvaluateConfig, Evaluation, evaluate, with_language
 from tradeassay.code.judges.behaviour import References, market_plan

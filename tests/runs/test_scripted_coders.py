@@ -5,8 +5,7 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import check_program
-from tradeassay.benchmarks.quantcode.dialogue import play
-from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
+from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.code.extraction import extract
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.source import check_compiles

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.sandbox.bpf import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
+from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
 from tradeassay.sandbox.syscalls import ALLOWED, ALLOWED_INT, AUDIT_ARCH, QUIET, STAT, SYSCALLS, WATCHED
 
 MACHINES = ("x86_64", "aarch64")

@@ -324,7 +324,7 @@ def test_sandboxes_and_threads_mix(pool: SandboxPool) -> None:
 
 LISTENED_TO = """
 from tradeassay.sandbox import Job, Sandbox, SandboxConfig, kernel, seccomp
-from tradeassay.sandbox.bpf import RET_ALLOW
+from tradeassay.sandbox.seccomp import RET_ALLOW
 kernel.no_new_privileges()
 seccomp.install(b"\\x06\\0\\0\\0" + RET_ALLOW.to_bytes(4, "little"), listener=True)
 with Sandbox(SandboxConfig(preload=())) as sandbox:

@@ -26,8 +26,8 @@ from tradeassay.sandbox import (
     kind_of,
 )
 from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
+from tradeassay.sandbox.failures import Facts, judge
 from tradeassay.sandbox.strategy import ImportFound, Parsed
-from tradeassay.sandbox.verdict import Facts, judge
 
 GOOD = b"".join(encode({"a": [1.0]}))
 NET = Attempt(family="network", call="socket", detail="AF_INET")

@@ -20,7 +20,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 @json_option
 def strategies(strategy: str | None, semantics: bool, reference: Path | None, as_json: bool) -> None:
     """List the twelve strategies, or show one: its doc, its frozen semantics, its reference."""
-    from tradeassay.benchmarks.systrade.catalogue import strategy_lines, strategy_text, write_reference
+    from tradeassay.benchmarks.systrade.loading import strategy_lines, strategy_text, write_reference
 
     if strategy is None:
         lines = strategy_lines()
@@ -44,6 +44,6 @@ def strategies(strategy: str | None, semantics: bool, reference: Path | None, as
 @click.argument("what", type=click.Choice(["card", "semantics"]))
 def schema(what: Any) -> None:
     """Print the JSON schema of a strategy card, or of frozen semantics."""
-    from tradeassay.benchmarks.systrade.catalogue import schema_text
+    from tradeassay.benchmarks.systrade.loading import schema_text
 
     click.echo(schema_text(what))

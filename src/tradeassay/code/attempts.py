@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable
+from typing import Final
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
-from tradeassay.core.drive import Ended, advance
+from tradeassay.core.dialogue import Message, ModelReply, Usage
 
 NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
 """Errors of an answer that say nothing about the model. The others (refused, context, unreadable) are its own."""
 
 NOTHING_SPENT: Final = Usage(usd=0.0)
-
-_Wanted = TypeVar("_Wanted")
-_Result = TypeVar("_Result")
 
 
 def no_answer(reply: ModelReply) -> str:
@@ -46,19 +42,3 @@ def total_usage(parts: Iterable[Usage]) -> Usage:
     for part in parts:
         total = add_usage(total, part)
     return total
-
-
-def relay(
-    dialogue: Generator[AskModel, ModelReply, _Result], wrap: Callable[[AskModel], _Wanted]
-) -> Generator[_Wanted, Any, tuple[_Result, Usage]]:
-    """Carry a dialogue inside another one: its questions are passed on as ``wrap`` makes them; returns its result
-    and what its answers took.
-    """
-    used = NOTHING_SPENT
-    now = advance(dialogue)
-    while not isinstance(now, Ended):
-        reply = yield wrap(now)
-        assert isinstance(reply, ModelReply)
-        used = add_usage(used, reply.usage)
-        now = advance(dialogue, reply)
-    return now.result, used

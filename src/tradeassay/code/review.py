@@ -1,9 +1,9 @@
 """Marks that models and people give submissions, and what they are worth.
 
-Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing who wrote it. Marks of one's
-own work are kept and never counted. Ratings come from comparing, within one reviewer and strategy, whose mark was
-higher. People get a form that shows submissions under numbers, in an order drawn from a seed; the key that joins
-numbers to authors stays with whoever sends the form.
+Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing who wrote it. Marks of
+one's own work are kept and never counted. Ratings come from comparing, within one reviewer and strategy, whose
+mark was higher. People get a form that shows submissions under numbers, in an order drawn from a seed; the key
+that joins numbers to authors stays with whoever sends the form.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
@@ -242,6 +243,46 @@ def make_form(
         entries.append(Entry(item=item, strategy=strategy, card=submission.card, source=submission.source))
         key[item] = (submission.name, strategy)
     return ReviewForm(questions=dict(QUESTIONS), entries=tuple(entries)), key
+
+
+def write_form(
+    submissions: Sequence[tuple[str, Submission]], folder: Path, *, seed: int = 0
+) -> tuple[Path, Path, Path]:
+    """Write a blind form of (strategy, submission) pairs: what raters read, the table they fill in, and the key.
+
+    Returns the paths of ``form.json``, ``ratings.csv`` and ``key.json``; the key stays with the sender.
+    """
+    form, key = make_form(submissions, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / "form.json", folder / "ratings.csv", folder / "key.json"
+    texts = form.as_json(), form.as_csv(), msgspec.json.format(msgspec.json.encode(key), indent=2).decode()
+    for path, text in zip(written, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    return written
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back: how far people agree, and the board of their marks."""
+
+    raters: Raters
+    board: ReviewBoard
+
+
+def read_form(ratings: Sequence[Path], key: Path) -> Rated:
+    """Return what people said of a form; raises :class:`UserError` for a table or key that cannot be read."""
+    found: list[Rating] = []
+    try:
+        for path in ratings:
+            found += read_ratings(path.read_text(encoding="utf-8"))
+        known = msgspec.json.decode(key.read_bytes(), type=dict[str, tuple[str, str]])
+    except OSError as error:
+        raise UserError(
+            f"{error.filename} cannot be read: {error.strerror}", mend="name the filled tables"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{key} is not the key of a form: {error}", mend="use the key.json of the form") from error
+    every = _once(tuple(found))
+    return Rated(raters=agreement_of(every), board=review_board(as_reviews(every, known)))
 
 
 def read_ratings(text: str) -> tuple[Rating, ...]:

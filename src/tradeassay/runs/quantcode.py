@@ -12,9 +12,16 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.check import require_code_extra
-from tradeassay.benchmarks.quantcode.dialogue import Answer, Request, TaskOutcome, opaque_id, play
+from tradeassay.benchmarks.quantcode.dialogue import (
+    Answer,
+    QuantCodeSettings,
+    Request,
+    Setting,
+    TaskOutcome,
+    opaque_id,
+    play,
+)
 from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes
-from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings, Setting
 from tradeassay.code.evaluation import (
     EvaluateConfig,
     EvaluateRequest,

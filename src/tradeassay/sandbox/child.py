@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from tradeassay.sandbox import bpf, kernel, landlock, seccomp
+from tradeassay.sandbox import kernel, landlock, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
 from tradeassay.sandbox.feed import ANSWER_FD, FEED_FD
 from tradeassay.sandbox.job import ChildOrder, Limits
@@ -176,7 +176,7 @@ def _limit(limits: Limits, base_bytes: int) -> None:
 
 
 def _filter_calls(stage: Stage, control: socket.socket) -> None:
-    listener = seccomp.install(bpf.for_process(stage.program, os.getpid()), listener=stage.notify)
+    listener = seccomp.install(seccomp.for_process(stage.program, os.getpid()), listener=stage.notify)
     if stage.notify:
         socket.send_fds(control, [b"N"], [listener])
         os.close(listener)

@@ -1,8 +1,14 @@
-"""Seccomp: install the filter in the child, and answer its reports in the host."""
+"""Seccomp: the filter as a classic BPF program, how a child installs it, and how the host answers its reports.
+
+The program is built from names, for one machine and one process: a flat list of "is it this call? then this
+answer" pairs, so that it can be read, and checked call by call by a twenty-line interpreter in the tests.
+Kernels remember the always-allowed calls in a bitmap, so its length costs nothing.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import struct
 from typing import Final
@@ -10,6 +16,118 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import kernel
+from tradeassay.sandbox.syscalls import (
+    ALLOWED,
+    ALLOWED_INT,
+    QUIET,
+    SIGABRT,
+    STAT,
+    SYSCALLS,
+    WATCHED,
+    audit_arch,
+    number,
+)
+
+RET_ALLOW: Final = 0x7FFF0000
+RET_KILL: Final = 0x80000000
+RET_NOTIFY: Final = 0x7FC00000
+RET_ERRNO: Final = 0x00050000
+
+_LOAD, _JEQ, _JGE, _RETURN = 0x20, 0x15, 0x35, 0x06
+_NR, _ARCH, _ARGS = 0, 4, 16
+_X32_BIT: Final = 0x40000000
+
+
+ANY_PID: Final = 0x7FFFFFF0
+"""Stands for a child's process id in a program that is built before there is a child."""
+
+
+class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What one child's filter depends on.
+
+    ``pid`` is the child's own process id as it sees it (it may abort itself). ``notify`` is False where the
+    kernel gives no listener: refused calls then fail with EPERM, and nobody is told. ``watch_stat`` also shows
+    the host the calls that only ask whether a path exists.
+    """
+
+    machine: str
+    pid: int = ANY_PID
+    notify: bool = True
+    watch_stat: bool = False
+
+
+class _Program:
+    """Collects instructions. Every jump goes over the next few instructions only, so that offsets stay small."""
+
+    def __init__(self) -> None:
+        self._code: list[bytes] = []
+
+    def emit(self, code: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
+        self._code.append(struct.pack("=HBBI", code, if_true, if_false, value))
+
+    def answer(self, nr: int, action: int) -> None:
+        """Add "call ``nr`` gets ``action``"; the accumulator holds the number before and after."""
+        self.emit(_JEQ, nr, 0, 1)
+        self.emit(_RETURN, action)
+
+    def allow_if(self, nr: int, tests: list[tuple[int, int]]) -> None:
+        """Add "call ``nr`` is allowed when every 32-bit word at an offset has its value"; otherwise go on."""
+        self.emit(_JEQ, nr, 0, 2 * len(tests) + 2)
+        for position, (offset, value) in enumerate(tests):
+            self.emit(_LOAD, offset)
+            self.emit(_JEQ, value & 0xFFFFFFFF, 0, 2 * (len(tests) - position - 1) + 1)
+        self.emit(_RETURN, RET_ALLOW)
+        self.emit(_LOAD, _NR)
+
+    def bytes(self) -> bytes:
+        return b"".join(self._code)
+
+
+def _low(argument: int) -> int:
+    return _ARGS + 8 * argument  # both machines are little-endian: the low word comes first
+
+
+def for_process(program: bytes, pid: int) -> bytes:
+    """Return a program that was built for ``ANY_PID`` as the program of process ``pid``."""
+    before, mark, after = program.partition(struct.pack("=I", ANY_PID))
+    assert mark
+    return before + struct.pack("=I", pid) + after
+
+
+def build(spec: FilterSpec) -> bytes:
+    """Return the program for ``spec`` as packed ``struct sock_filter``; raises KeyError for an unknown machine."""
+    machine = spec.machine
+    known = SYSCALLS[machine]
+    refuse = RET_NOTIFY if spec.notify else RET_ERRNO | errno.EPERM
+    watch = RET_NOTIFY if spec.notify else RET_ALLOW
+    program = _Program()
+    program.emit(_LOAD, _ARCH)
+    program.emit(_JEQ, audit_arch(machine), 1, 0)
+    program.emit(_RETURN, RET_KILL)
+    program.emit(_LOAD, _NR)
+    if machine == "x86_64":
+        program.emit(_JGE, _X32_BIT, 0, 1)
+        program.emit(_RETURN, RET_KILL)
+    for name in sorted(ALLOWED & known.keys()):
+        program.answer(known[name], RET_ALLOW)
+    for name in sorted(STAT & known.keys()):
+        program.answer(known[name], watch if spec.watch_stat else RET_ALLOW)
+    for name in sorted(WATCHED & known.keys()):
+        program.answer(known[name], watch)
+    for name, (argument, values) in sorted(ALLOWED_INT.items()):
+        for value in values:
+            program.allow_if(number(machine, name), [(_low(argument), value)])
+    # abort() of itself, and reading (never setting) its own limits: pid 0, and both halves of the pointer zero.
+    program.allow_if(number(machine, "tgkill"), [(_low(0), spec.pid), (_low(2), SIGABRT)])
+    program.allow_if(number(machine, "prlimit64"), [(_low(0), 0), (_low(2), 0), (_low(2) + 4, 0)])
+    for name, code in sorted(QUIET.items()):
+        if name in known:
+            program.answer(known[name], RET_ERRNO | code)
+    if not spec.notify:
+        program.answer(number(machine, "clone"), RET_ERRNO | errno.EAGAIN)
+    program.emit(_RETURN, refuse)
+    return program.bytes()
+
 
 _SET_MODE_FILTER, _GET_ACTION_AVAILABLE = 1, 2
 _NEW_LISTENER: Final = 8
@@ -29,7 +147,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 def has_action(action: int) -> bool:
-    """Return whether the kernel knows a filter action (an ``RET_`` constant of :mod:`bpf`)."""
+    """Return whether the kernel knows a filter action (one of the ``RET_`` constants)."""
     try:
         kernel.syscall("seccomp", _GET_ACTION_AVAILABLE, 0, struct.pack("=I", action))
     except OSError:

@@ -17,14 +17,13 @@ import msgspec
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
-from tradeassay.sandbox.failures import OutputLimit, WallTimeout
+from tradeassay.sandbox.failures import Facts, OutputLimit, WallTimeout, judge
 from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job
 from tradeassay.sandbox.result import JobResult, Usage
 from tradeassay.sandbox.scratch import collect, seal
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.tier import Tier
-from tradeassay.sandbox.verdict import Facts, judge
 from tradeassay.sandbox.watch import Reach, Watch
 from tradeassay.sandbox.zygote import Exit
 

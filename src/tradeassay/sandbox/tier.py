@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import bpf, landlock, seccomp
+from tradeassay.sandbox import landlock, seccomp
 from tradeassay.sandbox.syscalls import machines
 
 Level = Literal["strong", "standard", "trusted-in-process"]
@@ -66,8 +66,8 @@ def ask_kernel() -> Kernel:
         machine=machine,
         release=platform.release(),
         landlock_abi=landlock.abi() if known else 0,
-        seccomp_filter=known and seccomp.has_action(bpf.RET_ERRNO),
-        seccomp_notify=known and seccomp.has_action(bpf.RET_NOTIFY),
+        seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
+        seccomp_notify=known and seccomp.has_action(seccomp.RET_NOTIFY),
     )
 
 

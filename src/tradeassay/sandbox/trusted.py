@@ -16,12 +16,11 @@ from typing import Any
 
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.codec import CodecError, decode, encode
-from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault
+from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault, claim
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult, Usage
 from tradeassay.sandbox.strategy import Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.tier import IN_PROCESS, Tier
-from tradeassay.sandbox.verdict import claim
 
 
 class TrustedCodeInProcess:

@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.sandbox import bpf, child, kernel, landlock, seccomp
+from tradeassay.sandbox import child, kernel, landlock, seccomp
 from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.namespaces import (
     DEVICES,
@@ -109,7 +109,9 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     machine = platform.machine()
     stage = child.Stage(
         machine=machine,
-        program=bpf.build(bpf.FilterSpec(machine=machine, notify=notify, watch_stat=notify and not private)),
+        program=seccomp.build(
+            seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify and not private)
+        ),
         landlock_abi=landlock.abi(),
         rules=(
             *((_open_high(path), landlock.READ) for path in readable if os.path.exists(path)),
@@ -215,13 +217,13 @@ def _virtual_bytes(proc: int) -> int:
 
 def _listener_possible() -> bool:
     """Find out in a throw-away child: only one listener may exist along a line of processes."""
-    if not seccomp.has_action(bpf.RET_NOTIFY):
+    if not seccomp.has_action(seccomp.RET_NOTIFY):
         return False
     probe = os.fork()
     if probe == 0:
         try:
             kernel.no_new_privileges()
-            always_allow = b"\x06\x00\x00\x00" + bpf.RET_ALLOW.to_bytes(4, "little")
+            always_allow = b"\x06\x00\x00\x00" + seccomp.RET_ALLOW.to_bytes(4, "little")
             seccomp.install(always_allow, listener=True)
         except BaseException:
             os._exit(1)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pytest
 
-from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, opaque_id, play
-from tradeassay.benchmarks.quantcode.settings import QuantCodeSettings
+from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, TaskOutcome, opaque_id, play
 from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation, TrickFound
 from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts, prompt_hashes
-from tradeassay.benchmarks.quantcode.settings import ModelJudge, scripted_judge
 from tradeassay.code.judges.language import (
     ANSWER_SCHEMA,
     JudgeCase,

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from tradeassay.code.review import agreement_of, as_reviews, make_form, read_ratings, review_board
+from tradeassay.code.review import (
+    agreement_of,
+    as_reviews,
+    make_form,
+    read_form,
+    read_ratings,
+    review_board,
+    write_form,
+)
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 
@@ -59,3 +67,19 @@ def test_bad_ratings_are_refused_with_the_line(text: str, said: str) -> None:
 def test_an_item_that_was_not_on_the_form() -> None:
     with pytest.raises(UserError, match="no submission 'item-9'"):
         as_reviews(read_ratings(HEAD + "item-9,x,ann,1,3,\n"), make_form(WORK)[1])
+
+
+def test_a_form_goes_out_and_comes_back(tmp_path) -> None:
+    handed = [("spread", Submission(source=f"x = {n}", card="{}", name=name)) for n, name in enumerate("ab")]
+    form, table, key = write_form(handed, tmp_path / "form", seed=3)
+    assert "item-001" in form.read_text() and '"a"' not in form.read_text()
+    lines = table.read_text().splitlines()
+    filled = [lines[0], *(line.replace(",,,", f",eve,{5 + n},7,") for n, line in enumerate(lines[1:]))]
+    table.write_text("\n".join(filled))
+    rated = read_form([table], key)
+    assert rated.raters.ratings == 2 and rated.raters.raters == 1
+    assert sorted(rated.board.fidelity) == ["a", "b"]
+    with pytest.raises(UserError, match="not the key"):
+        read_form([table], form)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_form([tmp_path / "none.csv"], key)

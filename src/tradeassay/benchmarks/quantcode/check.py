@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
-from tradeassay.benchmarks.quantcode.settings import ModelJudge
+from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.running import open_code_executor

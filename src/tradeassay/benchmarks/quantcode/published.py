@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.settings import Setting
+from tradeassay.benchmarks.quantcode.dialogue import Setting
 from tradeassay.code.taxonomy import FailureClass
 
 

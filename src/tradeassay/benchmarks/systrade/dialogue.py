@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from functools import partial
 from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.trail import Trail
-from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange, no_answer, relay
+from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
 from tradeassay.code.gates import GateReport
@@ -25,6 +24,7 @@ from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission, card_schema
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.drive import relay
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
 from tradeassay.llm.prompting import answer_object
@@ -353,21 +353,22 @@ def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
     return Submission(source=found.code, card=cards[-1], name=name), ""
 
 
-def _wanted(reviewer: str, request: AskModel) -> ReviewWanted:
-    return ReviewWanted(reviewer=reviewer, request=request)
-
-
 def _reviews(
     spec: StrategySpec, submission: Submission, author: str, settings: BuildSettings
 ) -> Generator[Request, Answer, tuple[tuple[Review, ...], Usage]]:
     made: list[Review] = []
-    used = NOTHING_SPENT
+    used: list[Usage] = []
     for reviewer in settings.reviewers:
         talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
-        found, paid = yield from relay(talk, partial(_wanted, reviewer))
-        made.append(found)
-        used = add_usage(used, paid)
-    return tuple(made), used
+
+        def ask(request: AskModel, reviewer: str = reviewer) -> Generator[Request, Answer, ModelReply]:
+            reply = yield ReviewWanted(reviewer=reviewer, request=request)
+            assert isinstance(reply, ModelReply)
+            used.append(reply.usage)
+            return reply
+
+        made.append((yield from relay(talk, ask)))
+    return tuple(made), total_usage(used)
 
 
 def _opening(spec: StrategySpec) -> tuple[Message, ...]:

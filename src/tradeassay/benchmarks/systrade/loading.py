@@ -10,7 +10,8 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Annotated, Final
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 import msgspec
 import numpy as np
@@ -18,8 +19,18 @@ import numpy as np
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateName
+from tradeassay.code.scores.paper import complexity
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
-from tradeassay.code.submission import Scenario, StrategySpec, Submission
+from tradeassay.code.semantics.model import semantics_schema
+from tradeassay.code.submission import (
+    CARD,
+    CODE,
+    Scenario,
+    StrategySpec,
+    Submission,
+    card_schema,
+    write_submission,
+)
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
@@ -234,3 +245,55 @@ def mutate(id: str, mutant: Mutant) -> Submission:
 
 def _read(text: str) -> tuple[Mutant, ...]:
     return msgspec.convert(tomllib.loads(text)["mutants"], type=tuple[Mutant, ...])
+
+
+class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One strategy in a list; ``sha256`` is that of its frozen semantics."""
+
+    id: str
+    title: str
+    legs: str
+    timeframes: str
+    complexity: float
+    sha256: str
+
+
+def strategy_lines() -> tuple[StrategyLine, ...]:
+    """Return all strategies, in the benchmark's order."""
+    found = []
+    for name in STRATEGIES:
+        semantics = load_spec(name).semantics
+        found.append(
+            StrategyLine(
+                id=name,
+                title=semantics.title,
+                legs=", ".join(semantics.inputs.legs),
+                timeframes=", ".join(semantics.inputs.timeframes),
+                complexity=complexity(semantics),
+                sha256=semantics.sha256,
+            )
+        )
+    return tuple(found)
+
+
+def strategy_text(name: str, *, semantics: bool = False) -> str:
+    """Return a strategy's doc or its frozen semantics; raises :class:`UserError` for an unknown name."""
+    spec = load_spec(name)
+    if semantics:
+        return msgspec.json.format(spec.semantics.canonical, indent=2).decode()
+    return spec.doc.strip()
+
+
+def write_reference(name: str, folder: Path) -> None:
+    """Write the reference submission into a folder; raises :class:`UserError` rather than overwrite one."""
+    reference = load_reference(name)
+    for file in (CODE, CARD):
+        if (folder / file).exists():
+            raise UserError(f"{folder / file} is there already", mend="name an empty folder")
+    write_submission(reference, folder)
+
+
+def schema_text(what: Literal["card", "semantics"]) -> str:
+    """Return a JSON schema."""
+    schema = card_schema() if what == "card" else semantics_schema()
+    return msgspec.json.format(schema, indent=2).decode()
