@@ -22,6 +22,17 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
         """Work out costs and the change of cash; refuse or trim what the account cannot pay."""
+        # What :meth:`_pays` does, written out: nearly every order can be paid for.
+        quantity, buying = ticket.quantity, ticket.buying
+        value = quantity * ticket.price * ticket.multiplier
+        fee, tax = session.fees.charge(value, quantity, buying)
+        change = (-value if buying else value) - fee - tax
+        if session.account.cash + change >= 0.0:
+            ticket.fee, ticket.tax, ticket.cash = fee, tax, change
+            return None
+        return self._cut(ticket, session)
+
+    def _cut(self, ticket: Ticket, session: Session) -> Refusal | None:
         if self._pays(ticket, session):
             return None
         asked, balance = ticket.quantity, session.account.cash

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil
 
 from tradeassay.account.futures import is_over
+from tradeassay.account.ledger import Ledger
 from tradeassay.account.margin import EQUAL, Margin
 from tradeassay.account.session import Session
 from tradeassay.account.venue import Venue
-from tradeassay.core.account import Account
 from tradeassay.core.events import (
     BorrowCharged,
     Delisted,
@@ -22,13 +22,13 @@ from tradeassay.core.events import (
 )
 
 
-def emit(event: Event, account: Account, events: list[Event]) -> None:
+def emit(event: Event, account: Ledger, events: list[Event]) -> None:
     """Record an event and apply it."""
     events.append(event)
     account.apply(event)
 
 
-def settle(symbol: str, price: float, multiplier: float, account: Account, events: list[Event]) -> None:
+def settle(symbol: str, price: float, multiplier: float, account: Ledger, events: list[Event]) -> None:
     """Mark a held future to ``price`` and move the difference in cash; nothing when it is there already."""
     quantity = account.quantity(symbol)
     if quantity == 0.0:
@@ -175,15 +175,15 @@ def mark(session: Session, events: list[Event]) -> None:
     marks: dict[str, float] = {}
     stale: list[str] = []
     positions = 0.0
-    for symbol in account.held():
+    for symbol, holding in account.holdings.items():
         column = columns[symbol]
         price: float = reference[column]
         if not (trading[column] and price > 0.0):
-            price = account.mark(symbol)
+            price = holding.mark
             stale.append(symbol)
         marks[symbol] = price
         instrument = instruments[column]
         if instrument.kind != "future":
-            positions += account.quantity(symbol) * price * instrument.multiplier
+            positions += holding.quantity * price * instrument.multiplier
     cash = account.cash
     emit(Marked(cash, positions, cash + positions, tuple(stale), marks), account, events)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from tradeassay.account.closing import close_positions, emit, settle
 from tradeassay.account.corporate_actions import apply_actions
+from tradeassay.account.ledger import Ledger
 from tradeassay.account.orders import (
     AT_CLOSE,
     AT_OPEN,
@@ -23,7 +24,6 @@ from tradeassay.account.resting import Book, Waiting
 from tradeassay.account.session import Moment, Session
 from tradeassay.account.ticket import WAITS, Refusal, Ticket
 from tradeassay.account.venue import Venue
-from tradeassay.core.account import Account
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
 from tradeassay.core.instruments import CorporateAction
@@ -56,7 +56,7 @@ class Exchange:
         self,
         bars: SessionBars,
         actions: Sequence[CorporateAction],
-        account: Account,
+        account: Ledger,
         *,
         delisted: Collection[str] = (),
     ) -> list[Event]:
@@ -77,7 +77,7 @@ class Exchange:
             self._drop_waiting(gone, account, events)
         return events
 
-    def work_waiting(self, bars: SessionBars, account: Account, *, until: Moment) -> list[Event]:
+    def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
         """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar.
 
         To be called before anybody is shown those prices, so that no order can be taken back by one who knows
@@ -98,7 +98,7 @@ class Exchange:
         self,
         orders: Sequence[tuple[str, Order]],
         bars: SessionBars,
-        account: Account,
+        account: Ledger,
         *,
         fill: Moment = "open",
         universe: Collection[str] | None = None,
@@ -115,7 +115,7 @@ class Exchange:
         self._trade(self._line_up(orders, session, events), session, events)
         return events
 
-    def close_session(self, bars: SessionBars, account: Account, *, mark: Moment = "close") -> list[Event]:
+    def close_session(self, bars: SessionBars, account: Ledger, *, mark: Moment = "close") -> list[Event]:
         """End the session: settlement, rolls, borrow fees, interest, margin calls, and the mark last."""
         session = self._session_of(bars, account)
         session.turn_to(mark)
@@ -123,7 +123,7 @@ class Exchange:
         close_positions(self.venue, session, events)
         return events
 
-    def cancel(self, order_id: str, account: Account) -> list[Event]:
+    def cancel(self, order_id: str, account: Ledger) -> list[Event]:
         """Take a waiting order off the book; raises :class:`ExchangeError` when there is none."""
         for waiting in self.book:
             if waiting.id == order_id:
@@ -138,7 +138,7 @@ class Exchange:
         self.book.rebuild(placed, events)
         self._session = None
 
-    def _session_of(self, bars: SessionBars, account: Account) -> Session:
+    def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
         """Return the running session, or begin one when these are the bars of another."""
         last = self._session
         if last is not None and last.bars is bars and last.account is account:
@@ -198,7 +198,7 @@ class Exchange:
             for ticket in tickets:
                 self._carry_out(ticket, session, events)
 
-    def _drop_waiting(self, symbols: Collection[str], account: Account, events: list[Event]) -> None:
+    def _drop_waiting(self, symbols: Collection[str], account: Ledger, events: list[Event]) -> None:
         for waiting in self.book:
             if waiting.order.symbol in symbols:
                 emit(Expired(waiting.id, waiting.order.symbol), account, events)
@@ -301,7 +301,8 @@ class Exchange:
 
     def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
         """Ask every policy, then trade."""
-        ticket.held = session.account.quantity(ticket.symbol)
+        holding = session.account.holdings.get(ticket.symbol)
+        ticket.held = 0.0 if holding is None else holding.quantity
         if not ticket.resting:
             refusal = size(ticket, session)
             if refusal is not None:

@@ -98,18 +98,6 @@ def _same_money(stated: float, expected: float, scale: float, what: str) -> None
         raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
 
 
-def _check_fill_cash(event: Filled) -> None:
-    """A fill moves exactly its value and its costs; a futures fill moves its costs only."""
-    value = event.quantity * event.price * event.multiplier
-    costs = event.fee + event.tax
-    expected = -costs if event.margined else -value - costs
-    # Written out instead of calling :func:`_same_money`: this runs for every fill.
-    if not (abs(event.cash - expected) <= TOLERANCE * (abs(value) + abs(costs))):
-        raise LedgerError(f"fill of {event.symbol}: cash {event.cash!r} stated, {expected!r} expected")
-    if event.quantity == 0.0:
-        raise LedgerError(f"fill of {event.symbol} has no quantity")
-
-
 def _check_settled_first(event: Filled, holding: Holding) -> None:
     """A futures position is settled to the trade price before the trade joins it."""
     if holding.margined != event.margined or holding.multiplier != event.multiplier:
@@ -163,20 +151,23 @@ def _check_mark(event: Marked, cash: float, positions: float) -> None:
 class Ledger:
     """An account. The only way to change it is :meth:`apply`; :class:`Marked` ends a session.
 
-    The end of a session unlocks what T+1 had locked and ages the positions. Implements
-    :class:`~tradeassay.core.account.Account`.
+    The end of a session unlocks what T+1 had locked and ages the positions. ``cash``, ``holdings`` (in the order
+    they were opened) and ``sessions`` (how many are over) are there to be read; plain attributes, because the
+    exchange reads them for every order.
     """
 
-    __slots__ = ("_called", "_cash", "_deposit", "_holdings", "_sessions", "_state")
+    __slots__ = ("_called", "_deposit", "_margin", "_state", "_t_plus_1", "cash", "holdings", "sessions")
 
     def __init__(self, cash: float, *, terms: AccountTerms | None = None) -> None:
         """Open an account with ``cash``; raises :class:`LedgerError` unless it is positive and finite."""
         if not (isfinite(cash) and cash > 0.0):
             raise LedgerError(f"an account cannot start with {cash!r}", mend="deposit a positive amount")
         self._deposit = Deposited(float(cash), terms or AccountTerms())
-        self._cash = float(cash)
-        self._holdings: dict[str, Holding] = {}
-        self._sessions = 0
+        self.cash = float(cash)
+        self.holdings: dict[str, Holding] = {}
+        self.sessions = 0
+        self._margin = self._deposit.terms.margin
+        self._t_plus_1 = self._deposit.terms.t_plus_1
         self._called = False
         self._state: AccountState | None = None
 
@@ -216,24 +207,14 @@ class Ledger:
         """The terms the account is kept under."""
         return self._deposit.terms
 
-    @property
-    def cash(self) -> float:
-        """Cash now."""
-        return self._cash
-
-    @property
-    def sessions(self) -> int:
-        """Number of sessions that are over."""
-        return self._sessions
-
     def quantity(self, symbol: str) -> float:
         """Shares held now (negative when short)."""
-        holding = self._holdings.get(symbol)
+        holding = self.holdings.get(symbol)
         return 0.0 if holding is None else holding.quantity
 
     def sellable(self, symbol: str) -> float:
         """Shares that may be sold in the present session without going short."""
-        holding = self._holdings.get(symbol)
+        holding = self.holdings.get(symbol)
         if holding is None or holding.quantity <= 0.0:
             return 0.0
         return holding.quantity - holding.locked
@@ -244,20 +225,20 @@ class Ledger:
 
     def held(self) -> tuple[str, ...]:
         """Symbols with a position, in the order they were opened."""
-        return tuple(self._holdings)
+        return tuple(self.holdings)
 
     def nav(self) -> float:
         """Cash plus positions at their last mark (futures count through their settlements)."""
-        return self._cash + self._positions()
+        return self.cash + self._positions()
 
     def state(self) -> AccountState:
         """Return the frozen account as an agent is told about it."""
         if self._state is None:
             positions: dict[str, Position] = {}
-            sessions = self._sessions
-            for symbol, holding in self._holdings.items():
+            sessions = self.sessions
+            for symbol, holding in self.holdings.items():
                 positions[symbol] = holding.position(symbol, sessions)
-            self._state = AccountState(self._cash, self.nav(), self._deposit.cash, positions)
+            self._state = AccountState(self.cash, self.nav(), self._deposit.cash, positions)
         return self._state
 
     def apply(self, event: Event) -> None:
@@ -267,52 +248,60 @@ class Ledger:
 
     def _positions(self) -> float:
         total = 0.0
-        for holding in self._holdings.values():
+        for holding in self.holdings.values():
             if not holding.margined:
                 total += holding.quantity * holding.mark * holding.multiplier
         return total
 
     def _held(self, symbol: str) -> Holding:
-        holding = self._holdings.get(symbol)
+        holding = self.holdings.get(symbol)
         if holding is None:
             raise LedgerError(f"{symbol} is not held")
         return holding
 
     def _move(self, cash: float) -> None:
         """Change the balance. Below zero is allowed on margin accounts only, and is checked exactly."""
-        balance = self._cash + cash
+        balance = self.cash + cash
         if not balance >= 0.0 or balance == inf:
             if not isfinite(balance):
                 raise LedgerError(f"the balance would become {balance!r}")
-            if not self._deposit.terms.margin:
+            if not self._margin:
                 raise LedgerError(f"a cash account would fall to {balance!r}")
-        self._cash = balance
+        self.cash = balance
 
     def _filled(self, event: Filled) -> None:
-        _check_fill_cash(event)
-        symbol, quantity, terms = event.symbol, event.quantity, self._deposit.terms
-        holding = self._holdings.get(symbol)
-        if holding is None:
-            mark = event.price if event.margined else event.reference
-            holding = Holding(mark, self._sessions, event.multiplier, event.margined)
-        else:
+        # The checks of a fill are written out: this runs for every one.
+        symbol, quantity, price, multiplier = event.symbol, event.quantity, event.price, event.multiplier
+        margined, cash = event.margined, event.cash
+        value = quantity * price * multiplier
+        costs = event.fee + event.tax
+        expected = -costs if margined else -value - costs
+        if not (abs(cash - expected) <= TOLERANCE * (abs(value) + abs(costs))):
+            raise LedgerError(f"fill of {symbol}: cash {cash!r} stated, {expected!r} expected")
+        if quantity == 0.0:
+            raise LedgerError(f"fill of {symbol} has no quantity")
+        holding = self.holdings.get(symbol)
+        if holding is not None:
             _check_settled_first(event, holding)
-        if quantity < 0.0 and not terms.margin:
-            sellable = holding.quantity - holding.locked
+        if quantity < 0.0 and not self._margin:
+            sellable = 0.0 if holding is None else holding.quantity - holding.locked
             if -quantity > sellable:
                 raise LedgerError(f"sale of {-quantity!r} {symbol} with {sellable!r} sellable")
-        self._move(event.cash)
-        if holding.quantity == 0.0:
-            holding.quantity = quantity
-            holding.cost = event.price
+        balance = self.cash + cash
+        if balance >= 0.0 and balance != inf:
+            self.cash = balance
         else:
-            holding.add(quantity, event.price, self._sessions)
-        if quantity > 0.0 and terms.t_plus_1:
+            self._move(cash)
+        if holding is None:
+            holding = Holding(price if margined else event.reference, self.sessions, multiplier, margined)
+            holding.quantity, holding.cost = quantity, price
+            self.holdings[symbol] = holding
+        else:
+            holding.add(quantity, price, self.sessions)
+        if quantity > 0.0 and self._t_plus_1:
             holding.locked += quantity
         if holding.quantity == 0.0:
-            self._holdings.pop(symbol, None)
-        else:
-            self._holdings[symbol] = holding
+            del self.holdings[symbol]
 
     def _dividend(self, event: DividendPaid) -> None:
         """Pay it and take it out of the mark: going ex changes where the money is, not how much."""
@@ -326,7 +315,7 @@ class Ledger:
         _check_split(event, holding)
         self._move(event.cash)
         if event.quantity == 0.0:
-            del self._holdings[event.symbol]
+            del self.holdings[event.symbol]
             return
         holding.quantity = event.quantity
         holding.cost /= event.ratio
@@ -335,7 +324,7 @@ class Ledger:
     def _delisted(self, event: Delisted) -> None:
         _check_delisting(event, self._held(event.symbol))
         self._move(event.cash)
-        del self._holdings[event.symbol]
+        del self.holdings[event.symbol]
 
     def _charged(self, event: BorrowCharged | InterestCharged) -> None:
         if event.cash > 0.0:
@@ -351,16 +340,16 @@ class Ledger:
         holding.mark = event.price
 
     def _margin_called(self, event: MarginCalled) -> None:
-        if not self._deposit.terms.margin:
+        if not self._margin:
             raise LedgerError("a cash account cannot get a margin call")
         self._called = True
 
     def _marked(self, event: Marked) -> None:
         marks = event.marks
-        if len(marks) != len(self._holdings):
-            raise LedgerError(f"{len(marks)} marks for {len(self._holdings)} positions")
+        if len(marks) != len(self.holdings):
+            raise LedgerError(f"{len(marks)} marks for {len(self.holdings)} positions")
         positions = 0.0
-        for symbol, holding in self._holdings.items():
+        for symbol, holding in self.holdings.items():
             price = marks.get(symbol)
             if price is None:
                 raise LedgerError(f"{symbol} is held but was not marked")
@@ -368,16 +357,16 @@ class Ledger:
             holding.locked = 0.0
             if not holding.margined:
                 positions += holding.quantity * price * holding.multiplier
-        _check_mark(event, self._cash, positions)
-        if self._deposit.terms.margin:
+        _check_mark(event, self.cash, positions)
+        if self._margin:
             self._check_margin(event.nav)
         self._called = False
-        self._sessions += 1
+        self.sessions += 1
 
     def _check_margin(self, equity: float) -> None:
         terms = self._deposit.terms
         required = 0.0
-        for holding in self._holdings.values():
+        for holding in self.holdings.values():
             value = holding.quantity * holding.mark * holding.multiplier
             required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
         if not self._called and equity < required - TOLERANCE * (abs(equity) + required):

@@ -64,7 +64,8 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         lot = ticket.lot
         quantity = ticket.quantity
         against = -ticket.held if ticket.buying else ticket.held
-        if against > 0.0 and abs(quantity - against) < 0.5 * self.step_of(ticket.instrument):
+        step = ticket.instrument.step if self.step is None else self.step
+        if against > 0.0 and abs(quantity - against) < 0.5 * step:
             # An order that leaves less than half a step closes the position: no dust is left behind.
             ticket.quantity = against
             return None

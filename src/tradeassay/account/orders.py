@@ -20,9 +20,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Literal
 
+from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
-from tradeassay.core.account import Account
 from tradeassay.core.orders import Order
 
 
@@ -97,7 +97,7 @@ def wanted(order: Order, unit_value: float, held: float, session: Session) -> fl
     return value / unit_value - held
 
 
-def explicit_quantity(order: Order, account: Account) -> float | None:
+def explicit_quantity(order: Order, account: Ledger) -> float | None:
     """Return the signed change of an order in shares, which needs no price; None for other orders."""
     if order.unit == "shares":
         return order.amount if order.side == "BUY" else -order.amount

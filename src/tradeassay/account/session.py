@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from tradeassay.account.costs import Fees
-from tradeassay.core.account import Account
+from tradeassay.account.ledger import Ledger
 from tradeassay.core.view import SessionBars
 
 Moment = Literal["open", "close"]
@@ -26,7 +26,7 @@ class Session:
         "reference", "trading", "universe", "used", "volume",
     )  # fmt: skip
 
-    def __init__(self, fees: Fees, bars: SessionBars, account: Account, columns: dict[str, int]) -> None:
+    def __init__(self, fees: Fees, bars: SessionBars, account: Ledger, columns: dict[str, int]) -> None:
         self.fees = fees
         self.bars = bars
         self.account = account
@@ -65,18 +65,18 @@ class Session:
         reference, trading = self.reference, self.trading
         equity = account.cash
         gross = 0.0
-        for symbol in account.held():
+        for symbol, holding in account.holdings.items():
             column = columns[symbol]
             instrument = instruments[column]
-            quantity = account.quantity(symbol)
+            quantity = holding.quantity
             price: float = reference[column]
             if not (trading[column] and price > 0.0):
-                price = account.mark(symbol)
+                price = holding.mark
             value = quantity * price * instrument.multiplier
             gross += abs(value)
             if instrument.kind == "future":
                 # Only the unsettled part of a futures position is the account's own money.
-                value -= quantity * account.mark(symbol) * instrument.multiplier
+                value -= quantity * holding.mark * instrument.multiplier
             equity += value
         return equity, gross
 

@@ -1,13 +1,10 @@
-"""The account as others see it: a frozen snapshot for agents, a small contract for the exchange."""
+"""The account as agents see it: a frozen snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import msgspec
-
-from tradeassay.core.events import Event
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
@@ -43,36 +40,3 @@ class AccountState(msgspec.Struct, frozen=True):
         """Return a position's share of NAV (0 when there is none)."""
         position = self.positions.get(symbol)
         return 0.0 if position is None or self.nav == 0 else position.value / self.nav
-
-
-class Account(Protocol):
-    """What the exchange needs of a ledger while it fills orders one after another."""
-
-    @property
-    def cash(self) -> float:
-        """Cash now."""
-        ...
-
-    def quantity(self, symbol: str) -> float:
-        """Shares held now (negative when short)."""
-        ...
-
-    def sellable(self, symbol: str) -> float:
-        """Shares that may be sold in the present session."""
-        ...
-
-    def nav(self) -> float:
-        """Cash plus positions at their last mark."""
-        ...
-
-    def held(self) -> tuple[str, ...]:
-        """Symbols with a position, in the order they were opened."""
-        ...
-
-    def mark(self, symbol: str) -> float:
-        """The last marking price of a held symbol."""
-        ...
-
-    def apply(self, event: Event) -> None:
-        """Append one event; raises :class:`~tradeassay.core.errors.LedgerError` if an identity would break."""
-        ...
