@@ -19,10 +19,9 @@ from sqlalchemy import func, select
 
 from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.demo import ARCHITECTURES, demo_season
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Entry, Season
+from tradeassay.arena.season import ARCHITECTURES, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, slots

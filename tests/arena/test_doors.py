@@ -15,13 +15,9 @@ from sqlalchemy import select, update
 
 from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors import tokens
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.limits import Limiter, Limits
-from tradeassay.arena.doors.player import DoorAgent, outside_agents
-from tradeassay.arena.doors.registering import register_entry
-from tradeassay.arena.doors.router import router
-from tradeassay.arena.doors.tables import agents
+from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
+from tradeassay.arena.doors.outside import DoorAgent, outside_agents
+from tradeassay.arena.doors.router import Limiter, Limits, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
@@ -112,7 +108,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
     issued = doors.register("doors", "anna", now=NOW)
     with store.read() as db:
         kept = repr(db.execute(select(agents)).all())
-    secret = tokens.split(issued.token)[1]
+    secret = split_token(issued.token)[1]
     assert issued.token not in kept and secret not in kept
     assert doors.who(issued.token) == issued.agent
     assert doors.who(issued.token[:-1] + ("A" if issued.token[-1] != "A" else "B")) is None
@@ -398,7 +394,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        from tradeassay.arena.doors.records import Offer
+        from tradeassay.arena.doors.doors import Offer
 
         offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="")
         doors.submit(agent, "key-00001", offer)

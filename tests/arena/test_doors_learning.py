@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.arena.learning.learner import LearnConfig, evaluate, improvement, learn
-from tradeassay.arena.learning.policy import LinearPolicy
+from tradeassay.arena.learning import LearnConfig, LinearPolicy, evaluate, improvement, learn
 from tradeassay.core.errors import UserError
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import StyleModel, generate, preset

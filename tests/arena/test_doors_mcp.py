@@ -17,9 +17,9 @@ from mcp import Client
 from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.limits import Limits
 from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
-from tradeassay.arena.doors.player import DoorAgent
+from tradeassay.arena.doors.outside import DoorAgent
+from tradeassay.arena.doors.router import Limits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season

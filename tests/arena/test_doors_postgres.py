@@ -16,9 +16,8 @@ pytest.importorskip("psycopg")
 
 from tradeassay.arena.agents import EntryAgent, Rule
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.player import DoorAgent
-from tradeassay.arena.doors.records import Offer, Refused
+from tradeassay.arena.doors.doors import Doors, Offer, Refused
+from tradeassay.arena.doors.outside import DoorAgent
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.engine import open_engine

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from tradeassay.arena.clock import LiveClock
-from tradeassay.arena.rounds.live_feed import LiveFeed, is_live
+from tradeassay.arena.rounds.feed import LiveFeed, is_live
 from tradeassay.arena.season import Asset
 from tradeassay.arena.state.tables import events, rounds, slots
 from tradeassay.core.errors import SourceError, UserError

@@ -165,7 +165,7 @@ def standings(
 def register(season: str, entry: str, db: str, address: str | None, renew: bool) -> None:
     """Register an entry that decides outside. Its token goes to standard output, this once."""
     _need_extra()
-    from tradeassay.arena.doors.registering import register_entry
+    from tradeassay.arena.doors.doors import register_entry
 
     click.echo(register_entry(db, season, entry, address=address, renew=renew))
 
@@ -207,7 +207,7 @@ def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -
         return None
     import msgspec
 
-    from tradeassay.arena.demo import demo_season
+    from tradeassay.arena.season import demo_season
 
     season = demo_season(seed)
     if convention == "paper":

@@ -14,8 +14,7 @@ from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.stream_tables import stream_items, stream_rounds
-from tradeassay.arena.state.tables import rounds
+from tradeassay.arena.state.tables import rounds, stream_items, stream_rounds
 from tradeassay.arena.stream import quality, stream_publisher
 
 

@@ -2,31 +2,189 @@
 
 All state is in the arena's database, so the process that answers agents and the one that plays rounds may be two.
 An agent is only ever shown what its own packet holds and its own past; nothing here reads another entry's rows.
+
+A token is 256 random bits, shown once; only a salted hash is kept. A slow hash protects words that people choose.
+These secrets cannot be guessed, so a fast one is as safe and lets nobody keep the server busy with wrong tokens.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
+import secrets
 import time
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.agents import OUTSIDE
-from tradeassay.arena.doors import tokens
-from tradeassay.arena.doors.records import Agent, Issued, Offer, OwnDecision, OwnReward, Refused, Told
-from tradeassay.arena.doors.tables import agents, metadata, nonces, offers
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import read_slot
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.records import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rewards, rounds, seasons, slots
-from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.arena import Action, Choice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
+from tradeassay.core.time import Clock, WallClock, iso
 from tradeassay.frontends.address import parse_target
 from tradeassay.frontends.ama_wire import Answer, Unusable, to_choice
+
+metadata = MetaData()
+
+agents = Table(
+    "door_agents",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("season", String(64), nullable=False),
+    Column("entry", String(64), nullable=False),
+    Column("address", Text),
+    Column("salt", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Column("revoked_at", String(40)),
+    UniqueConstraint("season", "entry"),
+)
+
+offers = Table(
+    "door_offers",
+    metadata,
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("agent", String(16), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("received", Float, nullable=False),  # real seconds
+)
+
+nonces = Table(
+    "door_nonces",
+    metadata,
+    Column("agent", String(16), primary_key=True),
+    Column("nonce", String(128), primary_key=True),
+    Column("received", Float, nullable=False),
+)
+
+
+class Refused(Exception):
+    """A request that is turned away; ``status`` is the HTTP status that says so."""
+
+    def __init__(self, status: int, detail: str, *, retry_s: float | None = None) -> None:
+        self.status, self.detail, self.retry_s = status, detail, retry_s
+        super().__init__(detail)
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who is registered: an entry of a season."""
+
+    id: str
+    season: str
+    entry: str
+    address: str | None = None
+
+
+class Issued(msgspec.Struct, frozen=True, kw_only=True):
+    """A registration. This is the only time its token is shown."""
+
+    agent: Agent
+    token: str
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision that waits for an agent: what it may know, and what it has to name when it answers."""
+
+    slot: int
+    packet_sha256: str
+    packet: Packet
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agent's answer to :class:`Told`."""
+
+    slot: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    packet_sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    recommended_action: Action
+    reasoning: str
+    confidence: float | None = None
+    allocation: float | None = None
+    message: str | None = None
+
+
+class OwnDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the agent's own decisions; ``earned`` is None until it is settled."""
+
+    slot: int
+    asset: str
+    session: str
+    stage: Stage
+    status: Status
+    action: Action | None
+    position: int | None
+    earned: float | None
+    failures: tuple[str, ...] = ()
+
+
+class OwnReward(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the reward log (only in seasons with the rule ``feedback``)."""
+
+    slot: int
+    asset: str
+    session: str
+    action: Action | None
+    reward: float
+
+
+_FORM = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
+_PERSON = b"tradeassay-door"
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """A new token: ``shown`` goes to its owner and nowhere else, the rest into the database."""
+
+    id: str
+    shown: str
+    salt: bytes
+    digest: bytes
+
+
+def new_token() -> Token:
+    """Draw a token."""
+    id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
+    return Token(id=id, shown=f"ta-{id}-{secret}", salt=salt, digest=digest(secret, salt))
+
+
+def digest(secret: str, salt: bytes) -> bytes:
+    """Return the salted hash of a secret."""
+    return hashlib.blake2b(secret.encode(), salt=salt, person=_PERSON).digest()
+
+
+def split_token(token: str) -> tuple[str, str] | None:
+    """Return a token's id and secret, or None when it has not the form of one."""
+    found = _FORM.fullmatch(token)
+    return None if found is None else (found[1], found[2])
+
+
+def matches(secret: str, salt: bytes, expected: bytes) -> bool:
+    """Compare in constant time."""
+    return hmac.compare_digest(digest(secret, salt), expected)
+
 
 NONCE_LENGTH = (8, 128)
 MOST = 500
@@ -61,7 +219,7 @@ class Doors:
             )
         if address is not None:
             parse_target(address)
-        token = tokens.new_token()
+        token = new_token()
         row = {"season": season, "entry": entry, "address": address, "created_at": now}
         try:
             with self.store.engine.begin() as db:
@@ -73,7 +231,7 @@ class Doors:
 
     def renew(self, season: str, entry: str) -> Issued:
         """Give an entry a new token; the old one is worth nothing from now on. Raises :class:`UserError`."""
-        token = tokens.new_token()
+        token = new_token()
         mine = (agents.c.season == season, agents.c.entry == entry)
         fresh = {"id": token.id, "salt": token.salt, "digest": token.digest, "revoked_at": None}
         with self.store.engine.begin() as db:
@@ -101,14 +259,14 @@ class Doors:
 
     def who(self, token: str) -> Agent | None:
         """Return whose token this is, None when it is nobody's."""
-        parts = tokens.split(token)
+        parts = split_token(token)
         if parts is None:
             return None
         id, secret = parts
         query = select(agents).where(agents.c.id == id, agents.c.revoked_at.is_(None))
         with self.store.read() as db:
             row = db.execute(query).first()
-        if row is None or not tokens.matches(secret, row.salt, row.digest):
+        if row is None or not matches(secret, row.salt, row.digest):
             return None
         return Agent(id=row.id, season=row.season, entry=row.entry, address=row.address)
 
@@ -248,3 +406,30 @@ def _choice(offer: Offer) -> Choice:
         return to_choice(Answer(**kept))
     except Unusable as error:
         raise Refused(422, error.text) from error
+
+
+def register_entry(
+    db: str,
+    season: str,
+    entry: str,
+    *,
+    address: str | None = None,
+    renew: bool = False,
+    clock: Clock | None = None,
+) -> str:
+    """Register an entry of a season that the database knows, or renew its token; returns the token.
+
+    Raises :class:`UserError` as :meth:`Doors.register` and :meth:`Doors.renew` do, and for a new address together
+    with a new token.
+    """
+    if renew and address is not None:
+        raise UserError("an address is given once, at registration", mend="leave out --address or --renew")
+    engine = open_engine(db)
+    try:
+        doors = Doors(Store(engine))
+        if renew:
+            return doors.renew(season, entry).token
+        now = iso((clock or WallClock()).now())
+        return doors.register(season, entry, now=now, address=address).token
+    finally:
+        engine.dispose()

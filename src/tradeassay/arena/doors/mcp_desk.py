@@ -16,10 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.limits import Limits
-from tradeassay.arena.doors.records import Agent, Offer, Refused, Told
-from tradeassay.arena.doors.router import MAX_WAIT_S, Gate, await_packet
+from tradeassay.arena.doors.doors import Agent, Doors, Offer, Refused, Told
+from tradeassay.arena.doors.router import MAX_WAIT_S, Gate, Limits, await_packet
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.core.dialogue import ToolSpec

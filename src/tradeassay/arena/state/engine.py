@@ -10,7 +10,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from tradeassay.arena.state import stream_tables, tables
+from tradeassay.arena.state import tables
 from tradeassay.arena.state.format_1 import upgrade
 from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
@@ -29,7 +29,7 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
     try:
         engine = _engine(address, durable)
         _upgrade_old(engine)
-        stream_tables.metadata.create_all(engine)  # the same metadata: all tables are in it
+        tables.metadata.create_all(engine)
         _check_version(engine)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(

@@ -21,7 +21,7 @@ import msgspec
 from sqlalchemy import delete, func, insert, select
 
 from tradeassay.arena.state.store import Store, tell
-from tradeassay.arena.state.stream_tables import stream_items, stream_reviews
+from tradeassay.arena.state.tables import stream_items, stream_reviews
 from tradeassay.arena.stream.checks import check_summary
 from tradeassay.arena.stream.duplicates import contradiction, same_story
 from tradeassay.arena.stream.items import CHECKS, CheckName, Language, clean

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, func, select
 
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.stream_tables import stream_items
+from tradeassay.arena.state.tables import stream_items
 from tradeassay.arena.stream.items import Kind, Status, StreamItem
 from tradeassay.arena.stream.quality import Review, reviews
 from tradeassay.arena.stream.shelf import read_item

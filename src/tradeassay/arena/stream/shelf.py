@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.store import Store, tell
-from tradeassay.arena.state.stream_tables import stream_calls, stream_inbox, stream_items, stream_rounds
+from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
 from tradeassay.arena.stream.editing import Edition, Question
 from tradeassay.arena.stream.items import Check, RawItem, StreamItem, item_id
 from tradeassay.core.arena import NewsItem

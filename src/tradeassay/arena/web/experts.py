@@ -11,7 +11,7 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.arena.doors.limits import Limiter
+from tradeassay.arena.doors.router import Limiter
 from tradeassay.arena.stream import Review, confirm, item_page
 from tradeassay.arena.web.house import House, NotHere
 from tradeassay.arena.web.schema import Problem, answers, problem

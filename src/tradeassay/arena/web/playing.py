@@ -10,9 +10,8 @@ from contextlib import AsyncExitStack
 from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.player import outside_agents
-from tradeassay.arena.rounds.feed import Feed, SnapshotFeed
-from tradeassay.arena.rounds.live_feed import LiveFeed, is_live
+from tradeassay.arena.doors.outside import outside_agents
+from tradeassay.arena.rounds.feed import Feed, LiveFeed, SnapshotFeed, is_live
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store

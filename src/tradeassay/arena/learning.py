@@ -1,4 +1,8 @@
-"""Policy gradients on the Gymnasium market: play an episode, push what was followed by reward, play again."""
+"""Reinforcement feedback: what a season's reward log holds, and a small learner on the Gymnasium market.
+
+A policy buys an asset with a probability that is linear in what it sees. Policy gradients play an episode, push
+what was followed by reward, and play again; :func:`improvement` says what the practice was worth.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,44 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
 
-from tradeassay.arena.learning.policy import BUY, LinearPolicy
+from tradeassay.arena.state.records import read_packet
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import rewards, rounds, slots
+from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import seed_resamples
 from tradeassay.metrics.intervals import measure_from
+
+SELL, BUY = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPolicy:
+    """Buys an asset with the probability ``sigmoid(weights . observed + bias)``, else sells it."""
+
+    weights: Floats
+    bias: float = 0.0
+
+    @classmethod
+    def blank(cls, columns: int) -> LinearPolicy:
+        """Return the policy that tosses a coin."""
+        return cls(np.zeros(columns))
+
+    def chance(self, observed: NDArray[np.float32]) -> Floats:
+        """Return the probability of buying each asset, shape (assets,)."""
+        score = observed.astype(np.float64) @ self.weights + self.bias
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(score, -30.0, 30.0))))
+
+    def act(self, observed: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw an action for each asset: 0 sells, 2 buys."""
+        chosen = rng.random(observed.shape[0]) < self.chance(observed)
+        return np.where(chosen, BUY, SELL).astype(np.int64)
+
 
 MakeEnv = Callable[[], Any]
 """Makes a Gymnasium environment with discrete actions (0 sell, 1 keep, 2 buy) and a row per asset to observe."""
@@ -111,3 +146,37 @@ def improvement(
     drawn = gains[seed_resamples(len(seeds), draws, 0)].mean(axis=1)
     note = f"mean over {len(seeds)} paired episodes; overlapping days are resampled as if independent"
     return measure_from(float(gains.mean()), drawn, level=level, n=len(seeds), note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """One settled decision: what everybody could know, what this entry did, what it was paid."""
+
+    packet: Packet
+    action: Action
+    position: int
+    reward: float
+
+
+def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tuple[Experience, ...]:
+    """Return an entry's experiences whose slot is greater than ``after``, oldest first.
+
+    Empty in seasons without the rule ``feedback``.
+    """
+    query = (
+        select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward)
+        .join(slots, slots.c.id == rewards.c.slot)
+        .join(rounds, rounds.c.id == slots.c.round)
+        .where(rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
+        .order_by(rewards.c.slot)
+    )
+    with store.read() as db:
+        rows = db.execute(query).all()
+    return tuple(
+        Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward) for row in rows
+    )
+
+
+def by_position(found: tuple[Experience, ...]) -> dict[int, Floats]:
+    """Return the rewards earned long (1), flat (0) and short (-1)."""
+    return {side: np.array([one.reward for one in found if one.position == side]) for side in (1, 0, -1)}

@@ -1,4 +1,4 @@
-"""Players for the entries that decide outside: those who are asked, and those who come and fetch their packet."""
+"""Agents of the entries that decide outside: those that are asked, and those that come and fetch their packet."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Reinforcement feedback: a learner on the Gymnasium market, and what its practice was worth."""
