@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import DAY, HOUR, instant
-from tradeassay.data.calendars import known_range, sessions_between, sessions_of
+from tradeassay.core.time import DAY, instant
+from tradeassay.data.calendars import known_range, sessions_between
 
 
 def at(*parts: int) -> int:
@@ -61,12 +61,3 @@ def test_wrong_questions() -> None:
         sessions_between("XNYS", "2024-01-02", "2024-01-01")
     with pytest.raises(UserError, match="is no date"):
         sessions_between("XNYS", "yesterday", "2024-01-01")
-
-
-def test_times_of_given_days() -> None:
-    days = np.array(["2024-01-03", "2024-01-02"], dtype="datetime64[D]")
-    found = sessions_of("XNYS", days)
-    assert found.days.astype(str).tolist() == ["2024-01-02", "2024-01-03"]
-    assert found.close_time[0] - found.open_time[0] == 6.5 * HOUR
-    with pytest.raises(DataError, match="2024-01-01 is no session of XNYS"):
-        sessions_of("XNYS", np.array(["2024-01-01"], dtype="datetime64[D]"))

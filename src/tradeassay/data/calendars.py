@@ -65,19 +65,6 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
     )
 
 
-def sessions_of(calendar: CalendarName, days: Days) -> Sessions:
-    """Return open and close instants of given days; raises :class:`DataError` naming a day without a session."""
-    if days.size == 0:
-        raise UserError("no days were given")
-    ordered = np.unique(days.astype("datetime64[D]"))
-    found = sessions_between(calendar, str(ordered[0]), str(ordered[-1]))
-    extra = np.setdiff1d(ordered, found.days)
-    if extra.size:
-        raise DataError(f"{extra[0]} is no session of {calendar}", mend="check the calendar, or drop the day")
-    keep = np.isin(found.days, ordered)
-    return Sessions(calendar, found.days[keep], found.open_time[keep], found.close_time[keep], found.early[keep])
-
-
 def _day(value: str | date) -> date:
     return parse_day(value) if isinstance(value, str) else value
 

@@ -19,7 +19,7 @@ import numpy as np
 from tradeassay.core.time import DAY, HOUR, Instant
 from tradeassay.core.view import Days
 from tradeassay.masking.config import UnknownAlias
-from tradeassay.masking.json_spans import JsonSpans
+from tradeassay.masking.lexicon import JsonSpans
 
 ANCHOR = np.datetime64("2200-01-01", "D")
 """The day that stands for the first session of every episode, where a date has to be given as a date."""

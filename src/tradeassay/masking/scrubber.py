@@ -8,8 +8,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from tradeassay.masking.days import DateHit, find_dates
-from tradeassay.masking.json_spans import JsonSpans
-from tradeassay.masking.lexicon import WORD, Lexicon
+from tradeassay.masking.lexicon import WORD, JsonSpans, Lexicon
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")

@@ -13,7 +13,7 @@ from tradeassay.arena.rounds.feed import Due, Facts
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import RawItem, item_page, items, stream_publisher
+from tradeassay.arena.stream import RawItem, Wanted, item_page, items, stream_publisher
 from tradeassay.arena.stream.shelf import put_in_inbox
 from tradeassay.core.arena import NewsItem
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
@@ -83,7 +83,7 @@ def test_an_item_is_published_with_all_its_sources(store) -> None:
         ("Ledger", "https://news.example/2"),
     ]
     assert all(check.ok for check in page.item.checks) and page.item.summary_by == "extractive"
-    kinds = {item.kind for item in items(store, "s", kind=None)}
+    kinds = {item.kind for item in items(store, "s", Wanted(kind=None))}
     assert kinds == {"news", "filing", "price"}
 
 
@@ -103,9 +103,9 @@ def test_rejected_items_stay_with_their_reason_and_contradictions_are_flagged(st
     shown = stream_publisher(store, SEASON)(due(), told)
     assert [item.source for item in shown] == ["Wire", "Talk"]  # type: ignore[union-attr]
     assert "says otherwise of profit" in shown[1].text  # type: ignore[index]
-    (refused,) = items(store, "s", status="rejected")
+    (refused,) = items(store, "s", Wanted(status="rejected"))
     assert refused.reason.startswith("neutrality")
-    flagged = next(item for item in items(store, "s", status="published") if item.contradicts)
+    flagged = next(item for item in items(store, "s", Wanted(status="published")) if item.contradicts)
     assert flagged.source == "Talk"
 
 
@@ -114,7 +114,7 @@ def test_a_model_is_held_to_the_source(store) -> None:
     bad = good.replace("5.8", "8.5")
     strict = Summariser(bad, bad)
     assert asyncio.run(stream_publisher(store, SEASON, strict)(due(), facts(news("1", TEXT)))) == ()  # type: ignore[arg-type]
-    (refused,) = items(store, "s", status="rejected")
+    (refused,) = items(store, "s", Wanted(status="rejected"))
     assert "number '8.5%' is not in the source" in refused.reason and strict.asked == 2
     mended = Summariser("no json", good)
     later = stream_publisher(store, SEASON, mended)(due("2025-04-03"), facts(news("2", f"{TEXT} Costs fell 2%.")))
@@ -187,11 +187,11 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
         if any(parse_iso(item.published_at) > AT for item in told):
             with pytest.raises(FutureDataError):
                 publish(due(), facts(*told))
-            assert items(store, "s", kind=None) == ()
+            assert items(store, "s", Wanted(kind=None)) == ()
             told = []
         shown = publish(due(), facts(*told))
         assert all(parse_iso(item.published_at) <= AT for item in shown)  # type: ignore[union-attr]
-        kept = items(store, "s", kind=None)
+        kept = items(store, "s", Wanted(kind=None))
         assert all(max(parse_iso(i.published_at), parse_iso(i.fetched_at)) <= AT for i in kept)
         early = {
             item.source for item in boxed if max(parse_iso(item.published_at), parse_iso(item.fetched_at)) <= AT

@@ -23,7 +23,7 @@ from tradeassay.arena.stream.quality import (
     quality,
     reviews,
 )
-from tradeassay.arena.stream.reading import ItemPage, Provenance, count_items, item_page, items
+from tradeassay.arena.stream.reading import ItemPage, Provenance, Wanted, count_items, item_page, items
 
 __all__ = [
     "CHECKS",
@@ -38,6 +38,7 @@ __all__ = [
     "SourceQuality",
     "StreamItem",
     "StreamQuality",
+    "Wanted",
     "check_summary",
     "confirm",
     "count_items",

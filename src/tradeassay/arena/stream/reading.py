@@ -34,35 +34,31 @@ class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
     reviews: tuple[Review, ...]
 
 
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items are asked for; None asks for all. Prices and filings are left out unless ``kind`` is None."""
+
+    asset: str | None = None
+    session: str | None = None
+    status: Status | None = None
+    kind: Kind | None = "news"
+
+
+EVERY_NEWS = Wanted()
+
+
 def items(
-    store: Store,
-    season: str,
-    *,
-    asset: str | None = None,
-    session: str | None = None,
-    status: Status | None = None,
-    kind: Kind | None = "news",
-    limit: int = 100,
-    offset: int = 0,
+    store: Store, season: str, wanted: Wanted = EVERY_NEWS, *, limit: int = 100, offset: int = 0
 ) -> tuple[StreamItem, ...]:
-    """Return items, newest first. ``kind`` None takes prices and filings in as well."""
-    query = select(stream_items).where(*_where(season, asset, session, status, kind))
+    """Return items, newest first."""
+    query = select(stream_items).where(*_where(season, wanted))
     query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
     with store.read() as db:
         return tuple(read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
 
 
-def count_items(
-    store: Store,
-    season: str,
-    *,
-    asset: str | None = None,
-    session: str | None = None,
-    status: Status | None = None,
-    kind: Kind | None = "news",
-) -> int:
-    """Return how many items the same filters find."""
-    query = select(func.count()).select_from(stream_items).where(*_where(season, asset, session, status, kind))
+def count_items(store: Store, season: str, wanted: Wanted = EVERY_NEWS) -> int:
+    """Return how many items are wanted."""
+    query = select(func.count()).select_from(stream_items).where(*_where(season, wanted))
     with store.read() as db:
         return int(db.execute(query).scalar_one())
 
@@ -95,9 +91,7 @@ def _provenance(item: StreamItem) -> Provenance:
     )
 
 
-def _where(
-    season: str, asset: str | None, session: str | None, status: str | None, kind: str | None
-) -> list[ColumnElement[Any]]:
-    asked = {"asset": asset, "session": session, "status": status, "kind": kind}
+def _where(season: str, wanted: Wanted) -> list[ColumnElement[Any]]:
+    asked = msgspec.structs.asdict(wanted)
     found = [stream_items.c.season == season]
     return found + [stream_items.c[name] == value for name, value in asked.items() if value is not None]

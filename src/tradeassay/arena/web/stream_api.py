@@ -14,6 +14,7 @@ from tradeassay.arena.stream import (
     Review,
     StreamItem,
     StreamQuality,
+    Wanted,
     count_items,
     item_page,
     items,
@@ -70,9 +71,9 @@ def stream_api(house: House) -> APIRouter:
             if asset is not None:
                 asset_of(reader, asset)
             id = reader.season.id
-            found = items(reader.store, id, asset=asset, session=day, status=status, limit=limit, offset=offset)
-            total = count_items(reader.store, id, asset=asset, session=day, status=status)
-            return ItemList(items=found, total=total)
+            wanted = Wanted(asset=asset, session=day, status=status)
+            found = items(reader.store, id, wanted, limit=limit, offset=offset)
+            return ItemList(items=found, total=count_items(reader.store, id, wanted))
 
         return await house.json(request, season, ("items", asset, status, day, limit, offset), make)
 

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from tradeassay.arena.reading.reader import SeasonReader
-from tradeassay.arena.stream import items, quality
+from tradeassay.arena.stream import Wanted, items, quality
 from tradeassay.arena.web import show
 from tradeassay.arena.web.house import asset_of
 from tradeassay.arena.web.stream_api import one_item
@@ -26,6 +26,7 @@ def information(reader: SeasonReader, words: Words, request: Request) -> dict[st
         raise UserError(f"no status '{status[:40]}'", mend=f"one of {', '.join(FATES)}")
     asset = asset_of(reader, query["asset"]) if query.get("asset") else None
     found = quality(reader.store, reader.season.id)
+    wanted = Wanted(asset=asset, status=status)  # type: ignore[arg-type]  # one of FATES
     return {
         "given": reader.information(),
         "quality": found if found.news or found.kinds else None,
@@ -39,7 +40,7 @@ def information(reader: SeasonReader, words: Words, request: Request) -> dict[st
             for check in found.checks
             if check.part != "all"
         ],
-        "items": items(reader.store, reader.season.id, asset=asset, status=status, limit=SHOWN),  # type: ignore[arg-type]  # one of FATES
+        "items": items(reader.store, reader.season.id, wanted, limit=SHOWN),
         "asset": asset,
         "status": status,
         "fates": FATES,

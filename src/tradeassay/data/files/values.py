@@ -76,7 +76,6 @@ def _number(cell: str) -> float | None:
 
 Parser = Callable[[str], datetime]
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local wall time before its zone is known
-_ZERO = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

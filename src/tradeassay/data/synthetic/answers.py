@@ -18,9 +18,10 @@ from tradeassay.factors import FACTOR_NAMES
 
 def make_key(
     config: SyntheticConfig, universe: Universe, drivers: Drivers, tape: Tape, events: tuple[NewsEvent, ...],
-    items: tuple[NewsItem, ...], days: Days, burn: int,
+    items: tuple[NewsItem, ...], days: Days,
 ) -> AnswerKey:  # fmt: skip
-    """Return the key of a world."""
+    """Return the key of a world whose shown sessions are ``days``; what lies before them is left out."""
+    burn = len(drivers.market.regime) - days.size
     facts = KeyFacts(
         version=VERSION,
         preset=config.preset,

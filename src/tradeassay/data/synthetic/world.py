@@ -66,7 +66,7 @@ def generate(config: SyntheticConfig) -> World:
         fundamentals=make_fundamentals(config, universe, tape, reports, BURN),
         news=items,
     )
-    return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days, BURN))
+    return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days))
 
 
 def _place(universe: Universe) -> int:

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import msgspec
 
 from tradeassay.masking.days import DateHit, find_dates
-from tradeassay.masking.json_spans import JsonSpans
+from tradeassay.masking.lexicon import JsonSpans
 
 _EPOCH = date(1970, 1, 1)
 _YEARS = range(1990, 2100)

@@ -18,7 +18,6 @@ _CALENDAR = re.compile(
     re.I,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9&.-]{2,}")
 _GAP = 2
 """How many other words may stand between two words of a name in the source: a middle name, a bracketed ticker."""
 
