@@ -121,7 +121,7 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: E
         ({"strategies": ("spread", "spread")}, "given twice"),
         ({"iterations": 0}, "1 to 10"),
         ({"dataset": "mine"}, "a data set needs symbols"),
-        ({"splits": ("2025-01-01", "2024-01-01", "2026-01-01")}, "are no splits"),
+        ({"splits": ("2025-01-01", "2024-01-01", "2026-01-01")}, "are not splits"),
         ({"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)}, "'pairs' has 2 legs, 1 symbols"),
     ],
 )

@@ -132,7 +132,7 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance:
         ("equity", trades.equity, equity, room),
     )
     for name, claimed, own, allowed in pairs:
-        # Said this way round so that an infinite claim is false too; NaN is no claim.
+        # Said this way round so that an infinite claim is false too; NaN claims nothing.
         wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
         for number in wrong[:_SHOWN].tolist():
             text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"

@@ -63,7 +63,7 @@ def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
 
 
 def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
-    """Return how many bars one session has; the last one is shorter where a session is no multiple of it."""
+    """Return how many bars one session has; the last one may be shorter."""
     return 1 if timeframe == "1d" else -(-SESSION_MINUTES[clock] // MINUTES[timeframe])
 
 

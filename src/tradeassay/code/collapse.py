@@ -27,7 +27,7 @@ _API: Final = frozenset(
 
 
 def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | None:
-    """Return the statements of a program's shape in order, None where the source is no Python.
+    """Return the statements of a program's shape in order, None where the source is not Python.
 
     Names the program chose become ``v0``, ``v1`` and so on; without ``tell_apart`` all of them become ``v``, so
     that a statement looks the same wherever it stands.
@@ -42,7 +42,7 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
 
 
 def shape_sha256(source: str) -> str | None:
-    """Return the hash of a program's shape, None where the source is no Python."""
+    """Return the hash of a program's shape, None where the source is not Python."""
     lines = shape_lines(source)
     return None if lines is None else sha256_bytes("\n".join(lines).encode())
 
@@ -171,7 +171,7 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
     """How alike the answers to different tasks are. ``clusters`` come largest first, single programs included.
 
     ``largest_share`` is None, with the ``reason``, when there is no program to look at. ``unreadable`` lists tasks
-    whose program is no Python; they count in no group and not in the shares.
+    whose program is not Python; they belong to no group and do not count in the shares.
     """
 
     tasks: int

@@ -128,7 +128,7 @@ _NUMERIC = 1e-6
 def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantics) -> tuple[str, ...]:
     """Return what a patched card says otherwise than the first one; empty when both mean the same.
 
-    A change back to the frozen value of a parameter or constraint is no change: the first card was wrong.
+    A change back to the frozen value of a parameter or constraint does not count: the first card was wrong.
     """
     found: list[str] = []
     if first.core_sha256 != patched.core_sha256:

@@ -1,4 +1,4 @@
-"""The program inside a model's answer, or the finding that there is none."""
+"""The program inside a model's answer, or what came instead of one."""
 
 from __future__ import annotations
 

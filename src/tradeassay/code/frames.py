@@ -46,14 +46,14 @@ _UNFIT: Final = {
 
 
 class BadTargets(ValueError):
-    """What came back is no table of target positions. The text says what is wrong and how to mend it."""
+    """What came back is not a table of target positions. The text says what is wrong and how to mend it."""
 
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
     """Return the targets as an array of shape (rows, assets), each in -1 .. 1.
 
     One asset: one column of any name. Several: one column per asset, under its label. Raises
-    :class:`BadTargets` for missing or additional columns, another length, and values that are no numbers in that
+    :class:`BadTargets` for missing or additional columns, another length, and values that are not numbers in that
     range.
     """
     named = _by_asset(columns, assets)
@@ -225,7 +225,7 @@ LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
 """What one run may use unless it is said otherwise."""
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
-"""A frame holds whole columns by design: taking hold of one is no trick. The look-ahead check is the judge."""
+"""A frame holds whole columns by design: taking hold of one is not a trick. The look-ahead check is the judge."""
 
 FrameJob = BacktestJob
 """One run to be done: a program's source, the bars and the terms. The same facts as for Backtrader."""

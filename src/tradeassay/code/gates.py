@@ -317,7 +317,7 @@ def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun]) -> 
 
 
 def probe_gate(runner: SubmissionRunner, columns: Columns, config: GateConfig) -> Finding | None:
-    """Try 5,000 and 20,000 bars of a long series first; a result only when there is no point in going on."""
+    """Try 5,000 and 20,000 bars of a long series first; a finding only when going on is pointless."""
     bars = len(next(iter(columns.values())))
     if bars <= LONG or not config.leak.probe:
         return None

@@ -347,7 +347,7 @@ def _rating(number: int, row: Mapping[str, str | None]) -> Rating:
         try:
             marks[name] = float(text) if text else None
         except ValueError:
-            raise UserError(f"line {number}: '{text[:40]}' is no mark", mend="marks are 1 to 10") from None
+            raise UserError(f"line {number}: '{text[:40]}' is not a mark", mend="marks are 1 to 10") from None
         value = marks[name]
         if value is not None and not 1 <= value <= 10:
             raise UserError(f"line {number}: {name} is {value:g}", mend="marks are 1 to 10")

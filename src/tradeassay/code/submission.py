@@ -109,7 +109,7 @@ def read_submission(folder: Path, name: str = "") -> Submission:
                 mend=f"a submission is a folder with {CODE} and {CARD}",
             ) from error
         except UnicodeDecodeError as error:
-            raise UserError(f"{folder / file} is no UTF-8 text") from error
+            raise UserError(f"{folder / file} is not UTF-8 text") from error
     return Submission(source=found[CODE], card=found[CARD], name=name or folder.name)
 
 

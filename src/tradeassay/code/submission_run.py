@@ -73,7 +73,7 @@ class TradeLog:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditLog:
-    """The audit rows as they came. ``row`` is -1 where the time is no bar, ``leg`` where the symbol is none."""
+    """The audit rows as they came. ``row`` is -1 where the time is not a bar's, ``leg`` where the symbol is unknown."""
 
     row: Ints
     leg: Ints
@@ -89,7 +89,7 @@ class AuditLog:
 def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
     """Return the trade log in columns ``trade/...``; raises :class:`BadLog` for trades that cannot have been.
 
-    Such are: a time that is no bar, a leg or side that does not exist, a quantity that is no positive number.
+    Those are: a time that is not a bar's, a leg or side that does not exist, a quantity that is not positive.
     """
     found = _columns(columns, "trade", _TRADE)
     row, leg = _rows(found["time"], times), _legs(found["symbol"], legs)

@@ -39,7 +39,7 @@ _KIND_OF: Final[dict[str, Kind]] = {"f": "f8", "i": "i8", "u": "i8", "b": "b1", 
 
 
 class CodecError(ValueError):
-    """The bytes are no well-formed columns, or are beyond a cap. The text says what is wrong, and quotes
+    """The bytes are not well-formed columns, or are beyond a cap. The text says what is wrong, and quotes
     nothing.
     """
 

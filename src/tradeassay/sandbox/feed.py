@@ -27,7 +27,7 @@ _CHUNK: Final = 1 << 16
 class Feed(msgspec.Struct, frozen=True, kw_only=True):
     """All frames of a job, one after the other, ``size`` bytes each. They stay in the host until it is their turn.
 
-    Raises UserError when the bytes are no whole number of frames.
+    Raises UserError when the bytes are not a whole number of frames.
     """
 
     frames: bytes
@@ -35,7 +35,7 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.size < 1 or len(self.frames) % self.size:
-            raise UserError(f"{len(self.frames)} bytes are no whole number of frames of {self.size}")
+            raise UserError(f"{len(self.frames)} bytes are not a whole number of frames of {self.size}")
 
     def __len__(self) -> int:
         return len(self.frames) // self.size

@@ -84,7 +84,7 @@ class Job:
     def __post_init__(self) -> None:
         if not self.harness and not self.entry.isidentifier():
             raise UserError(
-                f"'{self.entry}' is no function name", mend="give the name of a function in the source"
+                f"'{self.entry}' is not a function name", mend="give the name of a function in the source"
             )
         if self.harness and self.harness.count(":") != 1:
             raise UserError(f"harness '{self.harness}' is not 'module:function'")

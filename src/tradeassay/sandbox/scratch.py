@@ -33,7 +33,7 @@ _MAX_FILES: Final = 64
 def collect(folder: int, cap: int) -> dict[str, bytes]:
     """Return the plain files at the top of ``folder`` (a descriptor), by name, at most ``cap`` bytes and 64 files.
 
-    Links, devices and folders are left alone; a name that is no text is left out.
+    Links, devices and folders are left alone; a name that is not text is left out.
     """
     found: dict[str, bytes] = {}
     for name in sorted(os.listdir(folder))[:_MAX_FILES]:

@@ -87,7 +87,7 @@ def test_other_names_of_a_timeframe(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[]", "no list of tasks"),
         ('{"rows": []}', "no list of tasks"),
-        ("[3]", "record 1 is no object"),
+        ("[3]", "record 1 is not an object"),
         ('[{"id": 1, "reformulated_tasks": "x"}]', "did you mean"),
         ('[{"id": 1, "reformulated_task": " "}]', "record 1"),
     ],

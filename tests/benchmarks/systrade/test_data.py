@@ -67,7 +67,7 @@ def test_own_splits_for_other_years() -> None:
     own = splits_of(("2020-01-01", "2021-01-01", "2022-01-01"))
     assert own["develop"].last == own["test"].first == "2021-01-01" and splits_of() == SPLITS
     for bad in (("2021-01-01", "2020-01-01", "2022-01-01"), ("2020-01-01",), ("2020-01-01",) * 3):
-        with pytest.raises(UserError, match="are no splits"):
+        with pytest.raises(UserError, match="are not splits"):
             splits_of(bad)
 
 

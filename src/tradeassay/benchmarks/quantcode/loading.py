@@ -39,7 +39,7 @@ _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": Fr
 def read_task(text: str, where: str) -> CodeTask:
     """Return the task written in ``text``; ``where`` names it in errors.
 
-    Raises UserError, in one line, when it is no TOML, misses a key, has an unknown one or a value
+    Raises UserError, in one line, when it is not TOML, misses a key, has an unknown one or a value
     that does not fit.
     """
     try:
@@ -63,11 +63,11 @@ def _mend(message: str) -> str:
 def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
     """Return the tasks of a folder's ``*.toml`` files, by id.
 
-    Raises UserError when the folder has none, when a file is no task or is not named after its
+    Raises UserError when the folder has none, when a file is not a task or is not named after its
     task's id.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder of tasks", mend="one <id>.toml per task")
+        raise UserError(f"{folder} is not a folder of tasks", mend="one <id>.toml per task")
     found = []
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
@@ -152,7 +152,9 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
 
 def _task(record: Any, number: int, where: str) -> CodeTask:
     if not isinstance(record, dict):
-        raise DataError(f"{where}: record {number} is no object", mend=f"a record has {', '.join(PUBLIC_KEYS)}")
+        raise DataError(
+            f"{where}: record {number} is not an object", mend=f"a record has {', '.join(PUBLIC_KEYS)}"
+        )
     text = record.get("reformulated_task")
     if not isinstance(text, str) or not text.strip():
         mend = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")

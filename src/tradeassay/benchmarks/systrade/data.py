@@ -62,7 +62,7 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
     Raises :class:`UserError` for days that cannot be read or are not in order.
     """
     if len(days) != 3 or sorted({str(parse_day(day)) for day in days}) != [str(parse_day(day)) for day in days]:
-        raise UserError(f"{','.join(days)} are no splits", mend="give three days in order, YYYY-MM-DD each")
+        raise UserError(f"{','.join(days)} are not splits", mend="give three days in order, YYYY-MM-DD each")
     first, middle, last = days
     return {
         "develop": Split(name="develop", first=first, last=middle),

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class BadOrders(ValueError):
-    """The columns are no record of orders. The text says what is wrong, and quotes nothing."""
+    """The columns are not a record of orders. The text says what is wrong, and quotes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

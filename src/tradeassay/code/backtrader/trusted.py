@@ -92,8 +92,8 @@ class TrustedRun:
 def run_trusted(source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Literal["reference"]) -> TrustedRun:
     """Run a strategy that this project ships with the framework as it is, its own feeds and broker included.
 
-    There is no isolation: ``trust`` must be ``reference``, else SandboxError. Whatever the code raises comes
-    through.
+    There is no isolation: ``trust`` must be ``reference``, else SandboxError. Whatever the code raises is
+    raised here.
     """
     if trust != "reference":
         raise SandboxError("only code marked trust='reference' may run inside the host's process")

@@ -79,7 +79,7 @@ def quote_mark(kind: str, text: str) -> str:
 def without_remarks(source: str) -> str:
     """Return a program without comments and docstrings: what runs, and no words to its reader.
 
-    A source that is no Python comes back as it is.
+    A source that is not Python comes back as it is.
     """
     tree = parses(source)
     if tree is None:
@@ -185,7 +185,7 @@ class JudgeCase(msgspec.Struct, frozen=True, kw_only=True):
 def judge_dialogue(
     case: JudgeCase, prompts: JudgePrompts, *, judge: str = "", config: LanguageJudgeConfig | None = None
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
-    """Ask a model about one program; returns the verdict, ``not_scored`` when there is none to be had."""
+    """Ask a model about one program; returns the verdict, ``not_scored`` when none can be had."""
     config = config or LanguageJudgeConfig()
     messages = [
         Message(role="system", text=prompts.system),

@@ -241,7 +241,7 @@ def check_leaks(
 def _probe(
     subject: Subject, feeds: Feeds, config: LeakConfig, inquiry: Inquiry
 ) -> LeakReport | Sequence[tuple[int, Trace | RunFailure]]:
-    """Try 5,000 and 20,000 bars of a long series; the report is there only when there is no point in going on."""
+    """Try 5,000 and 20,000 bars of a long series; a report only when going on is pointless."""
     if not config.probe or len(feeds) <= LONG:
         return ()
     probe, outcomes = probe_speed(subject, feeds.head(len(feeds)))

@@ -339,7 +339,7 @@ def _turn(
     ahead: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> None:
-    """Turn the rows marked ``ahead`` upside down; columns that are no prices take values of anywhere."""
+    """Turn the rows marked ``ahead`` upside down; columns that do not hold prices take values from anywhere."""
     foreign = rng.integers(0, len(feeds), len(rows))
     for feed, group in feeds.groups.items():
         turned = mirrored(group, anchors, rows)

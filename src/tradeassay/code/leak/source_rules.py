@@ -157,7 +157,7 @@ def guard_objects(source: str, columns: Columns) -> bool:
         except LeakageError:
             return True
         except Exception:
-            continue  # a proxy that is no frame may break honest code; that finds no leak
+            continue  # a proxy is not a frame and may break honest code; that finds no leak
     return False
 
 

@@ -21,7 +21,7 @@ class Trace:
 
     ``rows`` is the bar on whose close (or during which) each action was decided, non-decreasing; several actions
     may share a bar. ``fields`` says what was decided (side, quantity, kind, price, ...), one value per action.
-    ``cpu_s`` is what the run used, when known; it is no part of what is compared.
+    ``cpu_s`` is what the run used, when known; it is not compared.
 
     Raises UserError for rows that go backwards, negative rows, or fields of another length.
     """

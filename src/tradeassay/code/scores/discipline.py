@@ -112,7 +112,7 @@ def examine(
 ) -> Discipline:
     """Return the breaches of a run, counted on the bars where it traded.
 
-    Only what a decision did is counted: an exposure that drifts over a limit because prices moved is no breach.
+    Only what a decision did is counted: an exposure that drifts over a limit because prices moved is not a breach.
     """
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text

@@ -238,7 +238,7 @@ def parse(text: str) -> ast.expr:
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise UserError(f"'{text}' is no expression: {error}") from None
+        raise UserError(f"'{text}' is not an expression: {error}") from None
     _check(tree, text)
     return tree
 

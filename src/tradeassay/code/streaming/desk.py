@@ -143,7 +143,7 @@ ENTRY: Final = struct.Struct("<BHdd")
 
 
 class WireError(ValueError):
-    """An answer that is no list of decisions."""
+    """An answer that cannot be read as decisions."""
 
 
 def frame_format(columns: Columns) -> str:
@@ -182,7 +182,7 @@ def pack_decisions(decisions: Iterable[Decision], feeds: Sequence[str]) -> bytes
 def read_decisions(payload: bytes, row: int, feeds: Sequence[str]) -> list[Decision]:
     """Return the decisions of bar ``row``; raises :class:`WireError` for anything else."""
     if len(payload) % ENTRY.size:
-        raise WireError(f"the answer to bar {row} is no whole number of decisions")
+        raise WireError(f"the answer to bar {row} is not a whole number of decisions")
     decisions = []
     entries: Iterable[tuple[Any, ...]] = ENTRY.iter_unpack(payload)
     for kind, feed, quantity, price in entries:
