@@ -14,7 +14,7 @@ NOTHING_SPENT: Final = Usage(usd=0.0)
 
 
 def no_answer(reply: ModelReply) -> str:
-    """Return why there is no answer to judge a model by; empty when there is one, or when the model itself is to blame."""
+    """Return why there is no answer to judge a model by; empty when it answered or is itself to blame."""
     if reply.error is None or reply.error_kind not in NOT_ITS_FAULT:
         return ""
     return f"the model gave no answer ({reply.error_kind}): {reply.error}"

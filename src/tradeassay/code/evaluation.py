@@ -404,7 +404,7 @@ def backtest_stage(run: Backtest) -> Finding:
     if failure is None:
         return PASSED
     if isinstance(failure, ChildClaim):
-        line = _line(failure.trace)
+        line = failure.line
         where = f" (line {line})" if line is not None else ""
         text = f"{failure.error}: {failure.message}{where}"[:_LONGEST]
         return failed(text, failure.error, line=line, claimed=True)
@@ -424,15 +424,6 @@ def honest_stage(run: Backtest) -> Finding:
     """Return whether a run is free of tricks that alone score zero."""
     grave = run.grave
     return failed(grave[0].evidence, grave[0].name) if grave else PASSED
-
-
-def _line(trace: str) -> int | None:
-    """Return the last line of the program itself that a traceback names."""
-    found = None
-    for part in trace.split('File "strategy.py", line ')[1:]:
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        found = int(digits) if digits else found
-    return found
 
 
 def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:

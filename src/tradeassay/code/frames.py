@@ -21,15 +21,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, Trick, replay
+from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, replay
 from tradeassay.code.backtrader.account import Holding
 from tradeassay.code.backtrader.orders import BadOrders
-from tradeassay.code.backtrader.runner import BacktestJob, Trust, in_order
+from tradeassay.code.backtrader.runner import BacktestJob, Trust, failed_run, in_order
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.backtrader.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.core.view import Floats
-from tradeassay.sandbox import BadResult, Executor, Failure, Job, JobResult, Limits
+from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits
 from tradeassay.sandbox.failures import plain_line
 
 _ROUNDING: Final = 1e-9
@@ -273,13 +273,13 @@ def read_result(job: FrameJob, result: JobResult) -> Backtest:
     tricks = [trick for trick in tricks_in(job.source, (), result.log) if trick.name not in _NOT_HERE]
     if result.columns is None:
         failure, found = scrub(result.failure)
-        return _failed(result, failure, [*tricks, *found])
+        return failed_run(result, failure, [*tricks, *found])
     try:
         targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
         orders = orders_for(targets, job.bars, job.terms)
         done = replay(orders, job.bars, job.terms)
     except (BadTargets, BadOrders) as error:
-        return _failed(result, BadResult(reason=str(error)), tricks)
+        return failed_run(result, BadResult(reason=str(error)), tricks)
     return Backtest(
         orders=orders,
         fills=done.fills,
@@ -291,12 +291,6 @@ def read_result(job: FrameJob, result: JobResult) -> Backtest:
         usage=result.usage,
         attempts=result.attempts,
         log=result.log,
-    )
-
-
-def _failed(result: JobResult, failure: Failure | None, tricks: list[Trick]) -> Backtest:
-    return Backtest(
-        failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
     )
 
 

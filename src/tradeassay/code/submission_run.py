@@ -73,7 +73,7 @@ class TradeLog:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditLog:
-    """The audit rows as they came. ``row`` is -1 where the time is not a bar's, ``leg`` where the symbol is unknown."""
+    """The audit rows as they came. ``row`` is -1 where the time is not a bar's, ``leg`` for an unknown symbol."""
 
     row: Ints
     leg: Ints
@@ -306,7 +306,12 @@ class SubmissionRunner:
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
         cpu_s = result.usage.cpu_s
         if result.columns is None:
-            return SubmissionRun(cpu_s=cpu_s, failure=_failure(result), line=_line(result), log=result.log)
+            return SubmissionRun(
+                cpu_s=cpu_s,
+                failure=_failure(result),
+                line=result.failure.line if isinstance(result.failure, ChildClaim) else None,
+                log=result.log,
+            )
         legs = self.semantics.inputs.legs
         times = columns[f"{legs[0]}/time"]
         try:
@@ -385,13 +390,3 @@ def _heads(columns: Columns) -> list[Columns]:
 def _failure(result: JobResult) -> RunFailure:
     assert result.failure is not None
     return RunFailure(kind=kind_of(result.failure), text=result.failure.text)
-
-
-def _line(result: JobResult) -> int | None:
-    if not isinstance(result.failure, ChildClaim):
-        return None
-    found = None
-    for part in result.failure.trace.split('File "strategy.py", line ')[1:]:
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        found = int(digits) if digits else found
-    return found

@@ -218,6 +218,15 @@ class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
         """One line for a report."""
         return f"the code says: {self.error}: {self.message}"
 
+    @property
+    def line(self) -> int | None:
+        """The last line of the code itself that its traceback names, if it names one."""
+        found = None
+        for part in self.trace.split('File "strategy.py", line ')[1:]:
+            digits = part[: len(part) - len(part.lstrip("0123456789"))]
+            found = int(digits) if digits else found
+        return found
+
 
 Failure = HostVerdict | ChildClaim
 

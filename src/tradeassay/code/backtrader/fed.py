@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest
 from tradeassay.code.backtrader.orders import EMPTY, BadOrders, OrderLog, read_orders
-from tradeassay.code.backtrader.runner import LIMITS
+from tradeassay.code.backtrader.runner import LIMITS, params_of
 from tradeassay.code.backtrader.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
 from tradeassay.code.bars import TaskBars
 from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, Usage
@@ -92,14 +92,7 @@ def fed_job(
     return Job(
         source=source,
         harness=FED,
-        params={
-            "cash": float(terms.cash),
-            "commission": float(terms.commission),
-            "sizing": terms.sizing.kind,
-            "size": float(terms.sizing.value),
-            "timeframe": bars.timeframe,
-            "assets": ",".join(bars.assets),
-        },
+        params={**params_of(terms, bars), "assets": ",".join(bars.assets)},
         feed=Feed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
         limits=slower,
         seed=seed,

@@ -16,8 +16,9 @@ from tradeassay.code.backtrader.orders import BadOrders, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.code.bars import TaskBars
-from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits, SandboxConfig, kind_of
+from tradeassay.sandbox import BadResult, Executor, Failure, Job, JobResult, Limits, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line
+from tradeassay.sandbox.strategy import Scalar
 
 if TYPE_CHECKING:
     from tradeassay.code.leak import RunFailure, Trace
@@ -95,19 +96,23 @@ def in_order(
         kept[number] = replace(kept[number], source="")  # its rows are shared, its text need not pile up
 
 
+def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
+    """Return what a harness is told about the account and the bars."""
+    return {
+        "cash": float(terms.cash),
+        "commission": float(terms.commission),
+        "sizing": terms.sizing.kind,
+        "size": float(terms.sizing.value),
+        "timeframe": bars.timeframe,
+    }
+
+
 def sandbox_job(job: BacktestJob) -> Job:
     """Return the sandbox's job for a run."""
-    terms = job.terms
     return Job(
         source=job.source,
         columns=job.bars.columns(),
-        params={
-            "cash": float(terms.cash),
-            "commission": float(terms.commission),
-            "sizing": terms.sizing.kind,
-            "size": float(terms.sizing.value),
-            "timeframe": job.bars.timeframe,
-        },
+        params=params_of(job.terms, job.bars),
         limits=job.limits or LIMITS,
         seed=job.seed,
         harness=HARNESS,
@@ -120,11 +125,11 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     if result.columns is None:
         failure, tricks = scrub(result.failure)
         found = [*tricks_in(job.source, (), result.log), *tricks]
-        return _failed(result, failure, found)
+        return failed_run(result, failure, found)
     try:
         return _replayed(job, result, result.columns)
     except BadOrders as error:
-        return _failed(result, BadResult(reason=str(error)), tricks_in(job.source, (), result.log))
+        return failed_run(result, BadResult(reason=str(error)), tricks_in(job.source, (), result.log))
 
 
 def _replayed(job: BacktestJob, result: JobResult, columns: Mapping[str, NDArray[Any]]) -> Backtest:
@@ -170,7 +175,8 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
     return [plain_line(str(note), 200) for note in notes[:_MOST_NOTES].tolist() if note]
 
 
-def _failed(result: JobResult, failure: Any, tricks: list[Trick]) -> Backtest:
+def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
+    """Return a run that came to no decisions."""
     return Backtest(
         failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
     )
