@@ -270,7 +270,7 @@ def test_reward_is_one_call(pool: Executor) -> None:
 
 
 def test_impossible_weights_are_refused() -> None:
-    with pytest.raises(UserError, match="shares"):
+    with pytest.raises(UserError, match="do not add up to 1"):
         RewardConfig(compile=0.9)
     with pytest.raises(UserError, match="near"):
         RewardConfig(near=1.0)
