@@ -42,7 +42,7 @@ def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str])
         (["tasks", "--task-file", "nowhere.json"], "there is no task file"),
         (["eval", "nowhere.py", "--task", TASK], "cannot be read: No such file"),
         (["eval", ".", "--task", TASK], "cannot be read: Is a directory"),
-        (["eval", "picture.py", "--task", TASK], "not text in UTF-8"),
+        (["eval", "picture.py", "--task", TASK], "not UTF-8 text"),
         (["eval", "mine.py", "--task", "d-sma"], "there is no task 'd-sma'"),
         (["run", "quantcode-v2", "-m", "scripted/coder-sma"], "did you mean quantcode-v1"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sm"], "did you mean coder-sma"),
