@@ -80,13 +80,13 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
     import msgspec
 
-    from tradeassay.runs.code_protocol import code_protocols
+    from tradeassay.runs.code_protocol import find_protocol
     from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.systrade import SystradeSpec
 
-    if code_protocols.get(benchmark).Spec is SystradeSpec:
+    if find_protocol(benchmark).Spec is SystradeSpec:
         return take_systrade_spec(benchmark, given)
-    if code_protocols.get(benchmark).Spec is not QuantCodeSpec:
+    if find_protocol(benchmark).Spec is not QuantCodeSpec:
         raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
     refuse_options(benchmark, given, systrade=False)
     plain = QuantCodeSpec(models=("scripted/coder-sma",))

@@ -8,6 +8,7 @@ sent what came of them.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -149,6 +150,17 @@ class CodeProtocol(Protocol):
 
 code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 """All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""
+
+
+_BUILT_IN = ("tradeassay.runs.quantcode", "tradeassay.runs.systrade")
+"""Modules whose benchmark registers itself; imported on first use: a run that trades needs none of them."""
+
+
+def find_protocol(name: str) -> type[CodeProtocol]:
+    """Return a benchmark of programs, ours or another package's; raises :class:`UserError` with near names."""
+    for module in _BUILT_IN:
+        import_module(module)
+    return code_protocols.get(name)
 
 
 def code_episode(

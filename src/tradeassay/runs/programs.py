@@ -33,7 +33,6 @@ from tradeassay.llm import CassetteMismatch, Place, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, Scribe, Spending, read_dialogue
 from tradeassay.play.journal import TurnJournal, encode_line
-from tradeassay.runs import quantcode, systrade  # noqa: F401  # they register themselves
 from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
@@ -41,7 +40,7 @@ from tradeassay.runs.code_protocol import (
     CodeReply,
     CodeSpec,
     Ending,
-    code_protocols,
+    find_protocol,
 )
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.executors import cores
@@ -85,7 +84,7 @@ class Programs:
     def __init__(self, spec: CodeSpec, options: Options) -> None:
         self._spec = spec
         self._options = options
-        self._protocol = code_protocols.get(spec.benchmark)(spec)
+        self._protocol = find_protocol(spec.benchmark)(spec)
         self._manifest = self._described()
         roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]
         refuse_bad_names([role.model for role in roles], options.asking)
@@ -155,7 +154,7 @@ class Programs:
 
 def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
     """Open the benchmark of a recorded run with its spec; raises :class:`UserError` when it is not known here."""
-    kind = code_protocols.get(manifest.benchmark)
+    kind = find_protocol(manifest.benchmark)
     try:
         spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
     except msgspec.DecodeError as error:

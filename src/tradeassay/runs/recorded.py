@@ -17,7 +17,7 @@ from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
 from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
-from tradeassay.runs.code_protocol import CodeProtocol, code_protocols
+from tradeassay.runs.code_protocol import CodeProtocol, find_protocol
 from tradeassay.runs.episode import Episode
 from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
 from tradeassay.runs.outcome import Outcome, read_outcome
@@ -205,7 +205,7 @@ class CodeRun(Recorded[CodeManifest]):
     @cached_property
     def kind(self) -> type[CodeProtocol]:
         """The benchmark's protocol; raises :class:`UserError` when it is not known here."""
-        return code_protocols.get(self.benchmark)
+        return find_protocol(self.benchmark)
 
     @cached_property
     def spec(self) -> Any:

@@ -6,6 +6,7 @@ whole claims.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -73,7 +74,7 @@ def verify(folder: Path | str, *, home: Path | str | None = None, workers: int |
         return _TradingVerifier(place, manifest, where, executor).report()
 
 
-class _Verifier(Generic[M]):
+class _Verifier(ABC, Generic[M]):
     """What both kinds of run are checked for."""
 
     held: str
@@ -100,11 +101,11 @@ class _Verifier(Generic[M]):
             held=self.held,
         )
 
-    def _check_manifest(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _check_manifest(self) -> None: ...
 
-    def _check_episodes(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _check_episodes(self) -> None: ...
 
     def _check_scores(self) -> None:
         if not self._place.scores.is_file():
@@ -119,9 +120,9 @@ class _Verifier(Generic[M]):
         if again != stored:
             self._broken("scores", f"scoring again gives other bytes, first at {_first_difference(stored, again)}")
 
+    @abstractmethod
     def _scores(self) -> bytes:
         """Score the run again."""
-        raise NotImplementedError
 
     def _check_expansion(self, expected: Callable[[], tuple[Episode, ...]]) -> None:
         try:
