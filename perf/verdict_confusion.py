@@ -18,8 +18,16 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.assay.planted import EXPECTED, Bench, PlantConfig, PlantedWorld, planted_world
-from tradeassay.assay.planted.trial import Confusion, confusion, edge_tests
+from tradeassay.assay.planted import (
+    EXPECTED,
+    Bench,
+    Confusion,
+    PlantConfig,
+    PlantedWorld,
+    confusion,
+    edge_tests,
+    planted_world,
+)
 from tradeassay.assay.verdict import KINDS, VerdictConfig
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure

@@ -1,62 +1,45 @@
 """tradeassay: what is a trading model's result made of?
 
-Importing this package is cheap; everything heavy is loaded on first use. (Type checkers read ``__init__.pyi``,
-which must list the same names.)
+Importing this package is cheap; everything heavy is loaded on first use.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from tradeassay.core import __version__ as __version__
+from tradeassay.core.lazy import lazily
 
-_API = (
-    "AgentInfo",
-    "AgentSpec",
-    "Asking",
-    "BootstrapConfig",
-    "ModelInfo",
-    "Plan",
-    "Run",
-    "RunComparison",
-    "RunSpec",
-    "VerifyReport",
-    "compare",
-    "list_agents",
-    "list_benchmarks",
-    "list_models",
-    "load_run",
-    "load_spec",
-    "make_spec",
-    "plan",
-    "resume",
-    "run",
-    "verify",
-)
-
-_DATA = (
-    "diagnose",
-    "fetch_dataset",
-    "get_dataset",
-    "import_files",
-    "list_catalogue",
-    "list_datasets",
-    "load_dataset",
-)
-
-__all__ = ["__version__", *_API, *_DATA]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use."""
-    if name not in _API and name not in _DATA:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module("tradeassay.api" if name in _API else "tradeassay.data"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_API, *_DATA})
+if TYPE_CHECKING:
+    from tradeassay.api import AgentInfo as AgentInfo
+    from tradeassay.api import CodeRun as CodeRun
+    from tradeassay.api import Run as Run
+    from tradeassay.api import list_agents as list_agents
+    from tradeassay.api import list_benchmarks as list_benchmarks
+    from tradeassay.api import list_models as list_models
+    from tradeassay.api import load_run as load_run
+    from tradeassay.api import make_spec as make_spec
+    from tradeassay.api import plan as plan
+    from tradeassay.api import resume as resume
+    from tradeassay.api import run as run
+    from tradeassay.data import diagnose as diagnose
+    from tradeassay.data import fetch_dataset as fetch_dataset
+    from tradeassay.data import get_dataset as get_dataset
+    from tradeassay.data import import_files as import_files
+    from tradeassay.data import list_catalogue as list_catalogue
+    from tradeassay.data import list_datasets as list_datasets
+    from tradeassay.data import load_dataset as load_dataset
+    from tradeassay.metrics import BootstrapConfig as BootstrapConfig
+    from tradeassay.runs import AgentSpec as AgentSpec
+    from tradeassay.runs import Asking as Asking
+    from tradeassay.runs import Plan as Plan
+    from tradeassay.runs import RunComparison as RunComparison
+    from tradeassay.runs import RunSpec as RunSpec
+    from tradeassay.runs import VerifyReport as VerifyReport
+    from tradeassay.runs import compare as compare
+    from tradeassay.runs import load_spec as load_spec
+    from tradeassay.runs import verify as verify
+    from tradeassay.runs.known_models import ModelInfo as ModelInfo
+else:
+    __getattr__, __dir__, __all__ = lazily(__name__)
+    __all__ += ["__version__"]

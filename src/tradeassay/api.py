@@ -1,6 +1,6 @@
 """Everything the command line does, as Python calls. ``import tradeassay`` is enough: names are loaded on use.
 
-(The functions about data are those of :mod:`tradeassay.data`, offered under ``tradeassay`` too.)
+(``tradeassay`` also offers ``compare`` and ``verify`` of :mod:`tradeassay.runs`, and :mod:`tradeassay.data`.)
 
 ::
 
@@ -26,46 +26,11 @@ from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import (
-    AgentSpec,
-    Asking,
-    Plan,
-    RunComparison,
-    RunSpec,
-    VerifyReport,
-    compare,
-    load_spec,
-    verify,
-)
+from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.known_models import ModelInfo, known_models
 from tradeassay.runs.progress import ProgressChoice
 from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
-
-__all__ = [
-    "AgentInfo",
-    "AgentSpec",
-    "Asking",
-    "BootstrapConfig",
-    "CodeRun",
-    "ModelInfo",
-    "Plan",
-    "Run",
-    "RunComparison",
-    "RunSpec",
-    "VerifyReport",
-    "compare",
-    "list_agents",
-    "list_benchmarks",
-    "list_models",
-    "load_run",
-    "load_spec",
-    "make_spec",
-    "plan",
-    "resume",
-    "run",
-    "verify",
-]
 
 MOST_SEEDS = 10_000
 """More seeds than this in one run is a slip of the keyboard, not a plan."""

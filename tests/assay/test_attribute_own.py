@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 import runs_world as world
 
-from tradeassay.assay import attribute_tables, check_identity
-from tradeassay.assay.own_tables import read_returns
+from tradeassay.assay import Attribution, OwnAccount, attribute_tables, check_identity
+from tradeassay.assay.own import read_returns
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 
@@ -37,6 +38,20 @@ def write(path: Path, **columns: list[object]) -> Path:
     return path
 
 
+def taken(
+    weights: Path | None = None,
+    returns: Path | None = None,
+    *,
+    home: Path | None = None,
+    bootstrap: BootstrapConfig | None = None,
+    **fields: Any,
+) -> Attribution:
+    """Take the tables at some paths apart."""
+    named = {"weights": weights, "returns": returns, "home": home}
+    paths = {name: str(path) for name, path in named.items() if path is not None}
+    return attribute_tables(OwnAccount(**paths, **fields), bootstrap=bootstrap)
+
+
 def halves(path: Path, dates: list[str]) -> Path:
     rows = [(date, symbol, weight) for date in dates for symbol, weight in (("S4", 0.7), ("S5", -0.2))]
     return write(
@@ -49,7 +64,7 @@ def halves(path: Path, dates: list[str]) -> Path:
 
 def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
     dates = days(20, 50)
-    found = attribute_tables(halves(tmp_path / "w.parquet", dates), dataset="tiny-us", home=home, bootstrap=FEW)
+    found = taken(halves(tmp_path / "w.parquet", dates), dataset="tiny-us", home=home, bootstrap=FEW)
     assert found.daily.sessions == tuple(dates)
     close = world.tiny_panel().bars["close"]
     names = world.tiny_panel().symbols
@@ -66,10 +81,10 @@ def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
 def test_the_accounts_own_returns_give_a_trading_part(home: Path, tmp_path: Path) -> None:
     dates = days(20, 50)
     weights = halves(tmp_path / "w.parquet", dates)
-    gross = attribute_tables(weights, dataset="tiny-us", home=home, bootstrap=FEW)
+    gross = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)
     net = [value - 0.0005 for value in gross.daily.total]
     returns = write(tmp_path / "r.parquet", date=pl.Series(dates).str.to_date().to_list(), **{"return": net})
-    found = attribute_tables(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    found = taken(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
     assert found.daily.trading == pytest.approx([-0.0005] * 30, abs=1e-15)
     assert found.daily.selection == gross.daily.selection
     assert found.account_return == pytest.approx(np.prod(1 + np.array(net)) - 1)
@@ -80,7 +95,7 @@ def test_ruin_has_no_linked_parts_and_a_reason(home: Path, tmp_path: Path) -> No
     dates = days(20, 50)
     weights = halves(tmp_path / "w.parquet", dates)
     returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.0] * 10 + [-1.0] + [0.0] * 19})
-    found = attribute_tables(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    found = taken(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
     assert found.linked is None
     assert found.total is None
     assert "-100 %" in str(found.reason)
@@ -90,8 +105,8 @@ def test_ruin_has_no_linked_parts_and_a_reason(home: Path, tmp_path: Path) -> No
 
 def test_between_rebalancings_an_account_holds_or_is_in_cash(home: Path, tmp_path: Path) -> None:
     weights = halves(tmp_path / "w.parquet", [days(20, 21)[0], days(29, 30)[0]])
-    cash = attribute_tables(weights, dataset="tiny-us", home=home, bootstrap=FEW)
-    held = attribute_tables(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
+    cash = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)
+    held = taken(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
     assert cash.daily.gross[1:9] == pytest.approx([0.0] * 8)
     assert held.daily.gross[5] > 0.8
     names = world.tiny_panel().symbols
@@ -124,7 +139,7 @@ def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
         symbol=[symbols[s] for d in range(40) for s in best[d]],
         weight=[0.2] * 200,
     )
-    found = attribute_tables(weights, returns, bootstrap=FEW)
+    found = taken(weights, returns, bootstrap=FEW)
     assert found.linked is not None
     assert found.linked["style.MOM_12_1"] > 0.5
     assert abs(found.linked["selection"]) < 0.05
@@ -136,7 +151,7 @@ def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
 def test_returns_alone_are_explained_over_time(tmp_path: Path, home: Path) -> None:
     dates = days(0, 60)
     returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.001 * (n % 3 - 1) for n in range(60)]})
-    found = attribute_tables(returns=returns, dataset="tiny-us", home=home, bootstrap=FEW)
+    found = taken(returns=returns, dataset="tiny-us", home=home, bootstrap=FEW)
     assert found.method == "returns"
     assert found.preferences == {}
     assert any("holdings are unknown" in note for note in found.notes)
@@ -146,7 +161,7 @@ def test_returns_alone_are_explained_over_time(tmp_path: Path, home: Path) -> No
 def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text("date,symbol,weight\n2024-01-29,S4,0.5\n2024-01-30,S4,0.5\n")
-    assert attribute_tables(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
+    assert taken(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +188,7 @@ def test_a_wrong_table_is_one_clear_line(
 ) -> None:
     path = write(tmp_path / "w.parquet", **table)
     with pytest.raises(UserError, match=match) as caught:
-        attribute_tables(path, dataset="tiny-us", home=home)
+        taken(path, dataset="tiny-us", home=home)
     assert "\n" not in str(caught.value)
 
 
@@ -196,20 +211,20 @@ def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
     weights = halves(tmp_path / "w.parquet", days(20, 23))
     with pytest.raises(UserError, match="no data set"):
-        attribute_tables(weights)
+        taken(weights)
     with pytest.raises(UserError, match="no file"):
-        attribute_tables(tmp_path / "nothing.parquet", dataset="tiny-us", home=home)
+        taken(tmp_path / "nothing.parquet", dataset="tiny-us", home=home)
     with pytest.raises(UserError, match="nothing to take apart"):
-        attribute_tables(dataset="tiny-us", home=home)
+        taken(dataset="tiny-us", home=home)
     short = write(tmp_path / "r.parquet", date=days(20, 22), **{"return": [0.0, 0.0]})
     with pytest.raises(UserError, match="no return on"):
-        attribute_tables(weights, short, dataset="tiny-us", home=home)
+        taken(weights, short, dataset="tiny-us", home=home)
     with pytest.raises(UserError, match="too few"):
-        attribute_tables(returns=short, dataset="tiny-us", home=home)
+        taken(returns=short, dataset="tiny-us", home=home)
     torn = tmp_path / "torn.parquet"
     torn.write_bytes(b"PAR1")
     with pytest.raises(UserError, match="cannot be read"):
-        attribute_tables(torn, dataset="tiny-us", home=home)
+        taken(torn, dataset="tiny-us", home=home)
     names = write(tmp_path / "n.parquet", date=["2024-01-29"], symbol=["S4"], **{"return": [0.1]})
     with pytest.raises(UserError, match="give the weights"):
-        attribute_tables(returns=names)
+        taken(returns=names)

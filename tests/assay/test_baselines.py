@@ -12,19 +12,21 @@ import pytest
 
 from tradeassay.agents import make_agent
 from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+from tradeassay.assay import baselines as training
 from tradeassay.assay.baselines import (
     BaselineSpec,
     Contrast,
     Span,
     contrast,
+    daily_rank_ic,
     list_trained,
     load_trained,
     make_samples,
+    mean_rank_ic,
+    newey_west,
     parse_span,
     train_baselines,
 )
-from tradeassay.assay.baselines import train as training
-from tradeassay.assay.baselines.rank_ic import daily_rank_ic, mean_rank_ic, newey_west
 from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.errors import UserError
@@ -219,7 +221,7 @@ def test_the_error_of_a_mean_by_hand() -> None:
         ({"models": ("lgbm",)}, "no factor model 'lgbm'"),
         ({"valid": Span("2021-06-01", "2021-07-01")}, "starts before"),
         ({"test": Span("2022-03-01", "2022-07-01")}, "starts before"),
-        ({"horizon": 0}, "make no outcome"),
+        ({"horizon": 0}, "do not make an outcome"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused(changes: dict[str, object], complaint: str) -> None:

@@ -28,9 +28,9 @@ def test_the_list_names_the_eighteen_and_nothing_trained() -> None:
     ("changes", "complaint"),
     [
         ({"--models": "lgbm"}, "no factor model 'lgbm'"),
-        ({"--train": "2022-02-07"}, "is no window"),
+        ({"--train": "2022-02-07"}, "is not a window"),
         ({"--valid": "2022-06-01..2022-07-01"}, "starts before"),
-        ({"--horizon": "0"}, "make no outcome"),
+        ({"--horizon": "0"}, "do not make an outcome"),
     ],
 )
 def test_a_wrong_wish_is_one_clear_error(changes: dict[str, str], complaint: str) -> None:

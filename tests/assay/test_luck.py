@@ -33,7 +33,7 @@ from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import load_dataset
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.metrics.returns import growth
+from tradeassay.metrics.measures import growth
 from tradeassay.play import Market
 
 FEW = BootstrapConfig(draws=50)

@@ -17,9 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import memory_runs
 
 from tradeassay.assay import MemoryConfig, MemoryContrast, memory_contrast, rationale_analysis
-from tradeassay.assay.memory.inference import Sample, infer, welch
-from tradeassay.assay.memory.rationale import reasons
-from tradeassay.assay.memory.words import Finder
+from tradeassay.assay.memory.contrast import Sample, infer, welch
+from tradeassay.assay.memory.rationale import Finder, reasons
 from tradeassay.core.dialogue import ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument

@@ -6,8 +6,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.assay.planted import EXPECTED, PLANTS, Bench, PlantConfig, PlantedWorld, planted_world, weights_of
-from tradeassay.assay.planted.trial import Confusion
+from tradeassay.assay.planted import (
+    EXPECTED,
+    PLANTS,
+    Bench,
+    Confusion,
+    PlantConfig,
+    PlantedWorld,
+    planted_world,
+    weights_of,
+)
 from tradeassay.assay.verdict import AgentAssay, VerdictConfig
 from tradeassay.metrics import rate_measure
 

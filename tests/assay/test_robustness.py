@@ -16,7 +16,7 @@ import robust_agents  # noqa: F401  # registers the agents
 from tradeassay.account import venues
 from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
 from tradeassay.assay.robustness import disturb
-from tradeassay.assay.robustness.replay import costlier, replayed
+from tradeassay.assay.robustness.study import costlier, replayed
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER

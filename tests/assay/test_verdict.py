@@ -25,7 +25,7 @@ import runs_world as world
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestReport
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
-from tradeassay.assay.verdict.leak_tests import leak_tests
+from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import Edge, LeakEvidence, LuckEvidence, MemoryEvidence, Ranks
 from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError

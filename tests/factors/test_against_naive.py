@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tradeassay.factors import FACTOR_NAMES, FACTORS, FactorStream, compute_all, latest_all
+from tradeassay.factors import FACTOR_NAMES, FACTORS, compute_all
 
 ENOUGH = {factor.name: factor.enough for factor in FACTORS}
 
@@ -86,17 +86,3 @@ def test_pandas_agrees(make_bars) -> None:
     }
     for name, frame in expected.items():
         np.testing.assert_allclose(values[name], frame.to_numpy(), rtol=1e-7, atol=1e-9, err_msg=name)
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.1, 0.3])
-def test_stream_and_latest_equal_the_array_form_to_the_bit(make_bars, missing: float) -> None:
-    bars = make_bars(330, 5, missing=missing, seed=2)
-    bars.close[:120, 4] = bars.open[:120, 4] = bars.high[:120, 4] = np.nan  # a later listing
-    values = compute_all(bars)
-    stream = FactorStream(5)
-    for t in range(330):
-        row = stream.push(np.stack([bars.open[t], bars.high[t], bars.close[t], bars.volume[t], bars.amount[t]]))
-        for k, name in enumerate(FACTOR_NAMES):
-            assert np.array_equal(row[k], values[name][t], equal_nan=True), (name, t)
-    for name, row in latest_all(bars).items():
-        assert np.array_equal(row, values[name][-1], equal_nan=True), name

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig, mean_block_length, resamples, sharpe, wilson_interval
-from tradeassay.metrics.block_length import longest_block
-from tradeassay.metrics.bootstrap import choose_block, content_seed, seed_resamples
+from tradeassay.metrics.bootstrap import choose_block, content_seed, longest_block, seed_resamples
 from tradeassay.metrics.intervals import percentile_interval, significant
 
 

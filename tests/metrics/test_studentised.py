@@ -19,7 +19,7 @@ from tradeassay.metrics import (
     studentised_interval,
     variance_inflation,
 )
-from tradeassay.metrics.returns import growth
+from tradeassay.metrics.measures import growth
 
 FEW = BootstrapConfig(draws=200)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import report_agents  # noqa: F401  # registers the agents
 
-from tradeassay.api import Run, compare, run
+from tradeassay import Run, compare, run
 from tradeassay.core.errors import TradeassayWarning
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import print_comparison, print_leaderboard, write_html

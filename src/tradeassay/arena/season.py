@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.ama.rules import Kind, Rules, rules_for
+from tradeassay.benchmarks.ama.rules import AmaRules, Kind, rules_for
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
@@ -104,7 +104,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return sha256_of(self)
 
     @property
-    def money(self) -> Rules:
+    def money(self) -> AmaRules:
         """How actions become money in this season."""
         rules = rules_for(self.convention)
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)

@@ -6,164 +6,67 @@ use, because some of them are heavy.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.assay.attribute import (
-        AgentAttribution,
-        RunAttribution,
-        attribute_episode,
-        attribute_run,
-        check_identity,
-    )
-    from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, DailyAttribution
-    from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
-    from tradeassay.assay.leaks.examine import leak_test
-    from tradeassay.assay.leaks.records import LeakFinding, LeakTestConfig, LeakTestReport
-    from tradeassay.assay.luck.luck import Luck, luck_of_episode, luck_of_returns, luck_of_run
-    from tradeassay.assay.memory.contrast import memory_contrast
-    from tradeassay.assay.memory.rationale import NamedThing, RationaleReport, RationaleRow, rationale_analysis
-    from tradeassay.assay.memory.records import (
-        DirectProbe,
-        Fade,
-        MemoryArm,
-        MemoryConfig,
-        MemoryContrast,
-        MemoryGap,
-    )
-    from tradeassay.assay.own_attribution import attribute_tables
-    from tradeassay.assay.own_luck import luck_of_file
-    from tradeassay.assay.power import AgentPower, power_of_run
-    from tradeassay.assay.probe.config import ProbeConfig
-    from tradeassay.assay.probe.probe import probe_mask
-    from tradeassay.assay.probe.records import ProbeReport, ProbeRow
-    from tradeassay.assay.regimes import RegimePanel, RegimeRules, RegimeSpan, regime_panels, tag_regimes
-    from tradeassay.assay.robustness.records import RobustnessConfig, RobustnessReport, RobustnessScore
-    from tradeassay.assay.robustness.study import robustness_of_run
-    from tradeassay.assay.verdict.assaying import assay
-    from tradeassay.assay.verdict.config import VerdictConfig
-    from tradeassay.assay.verdict.of_tables import OwnAccount
-    from tradeassay.assay.verdict.record import AgentAssay, Assay, Verdict
-
-_HOMES = {
-    "AgentAssay": "verdict.record",
-    "AgentAttribution": "attribute",
-    "AgentPower": "power",
-    "Assay": "verdict.record",
-    "Attribution": "attribution_record",
-    "BrinsonTotals": "attribution_record",
-    "DailyAttribution": "attribution_record",
-    "DirectProbe": "memory.records",
-    "Fade": "memory.records",
-    "LeakFinding": "leaks.records",
-    "LeakTestConfig": "leaks.records",
-    "LeakTestReport": "leaks.records",
-    "Luck": "luck.luck",
-    "MarketInputs": "inputs",
-    "MarketQuery": "inputs",
-    "MemoryArm": "memory.records",
-    "MemoryConfig": "memory.records",
-    "MemoryContrast": "memory.records",
-    "MemoryGap": "memory.records",
-    "NamedThing": "memory.rationale",
-    "OwnAccount": "verdict.of_tables",
-    "ProbeConfig": "probe.config",
-    "ProbeReport": "probe.records",
-    "ProbeRow": "probe.records",
-    "RationaleReport": "memory.rationale",
-    "RationaleRow": "memory.rationale",
-    "RegimePanel": "regimes",
-    "RegimeRules": "regimes",
-    "RegimeSpan": "regimes",
-    "RobustnessConfig": "robustness.records",
-    "RobustnessReport": "robustness.records",
-    "RobustnessScore": "robustness.records",
-    "RunAttribution": "attribute",
-    "Verdict": "verdict.record",
-    "VerdictConfig": "verdict.config",
-    "assay": "verdict.assaying",
-    "attribute_episode": "attribute",
-    "attribute_run": "attribute",
-    "attribute_tables": "own_attribution",
-    "check_identity": "attribute",
-    "leak_test": "leaks.examine",
-    "luck_of_episode": "luck.luck",
-    "luck_of_file": "own_luck",
-    "luck_of_returns": "luck.luck",
-    "luck_of_run": "luck.luck",
-    "market_inputs": "inputs",
-    "memory_contrast": "memory.contrast",
-    "power_of_run": "power",
-    "probe_mask": "probe.probe",
-    "rationale_analysis": "memory.rationale",
-    "regime_panels": "regimes",
-    "robustness_of_run": "robustness.study",
-    "tag_regimes": "regimes",
-}
-"""Where each public name lives: a module of this package."""
-
-__all__ = [
-    "AgentAssay",
-    "AgentAttribution",
-    "AgentPower",
-    "Assay",
-    "Attribution",
-    "BrinsonTotals",
-    "DailyAttribution",
-    "DirectProbe",
-    "Fade",
-    "LeakFinding",
-    "LeakTestConfig",
-    "LeakTestReport",
-    "Luck",
-    "MarketInputs",
-    "MarketQuery",
-    "MemoryArm",
-    "MemoryConfig",
-    "MemoryContrast",
-    "MemoryGap",
-    "NamedThing",
-    "OwnAccount",
-    "ProbeConfig",
-    "ProbeReport",
-    "ProbeRow",
-    "RationaleReport",
-    "RationaleRow",
-    "RegimePanel",
-    "RegimeRules",
-    "RegimeSpan",
-    "RobustnessConfig",
-    "RobustnessReport",
-    "RobustnessScore",
-    "RunAttribution",
-    "Verdict",
-    "VerdictConfig",
-    "assay",
-    "attribute_episode",
-    "attribute_run",
-    "attribute_tables",
-    "check_identity",
-    "leak_test",
-    "luck_of_episode",
-    "luck_of_file",
-    "luck_of_returns",
-    "luck_of_run",
-    "market_inputs",
-    "memory_contrast",
-    "power_of_run",
-    "probe_mask",
-    "rationale_analysis",
-    "regime_panels",
-    "robustness_of_run",
-    "tag_regimes",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from the module that holds it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    from tradeassay.assay.attribute import AgentAttribution as AgentAttribution
+    from tradeassay.assay.attribute import RunAttribution as RunAttribution
+    from tradeassay.assay.attribute import attribute_episode as attribute_episode
+    from tradeassay.assay.attribute import attribute_run as attribute_run
+    from tradeassay.assay.attribute import check_identity as check_identity
+    from tradeassay.assay.attribution import Attribution as Attribution
+    from tradeassay.assay.attribution import BrinsonTotals as BrinsonTotals
+    from tradeassay.assay.attribution import DailyAttribution as DailyAttribution
+    from tradeassay.assay.inputs import MarketInputs as MarketInputs
+    from tradeassay.assay.inputs import MarketQuery as MarketQuery
+    from tradeassay.assay.inputs import market_inputs as market_inputs
+    from tradeassay.assay.leaks.examine import leak_test as leak_test
+    from tradeassay.assay.leaks.records import LeakFinding as LeakFinding
+    from tradeassay.assay.leaks.records import LeakTestConfig as LeakTestConfig
+    from tradeassay.assay.leaks.records import LeakTestReport as LeakTestReport
+    from tradeassay.assay.luck.luck import Luck as Luck
+    from tradeassay.assay.luck.luck import luck_of_episode as luck_of_episode
+    from tradeassay.assay.luck.luck import luck_of_returns as luck_of_returns
+    from tradeassay.assay.luck.luck import luck_of_run as luck_of_run
+    from tradeassay.assay.memory.contrast import memory_contrast as memory_contrast
+    from tradeassay.assay.memory.rationale import NamedThing as NamedThing
+    from tradeassay.assay.memory.rationale import RationaleReport as RationaleReport
+    from tradeassay.assay.memory.rationale import RationaleRow as RationaleRow
+    from tradeassay.assay.memory.rationale import rationale_analysis as rationale_analysis
+    from tradeassay.assay.memory.records import DirectProbe as DirectProbe
+    from tradeassay.assay.memory.records import Fade as Fade
+    from tradeassay.assay.memory.records import MemoryArm as MemoryArm
+    from tradeassay.assay.memory.records import MemoryConfig as MemoryConfig
+    from tradeassay.assay.memory.records import MemoryContrast as MemoryContrast
+    from tradeassay.assay.memory.records import MemoryGap as MemoryGap
+    from tradeassay.assay.own import OwnAccount as OwnAccount
+    from tradeassay.assay.own import attribute_tables as attribute_tables
+    from tradeassay.assay.own import luck_of_file as luck_of_file
+    from tradeassay.assay.planted import Confusion as Confusion
+    from tradeassay.assay.planted import planted_trial as planted_trial
+    from tradeassay.assay.power import AgentPower as AgentPower
+    from tradeassay.assay.power import power_of_run as power_of_run
+    from tradeassay.assay.probe.config import ProbeConfig as ProbeConfig
+    from tradeassay.assay.probe.probe import probe_mask as probe_mask
+    from tradeassay.assay.probe.records import ProbeReport as ProbeReport
+    from tradeassay.assay.probe.records import ProbeRow as ProbeRow
+    from tradeassay.assay.regimes import RegimePanel as RegimePanel
+    from tradeassay.assay.regimes import RegimeRules as RegimeRules
+    from tradeassay.assay.regimes import RegimeSpan as RegimeSpan
+    from tradeassay.assay.regimes import regime_panels as regime_panels
+    from tradeassay.assay.regimes import tag_regimes as tag_regimes
+    from tradeassay.assay.robustness.study import RobustnessConfig as RobustnessConfig
+    from tradeassay.assay.robustness.study import RobustnessReport as RobustnessReport
+    from tradeassay.assay.robustness.study import RobustnessScore as RobustnessScore
+    from tradeassay.assay.robustness.study import robustness_of_run as robustness_of_run
+    from tradeassay.assay.studies import Studies as Studies
+    from tradeassay.assay.studies import study_run as study_run
+    from tradeassay.assay.verdict.assaying import assay as assay
+    from tradeassay.assay.verdict.record import AgentAssay as AgentAssay
+    from tradeassay.assay.verdict.record import Assay as Assay
+    from tradeassay.assay.verdict.record import Verdict as Verdict
+    from tradeassay.assay.verdict.record import VerdictConfig as VerdictConfig
+else:
+    __getattr__, __dir__, __all__ = lazily(__name__)

@@ -17,7 +17,7 @@ from tradeassay.core.instruments import Fundamental, Instrument
 from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
-from tradeassay.factors.rolling import rolling_sum
+from tradeassay.factors.windows import rolling_sum
 from tradeassay.metrics.attribution import (
     AttributionConfig,
     CrossSection,
@@ -144,7 +144,7 @@ def _before(there: Bools) -> Bools:
 
 
 def _only(exposures: Exposures, inside: Bools) -> Exposures:
-    """Return exposures as they are, and 0 for who is not ``inside`` (T, N)."""
+    """Return exposures as they are, and 0 for names that are not ``inside`` (T, N)."""
     covered = exposures.covered & inside
     return Exposures(np.where(covered[:, None, :], exposures.values, 0.0), covered, exposures.used)
 

@@ -34,7 +34,7 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
     fall; a **bull** when it ends at least ``move`` above its first level; a **bear** when as much below; else
     **flat**. What is left at the end of a path joins the last window when it is shorter than half of one.
 
-    Raises :class:`UserError` for numbers that mean nothing.
+    Raises :class:`UserError` for values out of range.
     """
 
     length: int = 63

@@ -48,19 +48,10 @@ def luck(
     """
     path = Path(run)
     if path.is_file():
-        from tradeassay.assay.own_luck import luck_of_file
+        from tradeassay.assay import OwnAccount, luck_of_file
 
-        one = luck_of_file(
-            path,
-            benchmark,
-            dataset,
-            names=names,
-            turnover=turnover,
-            portfolios=portfolios,
-            seed=seed,
-            by=by,
-        )
-        found: tuple[Luck, ...] = (one,)
+        own = OwnAccount(returns=str(path), benchmark=benchmark, dataset=dataset, names=names, turnover=turnover)
+        found: tuple[Luck, ...] = (luck_of_file(own, portfolios=portfolios, seed=seed, by=by),)
     else:
         from tradeassay.assay.luck import luck_of_run
         from tradeassay.runs import Run

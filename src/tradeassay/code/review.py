@@ -22,9 +22,8 @@ from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.agreement import krippendorff_alpha
-from tradeassay.metrics.bradley_terry import Comparison, ratings
-from tradeassay.metrics.rank_correlation import agreement
+from tradeassay.metrics.agreement import agreement, krippendorff_alpha
+from tradeassay.metrics.ranks import Pairing, ratings
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +92,7 @@ def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bo
     return Measure(value=float(np.mean(known)), n=len(known))
 
 
-def comparisons(peers: Iterable[Review]) -> Iterable[Comparison]:
+def comparisons(peers: Iterable[Review]) -> Iterable[Pairing]:
     """Yield who had the higher marks (both added) with the same reviewer on the same strategy."""
     by_desk: dict[tuple[str, str], list[Review]] = {}
     for review in peers:
@@ -103,7 +102,7 @@ def comparisons(peers: Iterable[Review]) -> Iterable[Comparison]:
         for a, b in combinations(sorted(found, key=lambda review: review.author), 2):
             gap = _sum(a) - _sum(b)
             won = 0.5 if gap == 0 else float(gap > 0)
-            yield Comparison(first=a.author, second=b.author, won=won, group=strategy)
+            yield Pairing(first=a.author, second=b.author, won=won, group=strategy)
 
 
 def vendor_of(model: str) -> str:

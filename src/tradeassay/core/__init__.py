@@ -2,3 +2,5 @@
 
 Nothing here reads a file, a network or a clock.
 """
+
+__version__ = "0.1.0"

@@ -56,7 +56,7 @@ class SourceError(DataError):
 
 
 class AgentError(TradeassayError):
-    """An agent raised, timed out or answered something that is no decision."""
+    """An agent raised, timed out or answered something that is not a decision."""
 
 
 class ModelError(TradeassayError):

@@ -49,7 +49,7 @@ def parse_iso(text: str) -> Instant:
     try:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:
-        raise UserError(f"'{text}' is no ISO time stamp", mend="write e.g. 2025-03-03T14:30:00Z") from error
+        raise UserError(f"'{text}' is not an ISO time stamp", mend="write e.g. 2025-03-03T14:30:00Z") from error
 
 
 def parse_day(text: str) -> date:
@@ -57,7 +57,7 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise UserError(f"'{text}' is no date", mend="write e.g. 2025-03-03") from error
+        raise UserError(f"'{text}' is not a date", mend="write e.g. 2025-03-03") from error
 
 
 class Clock(Protocol):

@@ -1,9 +1,7 @@
 """The nine style factors as pure array functions: same input, same bits, on any CPU."""
 
-from tradeassay.factors.bars import FactorBars
-from tradeassay.factors.compute import compute, compute_all, latest, latest_all
-from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorDef, definition
-from tradeassay.factors.last_row import last_row, last_row_of
+from tradeassay.factors.compute import compute, compute_all, last_row, last_row_of, latest, latest_all
+from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition
 from tradeassay.factors.standardise import standardise, winsorise, zscore
 from tradeassay.factors.stream import FactorStream
 

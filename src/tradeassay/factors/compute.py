@@ -1,7 +1,11 @@
-"""Factor values for every session and name.
+"""The nine factors, each stated once: for every session and name, or for the last session alone.
 
 The value in row t uses rows up to and including t: it is what is known at the close of session t. Whoever
 needs "strictly before day d" takes the row of the session before d, or the last row of an as-of view.
+
+A factor is a method of :class:`_Factors`. How its sums, counts and extremes over a window are formed is left to
+two subclasses: :class:`_EveryRow` slides the window over all sessions, :class:`_LastRow` looks at the last one,
+which is all that a decision needs, at a small part of the cost and with the same bits.
 """
 
 from __future__ import annotations
@@ -13,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core import exact
-from tradeassay.core.view import Bools, Floats
-from tradeassay.factors import moments
-from tradeassay.factors.bars import FactorBars
-from tradeassay.factors.definition import FACTOR_NAMES, definition
-from tradeassay.factors.last_row import SKIPPED, last_row
-from tradeassay.factors.rolling import rolling_max, rolling_sum, rolling_sums
+from tradeassay.core.view import Bools, Floats, MarketView
+from tradeassay.factors import windows
+from tradeassay.factors.definition import FACTOR_NAMES, SKIPPED, FactorBars, definition
+from tradeassay.factors.windows import rolling_max, rolling_sum, rolling_sums, window_sum
 
+_YEAR, _LONG, _SHORT = 252, 60, 20
 _CELLS = 1 << 16
 """Cells per block: some ten arrays of this size fit into a core's second-level cache."""
 _WIDTH = 64
@@ -36,40 +39,50 @@ def compute(factor: str, bars: FactorBars) -> Floats:
 
 def compute_all(bars: FactorBars) -> dict[str, Floats]:
     """Return all nine factors by name, each of shape (sessions, names)."""
-    values = _compute(FACTOR_NAMES, bars)
-    return {name: values[k] for k, name in enumerate(FACTOR_NAMES)}
+    return dict(zip(FACTOR_NAMES, _compute(FACTOR_NAMES, bars), strict=True))
 
 
 def latest(factor: str, bars: FactorBars) -> Floats:
     """Return the last row of :func:`compute`, shape (names,), from the last bars only; NaN without bars."""
-    chosen = definition(factor)
-    if bars.close.shape[0] == 0:
-        return np.full(bars.close.shape[1], np.nan)
-    last: Floats = compute(chosen.name, bars.last(chosen.rows))[-1]
-    return last
+    name = definition(factor).name
+    value: Floats = _last_row((name,), bars.open, bars.high, bars.close, bars.volume, bars.amount)[0]
+    return value
 
 
 def latest_all(bars: FactorBars) -> dict[str, Floats]:
     """Return the last row of every factor by name, shape (names,) each."""
-    values = last_row(bars)
-    return {name: values[k] for k, name in enumerate(FACTOR_NAMES)}
+    return dict(zip(FACTOR_NAMES, last_row(bars), strict=True))
+
+
+def last_row(bars: FactorBars) -> Floats:
+    """Return the factors at the close of the last session, shape (9, names), in the order of ``FACTOR_NAMES``.
+
+    NaN where a value is missing, and everywhere without bars.
+    """
+    return _last_row(FACTOR_NAMES, bars.open, bars.high, bars.close, bars.volume, bars.amount)
+
+
+def last_row_of(view: MarketView) -> Floats:
+    """Return the factors known now, shape (9, columns of the view); no more bars are read than they need."""
+    return _last_row(
+        FACTOR_NAMES,
+        view.bars("open", _SHORT + 1),
+        view.bars("high", _YEAR),
+        view.bars("close", _YEAR),
+        view.bars("volume", _SHORT + 1),
+        view.bars("amount", _SHORT + 1),
+    )
 
 
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
     sessions, columns = bars.close.shape
     values = np.empty((len(names), sessions, columns))
     places = {name: k for k, name in enumerate(names)}
-    long = [name for name in names if definition(name).rows > _REACH]
-    short = [name for name in names if definition(name).rows <= _REACH]
+    long = {name: k for name, k in places.items() if definition(name).rows > _REACH}
+    short = {name: k for name, k in places.items() if definition(name).rows <= _REACH}
     with np.errstate(all="ignore"):
-        _fill(
-            values,
-            {name: places[name] for name in long},
-            bars,
-            max(1, sessions),
-            max(1, _CELLS // max(1, sessions)),
-        )
-        _fill(values, {name: places[name] for name in short}, bars, _CELLS // _WIDTH, _WIDTH)
+        _fill(values, long, bars, max(1, sessions), max(1, _CELLS // max(1, sessions)))
+        _fill(values, short, bars, _CELLS // _WIDTH, _WIDTH)
     return values
 
 
@@ -82,48 +95,107 @@ def _fill(values: Floats, places: Mapping[str, int], bars: FactorBars, height: i
         return
     sessions, columns = bars.close.shape
     lead = max(definition(name).rows for name in places) - 1
+    fields = (bars.open, bars.high, bars.close, bars.volume, bars.amount)
     for first in range(0, columns, width):
         for start in range(0, sessions, height):
             early, stop = max(0, start - lead), min(start + height, sessions)
-            block = _Block(bars, slice(early, stop), slice(first, first + width))
+            block = _EveryRow(*(field[early:stop, first : first + width] for field in fields))
             for name, k in places.items():
                 values[k, start:stop, first : first + width] = block.value(name)[start - early :]
 
 
-class _Block:
-    """Some sessions of some columns, copied together; series shared by several factors are made once."""
+def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
+    """Return factors at the last session; factors that look equally far back share what they are made of."""
+    sessions, columns = fields[2].shape
+    values = np.full((len(names), columns), np.nan)
+    if sessions == 0 or columns == 0:
+        return values
+    reach = {name: next(n for n in (_SHORT, _LONG, _YEAR) if definition(name).rows <= n + 1) for name in names}
+    blocks = {n: _LastRow(*(field[-(n + (n != _YEAR)) :] for field in fields)) for n in set(reach.values())}
+    with np.errstate(all="ignore"):
+        for k, name in enumerate(names):
+            values[k] = blocks[reach[name]].value(name)
+    return values
 
-    def __init__(self, bars: FactorBars, rows: slice, columns: slice) -> None:
-        self._bars = bars
-        self._rows = rows
-        self._columns = columns
+
+class _Factors:
+    """The factors over some sessions of some names; series shared by several factors are made once."""
+
+    _spans: tuple[int, ...] = (_LONG, _SHORT)
+    """Spans over which sums of returns are formed together."""
+
+    def __init__(self, opened: Floats, high: Floats, close: Floats, volume: Floats, amount: Floats) -> None:
+        self._raw = {"open": opened, "high": high, "close": close, "volume": volume, "amount": amount}
 
     def value(self, name: str) -> Floats:
-        enough = definition(name).enough
-        value: Floats = getattr(self, f"_{name.lower()}")(enough)
+        value: Floats = getattr(self, f"_{name.lower()}")(definition(name).enough)
         return value
 
-    def _take(self, array: Floats) -> Floats:
-        taken = np.array(array[self._rows, self._columns], dtype=np.float64, order="C")
-        if (taken <= 0).any():
-            moments.keep(taken, taken > 0)
-        return taken
+    def _mom_12_1(self, enough: int) -> Floats:
+        known = self._year_known(self.close, enough)
+        near = self._nearest(self.close, SKIPPED - 1, -1, known)
+        return windows.keep(near / self._nearest(self.close, _YEAR - 1, 1, known) - 1.0, known)
+
+    def _rv_60(self, enough: int) -> Floats:
+        n, _, _, _, deviations = self._moments
+        return windows.spread(n, deviations, enough) * windows.YEAR
+
+    def _illiq(self, enough: int) -> Floats:
+        ratio = np.abs(self.returns)
+        ratio /= self.amount
+        return exact.log(self._mean(ratio, enough))
+
+    def _rev_on(self, enough: int) -> Floats:
+        return self._mean(change(self.open, self._before), enough)
+
+    def _mom_id(self, enough: int) -> Floats:
+        return self._mean(change(self.close, self.open), enough)
+
+    def _skew(self, enough: int) -> Floats:
+        n, x, xx, xxx, deviations = self._moments
+        return -windows.skewness(n, x, xx, xxx, deviations, enough)
+
+    def _corr_pv(self, enough: int) -> Floats:
+        volume = self._take("volume")
+        y = exact.log(volume / _shift(volume))
+        present = self._returns_present & np.isfinite(y)
+        n = self._count(present, _SHORT)
+        x, y = _filled(self.returns, present), _filled(y, present)
+        sum_x, squares = self._short_sums(x, present)
+        sum_y, product = self._sum(y, _SHORT), self._sum(x * y, _SHORT)
+        spread_x = windows.centred(n, sum_x, squares)
+        spread_y = windows.centred(n, sum_y, self._sum(np.multiply(y, y, out=y), _SHORT))
+        return windows.correlation(n, sum_x, sum_y, product, (spread_x, spread_y), enough)
+
+    def _high_52w(self, enough: int) -> Floats:
+        high = self._take("high")
+        known = self._present_enough(high, enough)
+        return windows.keep(self._nearest(self.close, 0, -1, known) / self._highest(high), known)
+
+    def _cv_vol(self, enough: int) -> Floats:
+        present = np.isfinite(self.amount)
+        x, n = _filled(self.amount, present), self._count(present, _SHORT)
+        return windows.relative_spread(n, self._sum(x, _SHORT), self._sum(x * x, _SHORT), enough)
 
     @cached_property
     def open(self) -> Floats:
-        return self._take(self._bars.open)
+        return self._take("open")
 
     @cached_property
     def close(self) -> Floats:
-        return self._take(self._bars.close)
+        return self._take("close")
 
     @cached_property
     def amount(self) -> Floats:
-        return self._take(self._bars.amount)
+        return self._take("amount")
+
+    @cached_property
+    def _before(self) -> Floats:
+        return _shift(self.close)
 
     @cached_property
     def returns(self) -> Floats:
-        return _change(self.close, _shift(self.close))
+        return change(self.close, self._before)
 
     @cached_property
     def _returns_present(self) -> Bools:
@@ -131,75 +203,162 @@ class _Block:
 
     @cached_property
     def _return_sums(self) -> tuple[list[Floats], list[Floats], Floats]:
-        """Sums of returns and of their squares over 60 and 20 sessions, and of their cubes over 60."""
+        """Sums of returns and of their squares over the spans, and of their cubes over 60 sessions."""
         x = _filled(self.returns, self._returns_present)
         square = x * x
-        return rolling_sums(x, 60, 20), rolling_sums(square, 60, 20), rolling_sum(square * x, 60)
+        return self._sums(x, *self._spans), self._sums(square, *self._spans), self._sum(square * x, _LONG)
 
     @cached_property
-    def _moments_60(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Count, sum, sum of squares, sum of cubes, sum of squared deviations."""
-        n = _count(self._returns_present, 60)
+    def _moments(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Of 60 returns: count, sum, sum of squares, sum of cubes, sum of squared deviations."""
+        n = self._count(self._returns_present, _LONG)
         sums, squares, cubes = self._return_sums
-        return n, sums[0], squares[0], cubes, moments.centred(n, sums[0], squares[0])
+        return n, sums[0], squares[0], cubes, windows.centred(n, sums[0], squares[0])
 
-    def _mom_12_1(self, enough: int) -> Floats:
-        known = self._enough(self.close, enough)
-        known[: SKIPPED - 1] = False
-        near = _nearest(self.close, SKIPPED - 1, -1, known)
-        return moments.keep(near / _nearest(self.close, 251, 1, known) - 1.0, known)
+    def _mean(self, values: Floats, enough: int) -> Floats:
+        """Return the mean of what is present in 20 sessions; ``values`` are spent: missing ones become 0."""
+        present = np.isfinite(values)
+        if not present.all():
+            np.copyto(values, 0.0, where=~present)
+        return windows.average(self._count(present, _SHORT), self._sum(values, _SHORT), enough)
 
-    @staticmethod
-    def _enough(values: Floats, enough: int) -> Bools:
-        """Return where at least ``enough`` of the last 252 values are present."""
-        counted = rolling_sum((~np.isnan(values)).view(np.uint8), 252)
-        known: Bools = counted >= enough
+    def _short_sums(self, x: Floats, present: Bools) -> tuple[Floats, Floats]:
+        """Return sums of returns and of their squares over 20 sessions, where both series are present."""
+        if "_return_sums" in vars(self) and np.array_equal(present, self._returns_present):
+            (_, sums), (_, squares), _ = self._return_sums
+            return sums, squares
+        return self._sum(x, _SHORT), self._sum(x * x, _SHORT)
+
+    # What differs between every row and the last one.
+
+    def _take(self, field: str) -> Floats:
+        """Return a field with NaN for what is not positive."""
+        raise NotImplementedError
+
+    def _sums(self, values: Floats, *spans: int) -> list[Floats]:
+        raise NotImplementedError
+
+    def _count(self, present: Bools, span: int) -> Floats:
+        raise NotImplementedError
+
+    def _present_enough(self, values: Floats, enough: int) -> Bools:
+        """Return where at least ``enough`` of a year's values are present."""
+        raise NotImplementedError
+
+    def _year_known(self, values: Floats, enough: int) -> Bools:
+        """Return :meth:`_present_enough` where there is a session a month ago too."""
+        raise NotImplementedError
+
+    def _highest(self, values: Floats) -> Floats:
+        """Return the greatest value of a year; ``values`` are spent."""
+        raise NotImplementedError
+
+    def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
+        """Return the close ``back`` rows before a row (the first one where there are fewer).
+
+        Where it is missing and the value will be ``known``, the next present one in the direction of ``step``
+        (1 = later, -1 = earlier) within the year that ends at the row; few are, so they are looked up one by one.
+        """
+        raise NotImplementedError
+
+    def _sum(self, values: Floats, span: int) -> Floats:
+        return self._sums(values, span)[0]
+
+
+class _EveryRow(_Factors):
+    """Values of every session, shape (sessions, names)."""
+
+    def _take(self, field: str) -> Floats:
+        taken = np.array(self._raw[field], dtype=np.float64, order="C")
+        if (taken <= 0).any():
+            windows.keep(taken, taken > 0)
+        return taken
+
+    def _sums(self, values: Floats, *spans: int) -> list[Floats]:
+        return rolling_sums(values, *spans)
+
+    def _count(self, present: Bools, span: int) -> Floats:
+        counted: NDArray[np.uint8] = rolling_sum(present.view(np.uint8), span)
+        return counted.astype(np.float64)
+
+    def _present_enough(self, values: Floats, enough: int) -> Bools:
+        known: Bools = rolling_sum((~np.isnan(values)).view(np.uint8), _YEAR) >= enough
         return known
 
-    def _rv_60(self, enough: int) -> Floats:
-        n, _, _, _, deviations = self._moments_60
-        return moments.spread(n, deviations, enough) * moments.YEAR
+    def _year_known(self, values: Floats, enough: int) -> Bools:
+        known = self._present_enough(values, enough)
+        known[: SKIPPED - 1] = False
+        return known
 
-    def _skew(self, enough: int) -> Floats:
-        n, x, xx, xxx, deviations = self._moments_60
-        return -moments.skewness(n, x, xx, xxx, deviations, enough)
+    def _highest(self, values: Floats) -> Floats:
+        np.copyto(values, -np.inf, where=np.isnan(values))
+        return rolling_max(values, _YEAR)
 
-    def _illiq(self, enough: int) -> Floats:
-        ratio = np.abs(self.returns)
-        ratio /= self.amount
-        return exact.log(_mean_20(ratio, enough))
+    def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
+        rows, columns = close.shape
+        found = np.empty_like(close)
+        found[:back] = close[:1]
+        found[back:] = close[: max(rows - back, 0)]
+        lost = np.flatnonzero(np.isnan(found) & known)
+        oldest = np.maximum(lost // columns - (_YEAR - 1), 0) * columns
+        place = lost - back * columns
+        place = np.where(place < 0, lost % columns, place)
+        flat = close.reshape(-1)
+        while lost.size:
+            place = place + step * columns
+            inside = (place >= oldest) & (place <= lost)
+            lost, place, oldest = lost[inside], place[inside], oldest[inside]
+            values = flat[place]
+            found.reshape(-1)[lost] = values
+            still = np.isnan(values)
+            lost, place, oldest = lost[still], place[still], oldest[still]
+        return found
 
-    def _rev_on(self, enough: int) -> Floats:
-        return _mean_20(_change(self.open, _shift(self.close)), enough)
 
-    def _mom_id(self, enough: int) -> Floats:
-        return _mean_20(_change(self.close, self.open), enough)
+class _LastRow(_Factors):
+    """Values of the last session alone, shape (names,), from no more rows than the factors look back."""
 
-    def _corr_pv(self, enough: int) -> Floats:
-        volume = self._take(self._bars.volume)
-        y = exact.log(volume / _shift(volume))
-        present = self._returns_present & np.isfinite(y)
-        n = _count(present, 20)
-        x, y = _filled(self.returns, present), _filled(y, present)
-        if np.array_equal(present, self._returns_present):
-            (_, sum_x), (_, squares), _ = self._return_sums
-        else:
-            sum_x, squares = rolling_sum(x, 20), rolling_sum(x * x, 20)
-        sum_y, product = rolling_sum(y, 20), rolling_sum(x * y, 20)
-        spread_x = moments.centred(n, sum_x, squares)
-        spread_y = moments.centred(n, sum_y, rolling_sum(np.multiply(y, y, out=y), 20))
-        return moments.correlation(n, sum_x, sum_y, product, (spread_x, spread_y), enough)
+    _spans = (_LONG,)
 
-    def _high_52w(self, enough: int) -> Floats:
-        high = self._take(self._bars.high)
-        known = self._enough(high, enough)
-        np.copyto(high, -np.inf, where=np.isnan(high))
-        return moments.keep(_nearest(self.close, 0, -1, known) / rolling_max(high, 252), known)
+    def _take(self, field: str) -> Floats:
+        taken = np.asarray(self._raw[field], dtype=np.float64)
+        return windows.keep(taken.copy(), taken > 0) if (taken <= 0).any() else taken
 
-    def _cv_vol(self, enough: int) -> Floats:
-        present = np.isfinite(self.amount)
-        x, n = _filled(self.amount, present), _count(present, 20)
-        return moments.relative_spread(n, rolling_sum(x, 20), rolling_sum(x * x, 20), enough)
+    def _sums(self, values: Floats, *spans: int) -> list[Floats]:
+        return [window_sum(values, span) for span in spans]
+
+    def _count(self, present: Bools, span: int) -> Floats:
+        # A window has at most 252 rows, so that a byte is wide enough, and bytes are added up fast.
+        counted = np.add.reduce(present[-span:].view(np.uint8), axis=0, dtype=np.uint8)
+        return np.asarray(counted.astype(np.float64))
+
+    def _present_enough(self, values: Floats, enough: int) -> Bools:
+        known: Bools = self._count(~np.isnan(values), _YEAR) >= enough
+        return known
+
+    def _year_known(self, values: Floats, enough: int) -> Bools:
+        long = values.shape[0] >= SKIPPED
+        return self._present_enough(values, enough) if long else np.zeros(values.shape[1], dtype=np.bool_)
+
+    def _highest(self, values: Floats) -> Floats:
+        highest: Floats = np.fmax.reduce(values, axis=0)
+        return highest
+
+    def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
+        row = max(close.shape[0] - 1 - back, 0)
+        found: Floats = close[row].copy()
+        for column in np.flatnonzero(np.isnan(found) & known).tolist():
+            path = close[row:, column] if step > 0 else close[row::-1, column]
+            there = np.flatnonzero(~np.isnan(path))
+            found[column] = path[there[0]] if there.size else np.nan
+        return found
+
+
+def change(now: Floats, before: Floats) -> Floats:
+    """Return now / before - 1."""
+    result: Floats = now / before
+    result -= 1.0
+    return result
 
 
 def _shift(values: Floats) -> Floats:
@@ -208,52 +367,6 @@ def _shift(values: Floats) -> Floats:
     shifted[:1] = np.nan
     shifted[1:] = values[:-1]
     return shifted
-
-
-def _nearest(close: Floats, back: int, step: int, known: Bools) -> Floats:
-    """Return the close ``back`` rows before each row (the first one where there are fewer).
-
-    Where it is missing and the value will be ``known``, the next present one in the direction of ``step``
-    (1 = later, -1 = earlier) within the year that ends at the row; few are, so they are looked up one by one.
-    """
-    rows, columns = close.shape
-    found = np.empty_like(close)
-    found[:back] = close[:1]
-    found[back:] = close[: max(rows - back, 0)]
-    lost = np.flatnonzero(np.isnan(found) & known)
-    oldest = np.maximum(lost // columns - 251, 0) * columns
-    place = lost - back * columns
-    place = np.where(place < 0, lost % columns, place)
-    flat = close.reshape(-1)
-    while lost.size:
-        place = place + step * columns
-        inside = (place >= oldest) & (place <= lost)
-        lost, place, oldest = lost[inside], place[inside], oldest[inside]
-        values = flat[place]
-        found.reshape(-1)[lost] = values
-        still = np.isnan(values)
-        lost, place, oldest = lost[still], place[still], oldest[still]
-    return found
-
-
-def _count(present: Bools, window: int) -> Floats:
-    counted: NDArray[np.uint8] = rolling_sum(present.view(np.uint8), window)
-    return counted.astype(np.float64)
-
-
-def _change(now: Floats, before: Floats) -> Floats:
-    """Return now / before - 1."""
-    change: Floats = now / before
-    change -= 1.0
-    return change
-
-
-def _mean_20(values: Floats, enough: int) -> Floats:
-    """Return the mean of what is present in 20 sessions; ``values`` are spent: missing ones become 0."""
-    present = np.isfinite(values)
-    if not present.all():
-        np.copyto(values, 0.0, where=~present)
-    return moments.average(_count(present, 20), rolling_sum(values, 20), enough)
 
 
 def _filled(values: Floats, present: Bools) -> Floats:

@@ -1,14 +1,18 @@
-"""Which factors there are, how far back each looks, and when a value is missing."""
+"""Which factors there are, how far back each looks, when a value is missing, and what they are computed from."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.near import did_you_mean
+from tradeassay.core.view import Floats
 
+SKIPPED = 21
+"""MOM_12_1 leaves out the last month: its nearer end is ``close[-21]``."""
 PRESENT = 0.8
 """The share of a window that must be present; below it the value is missing (NaN)."""
 
@@ -54,3 +58,30 @@ def definition(name: str) -> FactorDef:
     except KeyError:
         hint = did_you_mean(name.upper(), FACTOR_NAMES, f"known: {', '.join(FACTOR_NAMES)}")
         raise UserError(f"no factor '{name}'", mend=hint) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FactorBars:
+    """Daily bars of shape (sessions, names), oldest first; NaN = missing.
+
+    Prices and volumes must be split-adjusted (as of the last row), or a split reads as a crash. Raises
+    :class:`DataError` when the shapes differ.
+    """
+
+    open: Floats
+    high: Floats
+    close: Floats
+    volume: Floats
+    amount: Floats
+
+    def __post_init__(self) -> None:
+        shapes = {array.shape for array in (self.open, self.high, self.close, self.volume, self.amount)}
+        if len(shapes) != 1 or self.close.ndim != 2:
+            raise DataError(
+                f"factor bars need five arrays of one shape (sessions, names), got {sorted(shapes)}",
+                mend="take them from one view with the same lookback",
+            )
+
+    def last(self, rows: int) -> FactorBars:
+        """Return the last ``rows`` sessions (all when there are fewer)."""
+        return FactorBars(*(a[-rows:] for a in (self.open, self.high, self.close, self.volume, self.amount)))

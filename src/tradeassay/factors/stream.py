@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from tradeassay.core import exact
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats
-from tradeassay.factors import moments
-from tradeassay.factors.definition import FACTOR_NAMES, FACTORS
-from tradeassay.factors.last_row import SKIPPED
+from tradeassay.factors import windows
+from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, SKIPPED
 
 _YEAR = 252
 _RING = 256
@@ -24,7 +23,7 @@ _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
 
 class _Sums:
-    """Window sums of stacked series, kept as blocks of 1, 2, 4 ... rows (see ``rolling``)."""
+    """Window sums of stacked series, kept as blocks of 1, 2, 4 ... rows (see ``windows``)."""
 
     def __init__(self, window: int, series: int, names: int) -> None:
         self._depth = window.bit_length()
@@ -116,7 +115,7 @@ class FactorStream:
         """Take one session, shape (5, names): open, high, close, volume, amount."""
         self._row += 1
         with np.errstate(all="ignore"):
-            known = moments.keep(bars.copy(), bars > 0)
+            known = windows.keep(bars.copy(), bars > 0)
             before = self._close[(self._row - 1) % _RING]
             returns = known[2] / before - 1.0
             self._fill_short(known, before, returns)
@@ -135,7 +134,7 @@ class FactorStream:
                 f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", mend="feed them"
             )
         with np.errstate(all="ignore"):
-            known = moments.keep(history.copy(), history > 0)
+            known = windows.keep(history.copy(), history > 0)
             self._prime_year(known[:, 2], known[:, 1])
             first_short = max(0, rows - _REACH_SHORT)
             for row in range(max(0, rows - _REACH_LONG), rows):
@@ -240,35 +239,35 @@ class FactorStream:
 
     def _from_short(self, values: Floats) -> None:
         sums = self._short.sums(self._row)
-        means = moments.average(sums[:3], sums[4:7], _ENOUGH["ILLIQ"])
+        means = windows.average(sums[:3], sums[4:7], _ENOUGH["ILLIQ"])
         values[_AT["ILLIQ"]] = exact.log(means[0])
         values[_AT["REV_ON"]] = means[1]
         values[_AT["MOM_ID"]] = means[2]
-        first, second = moments.centred(sums[8], sums[9:11], sums[11:13])
-        values[_AT["CORR_PV"]] = moments.correlation(
+        first, second = windows.centred(sums[8], sums[9:11], sums[11:13])
+        values[_AT["CORR_PV"]] = windows.correlation(
             sums[8], sums[9], sums[10], sums[13], (first, second), _ENOUGH["CORR_PV"]
         )
-        values[_AT["CV_VOL"]] = moments.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
+        values[_AT["CV_VOL"]] = windows.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
 
     def _from_long(self, values: Floats) -> None:
         n, s, ss, sss = self._long.sums(self._row)
-        deviations = moments.centred(n, s, ss)
-        values[_AT["RV_60"]] = moments.spread(n, deviations, _ENOUGH["RV_60"]) * moments.YEAR
-        values[_AT["SKEW"]] = -moments.skewness(n, s, ss, sss, deviations, _ENOUGH["SKEW"])
+        deviations = windows.centred(n, s, ss)
+        values[_AT["RV_60"]] = windows.spread(n, deviations, _ENOUGH["RV_60"]) * windows.YEAR
+        values[_AT["SKEW"]] = -windows.skewness(n, s, ss, sss, deviations, _ENOUGH["SKEW"])
 
     def _from_year(self, values: Floats) -> None:
         row, at = self._row, self._row % _RING
         start = row - (_YEAR - 1)
         last = self._filled[at] / self._tops.top(row)
         full = (self._counts[1] >= _ENOUGH["HIGH_52W"]) & (self._filled_row[at] >= start)
-        values[_AT["HIGH_52W"]] = moments.keep(last, full)
+        values[_AT["HIGH_52W"]] = windows.keep(last, full)
         known = self._counts[0] >= _ENOUGH["MOM_12_1"]
         if row < SKIPPED - 1 or not known.any():
             values[_AT["MOM_12_1"]] = np.nan
             return
         month = (row - (SKIPPED - 1)) % _RING
         momentum = self._filled[month] / self._first_since(max(start, 0), known) - 1.0
-        values[_AT["MOM_12_1"]] = moments.keep(momentum, known & (self._filled_row[month] >= start))
+        values[_AT["MOM_12_1"]] = windows.keep(momentum, known & (self._filled_row[month] >= start))
 
     def _count(self, absent: Bools, hidden: Bools) -> None:
         """Count closes and highs present in the last 252 rows."""

@@ -1,21 +1,55 @@
 """Measures of a value path and of the one who made it, each with an interval or a reason for having none.
 
-The measures are pure functions over arrays (``returns``, ``drawdown``, ``ratios``, ``style``, ``conduct``).
+The measures are pure functions over arrays (``measures``).
 A journal becomes an :class:`EpisodeSeries`, :func:`score` turns that into the panel, :func:`across_seeds` sums up
 repetitions, :func:`compare_to_baseline` says whether two paths can be told apart. Nothing here knows a simulator
 or a model.
 """
 
 from tradeassay.metrics.baseline import Comparison, compare_to_baseline, holm, nothing_to_compare
-from tradeassay.metrics.block_length import mean_block_length
-from tradeassay.metrics.bootstrap import BootstrapConfig, resamples
+from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
 from tradeassay.metrics.calibration import Bin, brier, calibration, calibration_curve, expected_calibration_error
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
-from tradeassay.metrics.conduct import abstention_rate, failure_rate, hit_rate, rejection_rate
-from tradeassay.metrics.drawdown import drawdowns, max_drawdown
-from tradeassay.metrics.intervals import significant, wilson_interval
-from tradeassay.metrics.long_run import ar1_inflation, long_run_variance, variance_inflation
-from tradeassay.metrics.multiple import benjamini_hochberg, simultaneous_differences, simultaneous_intervals
+from tradeassay.metrics.intervals import (
+    ar1_inflation,
+    long_run_variance,
+    rate_measure,
+    significant,
+    variance_inflation,
+    wilson_interval,
+)
+from tradeassay.metrics.measures import (
+    abstention_rate,
+    annualised_return,
+    calmar,
+    cash_ratio,
+    concentration,
+    cost_rate,
+    cumulative_return,
+    downside_deviation,
+    drawdowns,
+    failure_rate,
+    growth,
+    hit_rate,
+    information_ratio,
+    max_drawdown,
+    rejection_rate,
+    sharpe,
+    simple_returns,
+    sortino,
+    sortino_stockbench,
+    turnover,
+    volatility,
+)
+from tradeassay.metrics.multiple import (
+    ConfidenceSet,
+    Superior,
+    benjamini_hochberg,
+    model_confidence_set,
+    simultaneous_differences,
+    simultaneous_intervals,
+    superior,
+)
 from tradeassay.metrics.overfitting import Overfitting, overfitting
 from tradeassay.metrics.paired import PairedTest, overlapping_clusters, wilcoxon, wilcoxon_clustered
 from tradeassay.metrics.power import (
@@ -27,21 +61,10 @@ from tradeassay.metrics.power import (
     power_of,
     seeds_needed,
     sessions_needed,
+    simulated_power,
 )
-from tradeassay.metrics.power_simulation import simulated_power
 from tradeassay.metrics.ranks import CriticalDifference, RankProbabilities, critical_difference, rank_probabilities
-from tradeassay.metrics.rates import rate_measure
-from tradeassay.metrics.ratios import (
-    calmar,
-    downside_deviation,
-    information_ratio,
-    sharpe,
-    sortino,
-    sortino_stockbench,
-)
-from tradeassay.metrics.returns import annualised_return, cumulative_return, growth, simple_returns, volatility
-from tradeassay.metrics.score import score
-from tradeassay.metrics.seeds import SeedSummary, across_seeds, summarise
+from tradeassay.metrics.score import SeedSummary, across_seeds, score, summarise
 from tradeassay.metrics.series import EpisodeSeries, series_from_nav
 from tradeassay.metrics.sharpe_inference import (
     Deflated,
@@ -53,8 +76,6 @@ from tradeassay.metrics.sharpe_inference import (
     probabilistic_sharpe,
 )
 from tradeassay.metrics.studentised import sharpe_difference, studentised_interval
-from tradeassay.metrics.style import cash_ratio, concentration, cost_rate, turnover
-from tradeassay.metrics.superior import ConfidenceSet, Superior, model_confidence_set, superior
 
 __all__ = [
     "BY_ID",

@@ -1,13 +1,19 @@
-"""Do raters agree more than chance would have them? Krippendorff's alpha, with ratings missing where they are.
+"""Do raters agree more than chance would have them?
 
-Krippendorff, *Content Analysis* (2004), chapter 11: alpha = 1 - observed / expected disagreement, from the
-coincidences of ratings within units. A unit that only one rater judged says nothing about agreement and is left
-out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic disagreement.
+Krippendorff's alpha, with ratings missing where they are (*Content Analysis*, 2004, chapter 11): alpha = 1 -
+observed / expected disagreement, from the coincidences of ratings within units. A unit that only one rater judged
+says nothing about agreement and is left out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic
+disagreement. The formula is written out here: the package ``krippendorff`` gives the same to 1e-9, but would be
+one more dependency of every installation for twenty lines.
+
+How alike rankings are: Kendall's tau is scipy's. Spearman's rho takes its ranks from scipy and multiplies them
+here, because ``scipy.stats.spearmanr`` differs in the last bit, and rho is part of recorded scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -15,6 +21,7 @@ import numpy.typing as npt
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import percentile_interval, significant
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -39,7 +46,7 @@ def krippendorff_alpha(
 
     ``order`` lists ordinal values from low to high (default: sorted). ``interval`` needs numbers. With ``draws``
     the interval comes from that many resamples of units. Raises :class:`UserError` for a value that is not in
-    ``order`` or is no number where numbers are needed.
+    ``order`` or is not a number where numbers are needed.
     """
     judged = [tuple(unit.values()) for unit in units if len(unit) >= 2]
     if not judged:
@@ -71,7 +78,9 @@ def _values(judged: Sequence[tuple[Rating, ...]], level: Level, order: Sequence[
     if level == "interval":
         wrong = [value for value in seen if not isinstance(value, int | float)]
         if wrong:
-            raise UserError(f"'{wrong[0]}' is no number", mend="use level='ordinal' with an order, or 'nominal'")
+            raise UserError(
+                f"'{wrong[0]}' is not a number", mend="use level='ordinal' with an order, or 'nominal'"
+            )
     if order is None:
         return sorted(seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value)))
     unknown = seen - set(order)
@@ -105,3 +114,66 @@ def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Mat
     upto = np.cumsum(margins) - margins / 2.0
     between: _Matrix = upto[:, None] - upto[None, :]
     return between * between
+
+
+def kendall_tau(x: Floats, y: Floats) -> float:
+    """Return tau-b of two score lists over the items both have (NaN is a missing score); NaN when undefined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    a, b = np.asarray(x)[both], np.asarray(y)[both]
+    if a.size < 2 or not (np.ptp(a) > 0 and np.ptp(b) > 0):
+        return float("nan")
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(a, b).statistic)
+
+
+def spearman_rho(x: Floats, y: Floats) -> float:
+    """Return Spearman's rho over the items both have, equals sharing their mean rank; NaN when undefined."""
+    both = np.isfinite(x) & np.isfinite(y)
+    if int(both.sum()) < 2:
+        return float("nan")
+    from scipy.stats import rankdata
+
+    a, b = rankdata(np.asarray(x)[both]), rankdata(np.asarray(y)[both])
+    a, b = a - a.mean(), b - b.mean()
+    scale = np.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b / scale) if scale > 0 else float("nan")
+
+
+def correlation_measure(
+    function: Callable[[Floats, Floats], float], x: Floats, y: Floats, *, draws: int = 1000, seed: int = 0
+) -> Measure:
+    """Return a rank correlation with a percentile interval from resampling items."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    value = function(x, y)
+    both = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if not np.isfinite(value):
+        return not_scored("fewer than two common items, or scores that do not differ")
+    if both.size < 5:
+        return Measure(value=value, n=int(both.size), note="fewer than five items: no interval")
+    generator = np.random.default_rng(seed)
+    rows = both[generator.integers(0, both.size, (draws, both.size))]
+    drawn = np.array([function(x[row], y[row]) for row in rows])
+    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
+    return Measure(value=value, low=float(low), high=float(high), n=int(both.size))
+
+
+def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
+    """Return the mean pairwise tau of reviewers' scores, shape (reviewers, items), with an interval over items."""
+    scores = np.asarray(scores, dtype=np.float64)
+    value = _mean_tau(scores)
+    if not np.isfinite(value):
+        return not_scored("fewer than two reviewers with common items")
+    items = scores.shape[1]
+    if items < 5:
+        return Measure(value=value, n=items, note="fewer than five items: no interval")
+    generator = np.random.default_rng(seed)
+    drawn = np.array([_mean_tau(scores[:, generator.integers(0, items, items)]) for _ in range(draws)])
+    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
+    return Measure(value=value, low=float(low), high=float(high), n=items)
+
+
+def _mean_tau(scores: Floats) -> float:
+    found = [kendall_tau(scores[a], scores[b]) for a, b in combinations(range(scores.shape[0]), 2)]
+    known = [tau for tau in found if np.isfinite(tau)]
+    return float(np.mean(known)) if known else float("nan")

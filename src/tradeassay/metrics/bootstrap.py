@@ -1,4 +1,4 @@
-"""The stationary block bootstrap of Politis and Romano (1994).
+"""The stationary block bootstrap of Politis and Romano (1994), and how long its blocks should be.
 
 A resample strings together blocks of the original sessions; blocks start anywhere, wrap around the end and
 have geometric lengths. Sessions next to each other mostly stay next to each other, so that volatility
@@ -7,11 +7,18 @@ same resamples.
 
 The generator's raw 64-bit stream is turned into indices here: numpy promises that stream for ever, which it
 does not for its distributions. Equal input therefore gives equal resamples in every version.
+
+Block lengths follow Politis and White (2004), "Automatic block-length selection for the dependent bootstrap", with
+the corrected constant of Patton, Politis and White (2009): the mean block length that minimises the mean squared
+error of the estimated variance of the sample mean. They are those of ``arch.bootstrap.optimal_block_length`` to
+1e-9, which a test holds; they are computed here because importing that package loads pandas and statsmodels, and
+every score of every run needs a block length.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -20,7 +27,58 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.block_length import longest_block, mean_block_length
+
+
+def longest_block(n: int) -> float:
+    """Return the longest mean block length tried for ``n`` observations: min(3 sqrt(n), n / 3), rounded up."""
+    return float(math.ceil(min(3.0 * math.sqrt(n), n / 3.0)))
+
+
+def mean_block_length(values: Floats) -> float:
+    """Return the mean block length for one series of shape (n,), in observations, between 1 and the longest.
+
+    1 (no blocks) for a series that does not vary or has fewer than eight observations.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    n = values.shape[0]
+    if n < 8:
+        return 1.0
+    centred = values - values.mean()
+    if np.abs(centred).max() <= 1e-12 * np.abs(values).max():
+        return 1.0
+    run = max(5, int(math.log10(n)))
+    lags = min(math.ceil(math.sqrt(n)) + run, n - 2)
+    covariance = np.array([np.sum(centred[k:] * centred[: n - k]) for k in range(lags + 1)]) / n
+    window = _window(_correlations(centred, covariance * n), n, run, lags)
+    k = np.arange(1, window + 1)
+    taper = np.minimum(1.0, 2.0 * (1.0 - k / window))
+    spectral_slope = 2.0 * float(np.sum(taper * k * covariance[k]))
+    spectral_level = float(covariance[0] + 2.0 * np.sum(taper * covariance[k]))
+    if spectral_level <= 0.0:
+        # A flat-top estimate can turn negative; then only the upper bound is safe.
+        return max(1.0, longest_block(n))
+    length: float = abs(spectral_slope / spectral_level) ** (2.0 / 3.0) * n ** (1.0 / 3.0)
+    return min(max(1.0, length), max(1.0, longest_block(n)))
+
+
+def _correlations(centred: Floats, cross: Floats) -> Floats:
+    """Return abs(autocorrelation) by lag, each scaled by the parts of the series that overlap."""
+    squares = centred * centred
+    head, tail = np.cumsum(squares), np.cumsum(squares[::-1])
+    n = centred.shape[0]
+    keep = n - 1 - np.arange(cross.shape[0])
+    scale = np.sqrt(head[keep - 1] * tail[keep - 1])
+    return np.abs(cross) / np.where(scale > 0, scale, np.inf)
+
+
+def _window(correlations: Floats, n: int, run: int, lags: int) -> int:
+    """Return twice the first lag after which ``run`` correlations in a row are insignificant, at most ``lags``."""
+    quiet = correlations < 2.0 * math.sqrt(math.log10(n) / n)
+    for lag in range(lags - run + 1):
+        if quiet[lag : lag + run].all():
+            return min(2 * max(lag, 1), lags)
+    return lags
+
 
 _CHUNK = 1 << 17
 """Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""

@@ -1,6 +1,6 @@
 """The measures by name: what a table, a page or a reader needs to know about each.
 
-The functions are in :mod:`returns`, :mod:`drawdown`, :mod:`ratios`, :mod:`style` and :mod:`conduct`.
+The functions are in :mod:`measures`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ An agent whose active returns (against its baseline) have the yearly information
 sqrt(Y) standard deviations a session. The test asks whether the mean over sessions and seeds differs from zero.
 Its error shrinks with the sessions; seeds help only as far as they do not all do the same, and sessions that
 resemble their neighbours count less.
+
+:func:`simulated_power` checks the formulas: the house's own test on made-up agents whose skill is known.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
+from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block
-from tradeassay.metrics.intervals import significant
-from tradeassay.metrics.long_run import variance_inflation
+from tradeassay.metrics.intervals import rate_measure, significant, variance_inflation
+from tradeassay.metrics.measures import growth
 
 SEED_CORRELATION = 0.5
 """Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""
 SKILLED = 1.0
 """A yearly information ratio that few professionals reach; what cannot see this can see nothing."""
 MOST_SEEDS = 1000
-"""Seeds beyond this are no plan: what they share stays whatever their number."""
+"""More seeds than this are not worth planning: what they share does not shrink with their number."""
 _NORMAL = NormalDist()
 
 
@@ -34,8 +38,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     ``seed_correlation`` is the correlation of two seeds' active returns (1: seeds repeat each other),
     ``inflation`` how many times larger dependence makes the variance of the mean (1: independent sessions; see
-    :func:`~tradeassay.metrics.long_run.ar1_inflation`), ``comparisons`` how many agents are judged together.
-    Raises :class:`UserError` for numbers that make no experiment.
+    :func:`~tradeassay.metrics.intervals.ar1_inflation`), ``comparisons`` how many agents are judged together.
+    Raises :class:`UserError` for numbers that do not describe an experiment.
     """
 
     sessions: int = 252
@@ -101,13 +105,13 @@ def minimum_detectable_ir(design: Design) -> float:
 def sessions_needed(ir: float, design: Design) -> int:
     """Return how many sessions find ``ir`` with the design's power; its own number of sessions is ignored.
 
-    Raises :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is no
+    Raises :class:`UserError` for an ``ir`` of 0, which no number of sessions can find, and for one that is not a
     number.
     """
     if not math.isfinite(ir):
         raise UserError(f"an information ratio of {ir}", mend="give a number such as 0.5")
     if ir == 0.0:
-        raise UserError("an information ratio of 0 is no effect", mend="give the ratio that you want to see")
+        raise UserError("an information ratio of 0 means no effect", mend="give the ratio that you want to see")
     return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
 
 
@@ -197,3 +201,45 @@ def _shared(table: Floats) -> float:
         return 1.0
     pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(moving.shape[0], 1)]
     return min(1.0, max(0.0, float(pairs.mean())))
+
+
+DRAWS = BootstrapConfig(draws=100)
+_SPREAD = 0.005
+"""Standard deviation of an active return in the simulation; the result does not depend on it."""
+
+
+def simulated_power(ir: float, design: Design, *, worlds: int = 200, seed: int = 0) -> Measure:
+    """Return how often :func:`compare_to_baseline` finds agents with a true information ratio of ``ir``.
+
+    Active returns are a first-order autoregression with the design's inflation, and share as much between seeds as
+    the design says; the market they are added to is noise that both sides share. An ``ir`` of 0 gives the rate of
+    false alarms. The interval is Wilson's, over ``worlds``.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    carry = (design.inflation - 1.0) / (design.inflation + 1.0)
+    alarm = (1.0 - design.level) / design.comparisons
+    shared = design.seed_correlation
+    found = 0
+    for _ in range(worlds):
+        common, own = _series(rng, 1, design.sessions, carry), _series(rng, design.seeds, design.sessions, carry)
+        active = _SPREAD * (math.sqrt(shared) * common + math.sqrt(1.0 - shared) * own)
+        active += ir / math.sqrt(design.periods_per_year) * _SPREAD
+        market = rng.normal(0.0003, 0.01, design.sessions)
+        verdict = compare_to_baseline(growth(market + active), growth(market), bootstrap=DRAWS)
+        found += verdict.p_value is not None and verdict.p_value <= alarm
+    return rate_measure(found, worlds, nothing="no world was simulated")
+
+
+def _series(
+    rng: np.random.Generator, count: int, n: int, carry: float
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return unit-variance autoregressions of shape (count, n), from their stationary law."""
+    noise = rng.normal(size=(count, n))
+    if carry == 0.0:
+        return noise
+    series = np.empty((count, n))
+    series[:, 0] = noise[:, 0]
+    scale = math.sqrt(1.0 - carry * carry)
+    for t in range(1, n):
+        series[:, t] = carry * series[:, t - 1] + scale * noise[:, t]
+    return series

@@ -1,20 +1,107 @@
-"""The panel: every measure of an episode with its interval, or no number and the reason."""
+"""The panel: every measure of an episode with its interval, or no number and the reason.
+
+:func:`evaluate` computes all measures of one series, or of a thousand resampled ones, in one pass; :func:`score`
+gives them their intervals; :func:`across_seeds` says how much of a result is the seed.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics import measures
+from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
-from tradeassay.metrics.drawdown import max_drawdown
-from tradeassay.metrics.evaluate import Sessions, evaluate, evaluate_resamples
 from tradeassay.metrics.intervals import measure_from, significant, wilson_interval
-from tradeassay.metrics.returns import cumulative_return
+from tradeassay.metrics.measures import cumulative_return, max_drawdown, simple_returns
 from tradeassay.metrics.series import EpisodeSeries
+
+_ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "orders", "rejected")
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session; resampling is one take.
+
+    ``index`` has the index's session returns, or is None. ``path`` is the value path where it is known; a resample
+    has none and gets one by compounding. Money is in shares of the value before the session.
+    """
+
+    matrix: Floats
+    index: Floats | None
+    periods_per_year: int
+    path: Floats | None = None
+
+    @classmethod
+    def of(cls, series: EpisodeSeries, index: Floats | None = None) -> Sessions:
+        """Return the matrix of a series; ``index`` (n + 1 levels) replaces its own. One with a gap is left out."""
+        levels = series.index if index is None else index
+        if levels is not None and not (levels > 0).all():
+            levels = None
+        before, after = series.nav[:-1], series.nav[1:]
+        rows = (
+            series.returns,
+            series.traded / before,
+            series.costs / before,
+            series.hhi,
+            series.cash / after,
+            series.abstained,
+            series.failed,
+            series.orders,
+            series.rejected,
+        )
+        matrix = np.array([np.asarray(row, dtype=np.float64) for row in rows])
+        return cls(matrix, None if levels is None else simple_returns(levels), series.periods_per_year, series.nav)
+
+    def take(self, indices: Ints) -> Sessions:
+        """Return the resampled sessions: the matrix gets shape (quantities, draws, n)."""
+        index = None if self.index is None else self.index[indices]
+        return Sessions(self.matrix[:, indices], index, self.periods_per_year)
+
+
+def evaluate(sessions: Sessions) -> dict[str, Floats]:
+    """Return every measure by id, shape () for one series and (draws,) for resampled ones. NaN where undefined."""
+    row = dict(zip(_ROWS, sessions.matrix, strict=True))
+    earned, year = row["returns"], sessions.periods_per_year
+    path = measures.growth(earned) if sessions.path is None else sessions.path
+    ones = np.ones(1)
+    values = {
+        "cumulative_return": measures.cumulative_return(path),
+        "annualised_return": measures.annualised_return(path, year),
+        "volatility": measures.volatility(earned, year),
+        "sharpe": measures.sharpe(earned, year),
+        "sortino": measures.sortino(earned, year),
+        "sortino_stockbench": measures.sortino_stockbench(earned),
+        "max_drawdown": max_drawdown(path),
+        "calmar": measures.calmar(path, year),
+        "turnover": measures.turnover(row["turned"], ones, year),
+        "cost_rate": measures.cost_rate(row["cost"], ones, year),
+        "hhi": measures.mean_held(row["hhi"]),
+        "cash_ratio": measures.cash_ratio(row["idle"], ones),
+        "hit_rate": measures.hit_rate(earned),
+        "abstention_rate": measures.abstention_rate(row["abstained"]),
+        "failure_rate": measures.failure_rate(row["failed"]),
+        "rejection_rate": measures.rejection_rate(row["rejected"], row["orders"]),
+    }
+    if sessions.index is not None:
+        values["excess_return"] = values["cumulative_return"] - measures.cumulative_return(
+            measures.growth(sessions.index)
+        )
+        values["information_ratio"] = measures.information_ratio(earned, sessions.index, year)
+    return values
+
+
+def evaluate_resamples(sessions: Sessions, indices: Iterator[Ints]) -> dict[str, Floats]:
+    """Return every measure on every resample, by id, shape (draws,)."""
+    chunks = [evaluate(sessions.take(chunk)) for chunk in indices]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
 
 FEWEST_TO_ANNUALISE = 10
 """With fewer returns nothing that is scaled to a year is given: ten days say nothing about twelve months."""
@@ -104,7 +191,7 @@ def _one(
 
 
 def _certain_rate(name: str, series: EpisodeSeries, value: float, config: BootstrapConfig) -> Measure:
-    """Return a rate of exactly 0 or 1: every resample would say the same, which is no evidence of certainty."""
+    """Return a rate of exactly 0 or 1: every resample would say the same, which does not make it certain."""
     n = {
         "rejection_rate": int(series.orders.sum()),
         "hit_rate": int((series.returns != 0).sum()),
@@ -159,3 +246,119 @@ def _ruined(series: EpisodeSeries) -> dict[str, Measure]:
     for name, happened in (("abstention_rate", series.abstained), ("failure_rate", series.failed)):
         scores[name] = Measure(value=significant(float(happened.mean())), n=n, note=f"no interval: {reason}")
     return scores
+
+
+class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure over repetitions.
+
+    ``median`` carries the interval, ``n`` is how many repetitions have a value and ``missing`` how many do not.
+    ``q1``/``q3`` are the quartiles (linear interpolation), ``iqr`` their distance, ``mean`` and ``std`` (n - 1)
+    the usual ones, ``cv`` = std / abs(mean), ``lowest``/``highest`` the extremes. None where undefined: the
+    spread of one repetition, the coefficient of variation around zero, everything when no repetition has a value.
+    """
+
+    median: Measure
+    n: int
+    missing: int
+    q1: float | None = None
+    q3: float | None = None
+    iqr: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    cv: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+
+
+def summarise(measures: Sequence[Measure], *, median: Measure | None = None) -> SeedSummary:
+    """Return the spread of one measure over repetitions; without ``median`` the middle gets no interval."""
+    present = np.array([measure.value for measure in measures if measure.value is not None], dtype=np.float64)
+    missing = len(measures) - present.size
+    if present.size == 0:
+        reasons = sorted({str(measure.reason) for measure in measures}) or ["there are no repetitions"]
+        return SeedSummary(median=not_scored("; ".join(reasons)), n=0, missing=missing)
+    q1, middle, q3 = (float(value) for value in np.quantile(present, [0.25, 0.5, 0.75]))
+    mean = float(present.mean())
+    std = float(present.std(ddof=1)) if present.size > 1 else None
+    return SeedSummary(
+        median=median or Measure(value=significant(middle), n=present.size, note="no interval was asked for"),
+        n=present.size,
+        missing=missing,
+        q1=significant(q1),
+        q3=significant(q3),
+        iqr=significant(q3 - q1),
+        mean=significant(mean),
+        std=None if std is None else significant(std),
+        cv=None if std is None or abs(mean) <= 1e-12 else significant(std / abs(mean)),
+        lowest=significant(float(present.min())),
+        highest=significant(float(present.max())),
+    )
+
+
+def across_seeds(
+    episodes: Sequence[EpisodeSeries],
+    scores: Sequence[Mapping[str, Measure]],
+    *,
+    benchmark_nav: Floats | None = None,
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> dict[str, SeedSummary]:
+    """Return each measure's summary over repetitions of one agent, in the catalogue's order.
+
+    ``scores`` are the episodes' own, in the same order; they supply the values. The median's interval comes
+    from a two-level bootstrap: repetitions are drawn with replacement, and within a draw all of them
+    get the *same* resampled sessions, because they lived through the same market. With one repetition it
+    is that repetition's own interval. Episodes of different lengths get a median without an interval.
+    """
+    single = len(episodes) == 1
+    drawn = None if single else _draw_together(episodes, benchmark_nav, bootstrap)
+    notes = () if single or benchmark_nav is not None else [one.index_note for one in episodes if one.index_note]
+    summaries = {}
+    for info in MEASURES:
+        measures = [score[info.id] for score in scores]
+        median = measures[0] if single else _median(info.id, measures, drawn, bootstrap)
+        if median is not None and notes:
+            median = with_index_note(info.id, median, notes[0])
+        summaries[info.id] = summarise(measures, median=median if median and median.value is not None else None)
+    return summaries
+
+
+def _median(
+    name: str, measures: Sequence[Measure], drawn: dict[str, Floats] | None, config: BootstrapConfig
+) -> Measure | None:
+    present = [measure.value for measure in measures if measure.value is not None]
+    if not present:
+        return None
+    if len(present) < len(measures):
+        note = f"no interval: {len(measures) - len(present)} of {len(measures)} repetitions have no value"
+    elif drawn is None or name not in drawn:
+        note = "no interval: too few sessions, or repetitions over different sessions"
+    else:
+        note = f"over {len(present)} repetitions" + (", order-dependent" if BY_ID[name].path else "")
+        return measure_from(float(np.median(present)), drawn[name], level=config.level, n=len(present), note=note)
+    return measure_from(float(np.median(present)), None, level=config.level, n=len(present), note=note)
+
+
+def _draw_together(
+    episodes: Sequence[EpisodeSeries], benchmark_nav: Floats | None, config: BootstrapConfig
+) -> dict[str, Floats] | None:
+    """Return the median over redrawn repetitions of every measure, shape (draws,); None when it cannot be done."""
+    sound = [episode for episode in episodes if episode.failure is None and episode.ruined is None]
+    if not sound or len({episode.sessions for episode in sound}) != 1 or len(sound) != len(episodes):
+        return None
+    n = len(sound[0].sessions)
+    if n < config.least:
+        return None
+    seed = content_seed(config, *(episode.nav for episode in sound))
+    block = max(choose_block(episode.returns, config) for episode in sound)
+    each = [
+        evaluate_resamples(Sessions.of(episode, benchmark_nav), resamples(n, config.draws, block, seed))
+        for episode in sound
+    ]
+    chosen = seed_resamples(len(sound), config.draws, seed)
+    shared = set.intersection(*(set(values) for values in each))
+    return {name: _median_of(np.stack([values[name] for values in each]), chosen) for name in shared}
+
+
+def _median_of(values: Floats, chosen: Ints) -> Floats:
+    picked = np.take_along_axis(values.T, chosen, axis=1)
+    return np.asarray(np.median(picked, axis=1))

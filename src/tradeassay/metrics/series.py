@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.metrics.returns import simple_returns
+from tradeassay.metrics.measures import simple_returns
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.intervals import measure_from, significant
-from tradeassay.metrics.ratios import sharpe
+from tradeassay.metrics.measures import sharpe
 
 DEFAULT = BootstrapConfig()
 _EULER = 0.5772156649015329

@@ -17,9 +17,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import significant
-from tradeassay.metrics.long_run import long_run_variance
-from tradeassay.metrics.returns import spread
+from tradeassay.metrics.intervals import long_run_variance, significant
+from tradeassay.metrics.measures import spread
 
 DEFAULT = BootstrapConfig()
 Statistic = Literal["mean", "sharpe"]

@@ -11,8 +11,8 @@ import numpy as np
 from tradeassay.account import Ledger
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Rejected, StepRecord, Trimmed
 from tradeassay.core.view import Floats
+from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.series import EpisodeSeries
-from tradeassay.metrics.style import concentration
 
 
 def series_from_records(

@@ -19,8 +19,8 @@ from tradeassay.code.scores.scorecard import DIMENSIONS, Scorecard
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics.rank_correlation import correlation_measure, spearman_rho
-from tradeassay.metrics.rates import rate_measure
+from tradeassay.metrics.agreement import correlation_measure, spearman_rho
+from tradeassay.metrics.intervals import rate_measure
 from tradeassay.runs.code_protocol import CodeRow
 from tradeassay.runs.episode import Episode
 

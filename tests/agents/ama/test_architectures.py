@@ -8,10 +8,8 @@ import msgspec
 import pytest
 
 from tradeassay.agents.ama import architectures, make_architecture
-from tradeassay.agents.ama.deep_fund import Journal, Remembered
-from tradeassay.agents.ama.embedding import embed
-from tradeassay.agents.ama.memory import LayeredMemory, MemoryConfig
-from tradeassay.agents.ama.personas import PERSONAS
+from tradeassay.agents.ama.desks import PERSONAS, Diary, Remembered
+from tradeassay.agents.ama.memory import LayerConfig, LayeredMemory, embed
 from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
@@ -218,7 +216,7 @@ def test_the_investor_remembers_and_reflects() -> None:
 
 
 def test_memory_fades_rises_and_finds() -> None:
-    config = MemoryConfig()
+    config = LayerConfig()
     mind = LayeredMemory().add("short", "lithium plant fire", 0.4).add("short", "dividend raised", 0.4)
     assert mind.recall("fire at the lithium plant", config)[0].text == "lithium plant fire"
     for _ in range(4):
@@ -244,7 +242,7 @@ GOLDEN = [47, 119, 120, 131, 136, 180, 204, 217, 219]
 
 def test_the_deep_fund_keeps_a_journal() -> None:
     _, first = play("deep-fund")
-    journal = msgspec.json.decode(first.memory, type=Journal)
+    journal = msgspec.json.decode(first.memory, type=Diary)
     assert journal.entries[0].date == "2022-06-02" and journal.entries[0].earned is None
     later = msgspec.structs.replace(
         PACKET,
@@ -264,4 +262,4 @@ def test_analysts_records_by_hand() -> None:
         Remembered(date="3", action="HOLD", views={"a": "bullish"}, reasoning="", earned=0.1),
         Remembered(date="4", action="BUY", views={"a": "bullish"}, reasoning=""),
     )
-    assert Journal(entries=entries).lessons() == {"a": {"right": 1, "of": 2}, "b": {"right": 0, "of": 1}}
+    assert Diary(entries=entries).lessons() == {"a": {"right": 1, "of": 2}, "b": {"right": 0, "of": 1}}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tradeassay.account.daily_target import fee_factor, next_position
 from tradeassay.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, daily_returns, positions, published
 from tradeassay.benchmarks.ama.published import Setting
-from tradeassay.benchmarks.ama.rules import rules_for
-from tradeassay.benchmarks.ama.scoring import published_drawdown
+from tradeassay.benchmarks.ama.rules import published_drawdown, rules_for
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 

@@ -159,8 +159,7 @@ def test_totals_have_intervals_that_hold_the_value() -> None:
 
 
 def test_a_resample_is_linked_like_a_series() -> None:
-    from tradeassay.metrics.attribution.linking import slope
-    from tradeassay.metrics.attribution.totals import _resampled
+    from tradeassay.metrics.attribution.totals import _resampled, slope
     from tradeassay.metrics.bootstrap import choose_block, content_seed, resamples
 
     rng = np.random.default_rng(8)

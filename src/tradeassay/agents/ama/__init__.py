@@ -3,11 +3,9 @@
 Each is a sans-I/O generator over one packet of information and its own memory. Nothing here talks to a model.
 """
 
-from tradeassay.agents.ama.deep_fund import DeepFundAgent
-from tradeassay.agents.ama.hedge_fund import HedgeFundAgent
+from tradeassay.agents.ama.desk import Architecture, architectures, make_architecture
+from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, TradeAgent
 from tradeassay.agents.ama.investor import InvestorAgent
-from tradeassay.agents.ama.registry import Architecture, architectures, make_architecture
-from tradeassay.agents.ama.trade import TradeAgent
 
 __all__ = [
     "Architecture",

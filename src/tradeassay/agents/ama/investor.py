@@ -7,11 +7,18 @@ from typing import ClassVar
 import msgspec
 
 from tradeassay.agents.ama import sight
-from tradeassay.agents.ama.answers import Lesson, Verdict
-from tradeassay.agents.ama.consulting import Minutes, Role, consult
-from tradeassay.agents.ama.desk import DeskConfig, conclude, present
-from tradeassay.agents.ama.memory import Item, LayeredMemory, MemoryConfig
-from tradeassay.agents.ama.registry import architectures
+from tradeassay.agents.ama.desk import (
+    Desk,
+    DeskConfig,
+    DeskRole,
+    Lesson,
+    Minutes,
+    Verdict,
+    architectures,
+    conclude,
+    consult,
+)
+from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory
 from tradeassay.core.arena import Deliberation, Packet
 
 SEEN = 400
@@ -21,24 +28,17 @@ SEEN = 400
 class InvestorConfig(DeskConfig, frozen=True, kw_only=True):
     """``memory`` says how it remembers."""
 
-    memory: MemoryConfig = MemoryConfig()
+    memory: LayerConfig = LayerConfig()
 
 
 @architectures.register("investor")
-class InvestorAgent:
+class InvestorAgent(Desk[InvestorConfig]):
     """News enter the short layer, quarterly reports the mid, annual ones the long, lessons the reflections."""
 
     summary: ClassVar[str] = "a single agent with four-layer memory, retrieval and reflection"
     Config = InvestorConfig
-
-    def __init__(self, config: InvestorConfig) -> None:
-        self._config = config
-        self._roles = present(("reflection", "investor"), config, needed=("investor",))
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """Everybody who is asked, in order."""
-        return self._roles
+    everybody = ("reflection", "investor")
+    needed = ("investor",)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
@@ -53,14 +53,14 @@ class InvestorAgent:
                     "outcomes": [msgspec.to_builtins(outcome) for outcome in new],
                     "remembered": _told(mind),
                 }
-                role = Role("reflection", "reflection", "reflection")
+                role = DeskRole("reflection", "reflection", "reflection")
                 lesson = yield from consult(role, packet, shown, Lesson, minutes)
                 if lesson is not None:
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
         mind = _read(packet, mind)
         found = mind.recall(_question(packet), self._config.memory)
         shown = {**sight.everything(packet), **sight.record(packet), "memory": [_shown(item) for item in found]}
-        verdict = yield from consult(Role("investor", "decision", "investor"), packet, shown, Verdict, minutes)
+        verdict = yield from consult(DeskRole("investor", "decision", "investor"), packet, shown, Verdict, minutes)
         mind = msgspec.structs.replace(mind, recalled=tuple(item.id for item in found)).aged(self._config.memory)
         return conclude(verdict, minutes, memory=mind.written())
 

@@ -4,25 +4,56 @@ An item's score for a question is similarity + importance + recency. Recency dec
 the layer's pace; an item that was used and turned out well becomes more important and may rise to the next layer,
 one that fades is dropped. The whole memory is a frozen value with a JSON form, so that it can be stored with a
 decision and be the same after a crash.
+
+Similarity is that of the named offline embedding ``hashed-words-256-v1``: words and word pairs hashed into 256
+signed counts. Nothing to download, the same numbers on every machine. It finds texts that share words, not texts
+that share a meaning: enough to retrieve what was noted about the same product, person or figure.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeassay.agents.ama.embedding import embed
+SIZE = 256
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+
+
+@lru_cache(maxsize=8192)
+def embed(text: str) -> NDArray[np.float64]:
+    """Return a vector of length one (of zeros for a text without words), read-only."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    vector = np.zeros(SIZE)
+    for piece in (*words, *map(" ".join, pairwise(words))):
+        place, sign = _place(piece)
+        vector[place] += sign
+    length = float(np.linalg.norm(vector))
+    vector = vector / length if length > 0 else vector
+    vector.flags.writeable = False
+    return vector
+
+
+@lru_cache(maxsize=65536)
+def _place(piece: str) -> tuple[int, float]:
+    digest = blake2b(piece.encode("utf-8", "surrogatepass"), digest_size=3).digest()
+    return digest[0], 1.0 if digest[1] & 1 else -1.0
+
 
 Layer = Literal["short", "mid", "long", "reflection"]
 LAYERS: tuple[Layer, ...] = ("short", "mid", "long", "reflection")
 PACE: dict[Layer, float] = {"short": 3.0, "mid": 15.0, "long": 60.0, "reflection": 30.0}
 
 
-class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
+class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How it remembers. ``pace`` is the number of decisions after which recency has fallen to 1/e, per layer.
 
     ``keep`` items stay per layer at most; below ``fade`` (recency x importance) one is dropped. ``rise`` is the
@@ -72,7 +103,7 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         item = Item(id=self.next_id, layer=layer, text=text, made=self.now, importance=importance)
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 
-    def recall(self, question: str, config: MemoryConfig) -> tuple[Item, ...]:
+    def recall(self, question: str, config: LayerConfig) -> tuple[Item, ...]:
         """Return the best items of every layer for a question, layer by layer, best first."""
         if not self.items:
             return ()
@@ -87,11 +118,11 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
             found += [self.items[n] for _, _, n in ranked[: config.recall]]
         return tuple(found)
 
-    def recency(self, item: Item, config: MemoryConfig) -> float:
+    def recency(self, item: Item, config: LayerConfig) -> float:
         """Return how fresh an item is: 1 when it was made, falling with its layer's pace."""
         return math.exp(-(self.now - item.made) / config.pace[item.layer])
 
-    def learn(self, used: Iterable[int], gain: float, config: MemoryConfig) -> LayeredMemory:
+    def learn(self, used: Iterable[int], gain: float, config: LayerConfig) -> LayeredMemory:
         """Return it after an outcome: what was used gains or loses importance, and may rise a layer."""
         ids = set(used)
         items = []
@@ -108,7 +139,7 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
             items.append(msgspec.structs.replace(item, **changed))
         return msgspec.structs.replace(self, items=tuple(items))
 
-    def aged(self, config: MemoryConfig) -> LayeredMemory:
+    def aged(self, config: LayerConfig) -> LayeredMemory:
         """Return it one decision later: what has faded is gone, and every layer is cut to its size."""
         older = msgspec.structs.replace(self, now=self.now + 1)
         kept: list[Item] = []

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.arena.season import Entry, OptionalRules, Season
-from tradeassay.benchmarks.ama.rules import Rules
+from tradeassay.benchmarks.ama.rules import AmaRules
 
 
 class AssetRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class SeasonRules(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     temperature: float
     max_tokens: int
-    money: Rules
+    money: AmaRules
     optional: OptionalRules
     assets: tuple[AssetRule, ...]
     entries: tuple[Entry, ...]

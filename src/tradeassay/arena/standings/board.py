@@ -14,8 +14,7 @@ import numpy as np
 
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings.series import Line
-from tradeassay.benchmarks.ama.rules import Kind
-from tradeassay.benchmarks.ama.scoring import ama_panel
+from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples

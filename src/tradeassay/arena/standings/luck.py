@@ -17,7 +17,7 @@ from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings.series import Line
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.rates import rate_measure
+from tradeassay.metrics.intervals import rate_measure
 
 
 @dataclass(frozen=True, slots=True)

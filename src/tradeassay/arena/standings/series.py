@@ -16,7 +16,7 @@ from tradeassay.arena.state.tables import rounds, slots
 from tradeassay.benchmarks.ama.rules import Kind
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.rates import rate_measure
+from tradeassay.metrics.intervals import rate_measure
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):

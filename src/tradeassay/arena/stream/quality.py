@@ -30,7 +30,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.time import WallClock, iso
 from tradeassay.metrics.agreement import krippendorff_alpha
-from tradeassay.metrics.rates import rate_measure
+from tradeassay.metrics.intervals import rate_measure
 
 Verdict = Literal["confirm", "reject"]
 VERDICTS: tuple[Verdict, ...] = ("confirm", "reject")

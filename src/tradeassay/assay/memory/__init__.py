@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from tradeassay.assay.memory.contrast import memory_contrast
-from tradeassay.assay.memory.rationale import NamedThing, RationaleReport, RationaleRow, rationale_analysis
+from tradeassay.assay.memory.rationale import (
+    CATEGORIES,
+    Category,
+    NamedThing,
+    RationaleReport,
+    RationaleRow,
+    rationale_analysis,
+)
 from tradeassay.assay.memory.records import DirectProbe, Fade, MemoryArm, MemoryConfig, MemoryContrast, MemoryGap
-from tradeassay.assay.memory.words import CATEGORIES, Category
 
 __all__ = [
     "CATEGORIES",

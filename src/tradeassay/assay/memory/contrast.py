@@ -1,19 +1,26 @@
-"""The memory contrast: masked, unmasked and after the cutoff in one table, each taken apart, with paired tests."""
+"""The memory contrast: masked, unmasked and after the cutoff in one table, each taken apart, with paired tests.
+
+Recorded episodes are taken apart and labelled (which mask, mode and window, before or after the cutoff); means
+over windows get an interval and a p-value, from windows where there are enough, else from sessions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from tradeassay.assay.memory.inference import Inferred, Sample, infer, welch
+from tradeassay.assay.attribute import attribute_episode
+from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.memory.records import (
     PARTS,
     DirectProbe,
     Fade,
+    Inference,
     MemoryArm,
     MemoryConfig,
     MemoryContrast,
@@ -21,13 +28,280 @@ from tradeassay.assay.memory.records import (
     Period,
     Told,
 )
-from tradeassay.assay.memory.taken import BRIGHT, CONTROL, Missing, Taken, take
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics import holm, overlapping_clusters, wilcoxon, wilcoxon_clustered
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, holm, overlapping_clusters, resamples, wilcoxon, wilcoxon_clustered
+from tradeassay.metrics.bootstrap import choose_block, content_seed
+from tradeassay.metrics.intervals import significant
 
 if TYPE_CHECKING:
+    from tradeassay.runs import Episode, Run
+if TYPE_CHECKING:
     from tradeassay.runs import Run
+
+BRIGHT = "bright"
+CONTROL = "control"
+_HARDENING = ("rebase_prices", "scale_volumes", "scrub_news")
+_ARM = frozenset(("mask", "control", *_HARDENING))
+"""Settings that make an arm; all others must be the same for two episodes to be paired."""
+_LINKED = {"total": "total", "market": "common", "style": "style", "selection": "selection", "trading": "trading"}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One episode. ``linked`` are parts of its whole return, ``daily`` the same session by session."""
+
+    key: str
+    agent: str
+    by_model: bool
+    arm: str
+    mode: str
+    others: str
+    dataset: str
+    window: str
+    first: str
+    last: str
+    seed: int
+    period: Period
+    linked: dict[str, float]
+    daily: dict[str, Floats]
+
+    @property
+    def pair(self) -> tuple[str, str, str, int]:
+        """What two episodes share that are compared."""
+        return self.dataset, self.others, self.window, self.seed
+
+    @property
+    def group(self) -> tuple[str, bool, str, Period]:
+        """What stands together in a table."""
+        return self.agent, self.by_model, self.mode, self.period
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An episode without a result."""
+
+    agent: str
+    mode: str
+    arm: str
+    period: Period
+    reason: str
+
+
+def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[Taken], list[Missing]]:
+    """Take every episode of runs apart that has a mask in its settings."""
+    found: list[Taken] = []
+    missing: list[Missing] = []
+    for run in runs:
+        # Only the parts are needed here: the intervals are made over pairs.
+        bootstrap = msgspec.structs.replace(run.spec.bootstrap, draws=1)
+        for episode in run.episodes:
+            settings = _settings(run, episode)
+            if "mask" not in settings:
+                continue
+            period = _period(run, episode, cutoffs)
+            parts = attribute_episode(run, episode.key, bootstrap=bootstrap)
+            arm, mode = arm_of(settings), str(settings.get("mode", ""))
+            if parts.linked is None:
+                missing.append(Missing(episode.label, mode, arm, period, str(parts.reason)))
+                continue
+            found.append(_taken(run, episode, parts, settings, period))
+    return found, missing
+
+
+def _taken(
+    run: Run, episode: Episode, parts: Attribution, settings: Mapping[str, object], period: Period
+) -> Taken:
+    market = run.manifest.benchmark(episode).market
+    daily = parts.daily
+    days = len(daily.sessions)
+    style = (
+        np.sum([np.array(values) for values in daily.style.values()], axis=0) if daily.style else np.zeros(days)
+    )
+    linked = parts.linked or {}
+    others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
+    return Taken(
+        key=episode.key,
+        agent=episode.label,
+        by_model=episode.by_model,
+        arm=arm_of(settings),
+        mode=str(settings.get("mode", "")),
+        others=f"{episode.benchmark} {others}",
+        dataset=episode.dataset,
+        window=episode.window or f"{market.first}..{market.last}",
+        first=market.first,
+        last=market.last,
+        seed=episode.seed,
+        period=period,
+        linked={name: linked[key] for name, key in _LINKED.items()},
+        daily={
+            "total": np.array(daily.total),
+            "market": np.array(daily.common),
+            "style": style,
+            "selection": np.array(daily.selection),
+            "trading": np.array(daily.trading),
+        },
+    )
+
+
+def _settings(run: Run, episode: Episode) -> Mapping[str, object]:
+    """Return the conversation's settings in full; where no model played the cell, those the spec names."""
+    record = run.manifest.protocols.get(episode.cell)
+    if record is not None:
+        return record.config
+    return {**run.manifest.benchmark(episode).protocol_params}
+
+
+def arm_of(settings: Mapping[str, object]) -> str:
+    """Return a conversation's arm: its mask with its hardening, ``control``, or ``bright`` where nothing masks."""
+    if settings.get("control"):
+        return CONTROL
+    hardened = [name for name in _HARDENING if settings.get(name)]
+    return "+".join([str(settings.get("mask", BRIGHT)), *hardened])
+
+
+def _period(run: Run, episode: Episode, cutoffs: Mapping[str, date] | None) -> Period:
+    if not episode.by_model:
+        return "any"
+    model = run.manifest.models.get(episode.label)
+    cutoff = (cutoffs or {}).get(episode.label, None if model is None else model.cutoff)
+    if cutoff is None:
+        return "unknown"
+    market = run.manifest.benchmark(episode).market
+    if date.fromisoformat(market.first) > cutoff:
+        return "after"
+    return "before" if date.fromisoformat(market.last) <= cutoff else "across"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Results of one window and seed each: a total, its daily series, and the cluster that the window lies in."""
+
+    totals: Floats
+    daily: tuple[Floats, ...]
+    clusters: tuple[Hashable, ...]
+    windows: tuple[Hashable, ...]
+
+    @property
+    def independent(self) -> int:
+        """How many clusters there are."""
+        return len(set(self.clusters))
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A mean with its interval, its two-sided p-value against zero, and what chance was measured on."""
+
+    measure: Measure
+    p_value: float | None
+    by: Inference | None
+
+
+def infer(sample: Sample, config: MemoryConfig) -> Inferred:
+    """Return the mean over clusters, each counting once.
+
+    With enough clusters the interval is Student's over their means. With fewer it comes from a stationary
+    bootstrap over sessions, seeds averaged: it then speaks of these windows only, and says so.
+    """
+    if sample.totals.size == 0:
+        return Inferred(not_scored("nothing was played"), None, None)
+    means = _cluster_means(sample.totals, sample.clusters)
+    value = significant(float(means.mean()))
+    if (sample.totals == 0.0).all() and all((one == 0.0).all() for one in sample.daily):
+        exact = Measure(
+            value=0.0, low=0.0, high=0.0, level=config.level, n=means.size, note="zero on every session"
+        )
+        return Inferred(exact, None, None)
+    if means.size >= config.least_windows:
+        return _over_windows(means, value, config)
+    return _over_sessions(sample, value, config)
+
+
+def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
+    """Return the difference of two means over different windows, with Welch's interval over their clusters."""
+    first, second = _cluster_means(one.totals, one.clusters), _cluster_means(other.totals, other.clusters)
+    if first.size == 0 or second.size == 0:
+        return not_scored("there are no windows on one side of the cutoff")
+    value = significant(float(first.mean() - second.mean()))
+    n = first.size + second.size
+    if first.size < 2 or second.size < 2:
+        return Measure(value=value, level=config.level, n=n, note="no interval: one window on a side")
+    from scipy.stats import t
+
+    parts = [side.var(ddof=1) / side.size for side in (first, second)]
+    spread = sum(parts)
+    if spread == 0.0:
+        return Measure(value=value, level=config.level, n=n, note="no interval: the windows do not differ")
+    freedom = spread**2 / sum(part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True))
+    half = float(t.ppf(0.5 + config.level / 2.0, freedom)) * float(np.sqrt(spread))
+    return Measure(
+        value=value,
+        low=significant(value - half),
+        high=significant(value + half),
+        level=config.level,
+        n=n,
+        note="Welch's interval over windows; the markets differ too",
+    )
+
+
+def _cluster_means(totals: Floats, clusters: Sequence[Hashable]) -> Floats:
+    places = {name: k for k, name in enumerate(dict.fromkeys(clusters))}
+    at = np.array([places[name] for name in clusters], dtype=np.int64)
+    sums = np.bincount(at, weights=totals, minlength=len(places))
+    means: Floats = sums / np.bincount(at, minlength=len(places))
+    return means
+
+
+def _over_windows(means: Floats, value: float, config: MemoryConfig) -> Inferred:
+    from scipy.stats import t
+
+    error = float(means.std(ddof=1)) / float(np.sqrt(means.size))
+    if error == 0.0:
+        return Inferred(Measure(value=value, level=config.level, n=means.size, note="no spread"), None, "windows")
+    half = float(t.ppf(0.5 + config.level / 2.0, means.size - 1)) * error
+    measure = Measure(
+        value=value,
+        low=significant(value - half),
+        high=significant(value + half),
+        level=config.level,
+        n=means.size,
+        note=f"Student's interval over {means.size} windows that do not overlap",
+    )
+    return Inferred(measure, significant(float(2.0 * t.sf(abs(value) / error, means.size - 1))), "windows")
+
+
+def _over_sessions(sample: Sample, value: float, config: MemoryConfig) -> Inferred:
+    series = [
+        np.mean([sample.daily[k] for k, name in enumerate(sample.windows) if name == window], axis=0)
+        for window in dict.fromkeys(sample.windows)
+        if len({sample.daily[k].size for k, name in enumerate(sample.windows) if name == window}) == 1
+    ]
+    joined = np.concatenate(series) if series else np.empty(0)
+    bootstrap = BootstrapConfig(draws=config.draws, level=config.level)
+    if joined.size < bootstrap.least:
+        note = f"no interval: {joined.size} sessions, {bootstrap.least} are needed"
+        return Inferred(Measure(value=value, level=config.level, n=joined.size, note=note), None, None)
+    block, seed = choose_block(joined, bootstrap), content_seed(bootstrap, joined)
+    # A mean per window: what all sessions sum to, shared out among the windows.
+    drawn = np.concatenate(
+        [joined[rows].sum(axis=1) for rows in resamples(joined.size, config.draws, block, seed)]
+    )
+    apart = (drawn - joined.sum()) / len(series)
+    tail = (1.0 - config.level) / 2.0
+    low, high = np.quantile(apart, [tail, 1.0 - tail])
+    measure = Measure(
+        value=value,
+        # The basic interval: reflected, so that it and the p-value agree.
+        low=significant(value - float(high)),
+        high=significant(value - float(low)),
+        level=config.level,
+        n=joined.size,
+        note=f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only",
+    )
+    beyond = int((np.abs(apart) >= abs(value)).sum())
+    return Inferred(measure, significant((beyond + 1) / (config.draws + 1)), "sessions")
+
 
 MEMORY_ONLY = "memory-only"
 

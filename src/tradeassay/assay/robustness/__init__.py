@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.robustness.records import (
+from tradeassay.assay.robustness.study import (
     DISTURBANCES,
     Disturbance,
     RobustnessConfig,
     RobustnessReport,
     RobustnessScore,
     SizeScaling,
+    robustness_of_run,
 )
-from tradeassay.assay.robustness.study import robustness_of_run
 
 __all__ = [
     "DISTURBANCES",

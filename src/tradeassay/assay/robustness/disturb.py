@@ -43,7 +43,7 @@ def smaller(panel: Panel, share: float, first: str) -> Panel:
     money = np.nan_to_num(panel.bars["amount"][max(0, rows - 60) : max(rows, 1)], nan=0.0).sum(axis=0)
     count = round(share * len(names))
     if count < 2:
-        raise UserError(f"{share:.0%} of {len(names)} names is no market", mend="ask for a larger share")
+        raise UserError(f"{share:.0%} of {len(names)} names is not a market", mend="ask for a larger share")
     best = sorted(names, key=lambda k: (-float(money[k]), panel.listings[k].instrument.symbol))[:count]
     kept = [k for k in range(len(panel.listings)) if k in set(best) or k not in set(names)]
     symbols = {panel.listings[k].instrument.symbol for k in kept}

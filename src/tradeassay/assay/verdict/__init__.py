@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.assaying import assay
-from tradeassay.assay.verdict.config import VerdictConfig
 from tradeassay.assay.verdict.decide import decide, judge
-from tradeassay.assay.verdict.of_tables import OwnAccount
-from tradeassay.assay.verdict.record import KINDS, LABELS, AgentAssay, AgentFindings, Assay, Verdict
+from tradeassay.assay.verdict.record import KINDS, LABELS, AgentAssay, AgentFindings, Assay, Verdict, VerdictConfig
 
 __all__ = [
     "KINDS",

@@ -1,21 +1,51 @@
-"""From daily parts to what a verdict is made from. Pure functions over arrays."""
+"""From daily parts, luck, masks, leak tests and confidences to what a verdict is made from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from tradeassay.assay.attribution_record import Attribution
-from tradeassay.assay.verdict.config import VerdictConfig
-from tradeassay.assay.verdict.record import AgentFindings, Edge
+from tradeassay.assay.attribution import Attribution
+from tradeassay.assay.leaks.examine import leak_test
+from tradeassay.assay.leaks.records import LeakTestConfig, LeakTestReport
+from tradeassay.assay.luck.luck import Luck
+from tradeassay.assay.verdict.record import (
+    AgentFindings,
+    Calibration,
+    Edge,
+    LuckEvidence,
+    MemoryEvidence,
+    VerdictConfig,
+)
+from tradeassay.benchmarks.ktdfin.outcomes import order_outcomes
+from tradeassay.core.errors import DataError, RunError, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, long_run_variance, significant, studentised_interval
-from tradeassay.metrics.attribution import Totals, total_parts
+from tradeassay.metrics import (
+    BootstrapConfig,
+    calibration,
+    calibration_curve,
+    long_run_variance,
+    significant,
+    studentised_interval,
+)
+from tradeassay.metrics.attribution import MAIN, Totals, total_parts
 from tradeassay.metrics.bootstrap import choose_block
+
+if TYPE_CHECKING:
+    from tradeassay.assay.memory.records import MemoryContrast
+    from tradeassay.runs import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tradeassay.runs import Run
+if TYPE_CHECKING:
+    from tradeassay.runs import AgentScores, Run
 
 MOST_DRAWS = 10_000
 _IN_TAIL = 5
@@ -136,3 +166,137 @@ def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, floa
         and (above(measure) or below(measure) or found.method == "returns")
     ]
     return sorted(strong, key=lambda pair: -abs(pair[1]))
+
+
+def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
+    """Return several seeds' luck as one."""
+    placed = sorted(
+        (one.place for one in each if one.place is not None), key=lambda place: place.percentile.value or 0.0
+    )
+    if not placed:
+        return LuckEvidence(percentile=not_scored(str(each[0].reason) if each else "nothing was played"), p=None)
+    # With an even number of seeds the worse of the two in the middle: a bound must not be the lucky one's.
+    middle = placed[(len(placed) - 1) // 2]
+    done_as_well = round((middle.by_luck.value or 0.0) * middle.portfolios)
+    p = (done_as_well + 1) / (middle.portfolios + 1)
+    return LuckEvidence(
+        percentile=middle.percentile,
+        p=min(1.0, p if len(placed) == 1 else 2.0 * p),
+        portfolios=middle.portfolios,
+        quantiles=middle.quantiles,
+    )
+
+
+BRIGHT = "bright"
+_SHOWN = (*MAIN, EDGE)
+
+
+def memory_evidence(
+    bright: Mapping[str, Floats],
+    masked: Mapping[str, Floats],
+    year: int,
+    config: VerdictConfig,
+    *,
+    against: str,
+    comparisons: int = 1,
+) -> MemoryEvidence:
+    """Return the contrast of daily parts with those of the same agent under a mask, session by session."""
+    parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
+    return MemoryEvidence(
+        against=against,
+        gap=parts[EDGE],
+        masked=tested(masked[EDGE], year, config, comparisons),
+        parts=parts,
+    )
+
+
+def no_memory(reason: str) -> MemoryEvidence:
+    """Return that there is no contrast, and why."""
+    return MemoryEvidence(against=None, gap=not_scored(reason), masked=not_scored(reason), reason=reason)
+
+
+def contrast_of(run: Run, masks: Iterable[str | None], config: VerdictConfig) -> MemoryContrast | None:
+    """Return what masks say over all windows of the run; None where none was run."""
+    if all(mask in (None, BRIGHT) for mask in masks):
+        return None
+    from tradeassay.assay.memory.contrast import memory_contrast
+    from tradeassay.assay.memory.records import MemoryConfig
+
+    try:
+        return memory_contrast(run, config=MemoryConfig(level=config.level, draws=config.draws))
+    except UserError:  # no masked episode has a result: the rows say so themselves
+        return None
+
+
+def with_contrast(found: AgentFindings, contrast: MemoryContrast | None, mode: str | None) -> AgentFindings:
+    """Return findings with what the contrast over all windows says about the agent."""
+    memory = found.memory
+    if memory is None or memory.against is None or contrast is None:
+        return found
+    gap = contrast.gap_of(found.agent, masked=memory.against, mode=mode)
+    said = "" if gap is None else gap.sentence
+    doubted = contrast.controls_hold is False
+    return msgspec.structs.replace(found, memory=msgspec.structs.replace(memory, sentence=said, doubted=doubted))
+
+
+def leak_tests(
+    run: Run, *, agents: Sequence[str] = (), config: LeakTestConfig | None = None, home: Path | None = None
+) -> dict[str, LeakTestReport]:
+    """Return a leak test of every rule of a run (or of some agents), in the first cell that it played.
+
+    Models are left out: testing one asks it again, which costs money and is decided on its own
+    (:func:`~tradeassay.assay.leaks.examine.leak_test`).
+    """
+    found: dict[str, LeakTestReport] = {}
+    for episode in run.episodes:
+        if episode.by_model or episode.label in found or (agents and episode.label not in agents):
+            continue
+        found[episode.label] = leak_test(
+            episode.agent.name,
+            run.manifest.benchmark(episode),
+            run.snapshot(episode.key),
+            params=episode.agent.params,
+            config=config,
+            home=home,
+        )
+    return found
+
+
+def calibration_of(run: Run, scores: AgentScores) -> Calibration | None:
+    """Return how well an agent's confidences were calibrated; None when it never stated one.
+
+    An order is judged from the open that fills it to the next one; where orders fill at the close there is no
+    number, and the reason.
+    """
+    journals = [tuple(run.records(key)) for key in scores.episodes if run.outcome(key) is not None]
+    stated = any(
+        order.confidence is not None and order.side is not None
+        for records in journals
+        for record in records
+        for order in record.decision.orders
+    )
+    if not stated:
+        return None
+    key = scores.episodes[0]
+    benchmark = run.manifest.benchmark(run.episode(key))
+    if benchmark.market.fill != "open":
+        return _nothing("orders are judged from open to open, and here they fill at the close")
+    try:
+        snapshot = run.snapshot(key)
+        outcomes = [one for records in journals for one in order_outcomes(records, snapshot)]
+    except (DataError, RunError):
+        return _nothing("the data cannot be read")
+    judged = [
+        (one.confidence, right, one.step)
+        for one in outcomes
+        if (right := one.right(benchmark.convention)) is not None and 0.0 <= one.confidence <= 1.0
+    ]
+    said, true, step = (np.array([row[place] for row in judged]) for place in range(3))
+    scored = calibration(said, true, step.astype(np.int64), bootstrap=run.spec.bootstrap)
+    return Calibration(
+        ece=scored["ece"], brier=scored["brier"], bins=calibration_curve(said, true) if judged else ()
+    )
+
+
+def _nothing(reason: str) -> Calibration:
+    return Calibration(ece=not_scored(reason), brier=not_scored(reason))

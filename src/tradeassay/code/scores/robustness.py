@@ -11,10 +11,10 @@ from tradeassay.account.shares import COSTS_BP, DecisionList, price_decisions
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.measures import sharpe
+from tradeassay.metrics.multiple import superior
 from tradeassay.metrics.overfitting import overfitting
-from tradeassay.metrics.ratios import sharpe
 from tradeassay.metrics.sharpe_inference import deflated_sharpe, probabilistic_sharpe
-from tradeassay.metrics.superior import superior
 
 WORST_BP = 1000.0
 """A break-even cost beyond this is reported as this."""

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from tradeassay import __version__
+from tradeassay.core import __version__
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS

@@ -56,7 +56,7 @@ The arena (``purpose`` = the role's name)
     ``ama.opinion``, ``ama.argument``, ``ama.risk``, ``ama.verdict`` and ``ama.lesson`` hold ``role``, ``date``,
     ``symbol``, ``position`` and whatever the role may see: ``price``, ``history``, ``momentum``, ``news``,
     ``headlines``, reports, ``opinions``, ``debate``, ``proposal``, ``risk``, ``outcomes``, ``memory``.
-    The answers' shapes stand in :mod:`tradeassay.agents.ama.answers`. ``stream.summary`` holds ``symbol``,
+    The answers' shapes stand in :mod:`tradeassay.agents.ama.desk`. ``stream.summary`` holds ``symbol``,
     ``language``, ``title`` and ``text`` of a news item; the answer is ``{"title": "...", "summary": "..."}``.
 
 Code (``purpose`` = ``write``)

@@ -6,19 +6,32 @@
 
 from tradeassay.metrics.attribution.brinson import CASH, GroupParts, brinson
 from tradeassay.metrics.attribution.cross_section import (
+    FULL,
+    MARKET,
+    NONE,
     AttributionConfig,
     CrossSection,
     Exposures,
+    FactorModel,
+    VifScreen,
     exposures_of,
+    fit,
     known_before,
+    regress,
+    vif_screen,
 )
-from tradeassay.metrics.attribution.decompose import TOLERANCE, DailyParts, decompose
-from tradeassay.metrics.attribution.linking import RUINED, compounded, link, link_difference
+from tradeassay.metrics.attribution.decompose import TOLERANCE, DailyParts, ReturnsFit, decompose, fit_returns
 from tradeassay.metrics.attribution.preferences import Agreement, preferences, sign_agreement
-from tradeassay.metrics.attribution.regression import FULL, MARKET, NONE, FactorModel, fit, regress
-from tradeassay.metrics.attribution.returns_based import ReturnsFit, fit_returns
-from tradeassay.metrics.attribution.totals import MAIN, Totals, rows_of, total_parts
-from tradeassay.metrics.attribution.vif import VifScreen, vif_screen
+from tradeassay.metrics.attribution.totals import (
+    MAIN,
+    RUINED,
+    Totals,
+    compounded,
+    link,
+    link_difference,
+    rows_of,
+    total_parts,
+)
 
 __all__ = [
     "CASH",

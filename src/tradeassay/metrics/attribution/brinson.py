@@ -12,7 +12,7 @@ from tradeassay.core.view import Floats, Ints
 
 CASH = "cash"
 _NOTHING = 1e-12
-"""A group weight below this is none: the names in it net out, and their gain is a choice of names."""
+"""A group weight below this counts as zero: the names in it net out, and their gain is a choice of names."""
 
 
 @dataclass(frozen=True, slots=True)

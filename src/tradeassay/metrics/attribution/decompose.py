@@ -1,4 +1,8 @@
-"""A portfolio's return taken apart, day by day, with nothing left over."""
+"""A portfolio's return taken apart, day by day, with nothing left over.
+
+:func:`decompose` needs the weights. :func:`fit_returns` takes apart an account of which only the returns are
+known, by a regression over time on factor returns.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
-from tradeassay.metrics.attribution.regression import FactorModel
+from tradeassay.metrics.attribution.cross_section import FactorModel
 
 TOLERANCE = 1e-12
 """By how much the parts of a day, or of a window, may miss the total."""
@@ -46,9 +50,9 @@ def decompose(model: FactorModel, weights: Floats, total: Floats | None = None) 
     """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
 
     ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from
-    close to close is ``trading``: fees, fills inside the day, and whatever is no stock. None is the ``paper``
+    close to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
     convention: the total *is* that return, and trading is 0. Raises :class:`UserError` for other shapes and for
-    weights that are no numbers.
+    weights that are not numbers.
     """
     if weights.shape != model.returns.shape or (total is not None and total.shape != weights.shape[:1]):
         raise UserError(
@@ -56,7 +60,7 @@ def decompose(model: FactorModel, weights: Floats, total: Floats | None = None) 
             mend="give one weight per session and name, and one total per session",
         )
     if not np.isfinite(weights).all():
-        raise UserError("a weight is no number", mend="write 0 for what is not held")
+        raise UserError("a weight is not a number", mend="write 0 for what is not held")
     inside = np.where(model.covered, weights, 0.0)
     outside = weights - inside
     invested = weights.sum(axis=1)
@@ -79,3 +83,58 @@ def decompose(model: FactorModel, weights: Floats, total: Floats | None = None) 
         invested=invested,
         gross=gross,
     )
+
+
+DAYS_PER_TERM = 5
+"""Sessions needed per coefficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnsFit:
+    """``market`` and ``betas`` (K,) are the exposures that explain the returns best, ``explained`` R squared."""
+
+    market: float
+    betas: Floats
+    explained: float
+    daily: DailyParts
+
+
+def fit_returns(model: FactorModel, total: Floats) -> ReturnsFit:
+    """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant.
+
+    Selection is what is left, the mean included: ``alpha`` is in it. There is no trading part, because what was
+    held is not known. Days on which the model has no factor carry on with a premium of 0. Raises
+    :class:`UserError` for another length, or for too few sessions.
+    """
+    terms = 2 + len(model.factors)
+    if total.shape != model.common.shape:
+        raise UserError(f"{total.size} returns for {model.common.size} sessions", mend="give one per session")
+    if total.size < DAYS_PER_TERM * terms:
+        raise UserError(
+            f"{total.size} sessions are too few to explain returns by {terms - 1} exposures",
+            mend=f"give at least {DAYS_PER_TERM * terms}, or the weights",
+        )
+    design = np.column_stack([np.ones(total.size), model.common, model.premia])
+    solved = np.linalg.lstsq(design, total, rcond=1e-10)[0]
+    market, betas = float(solved[1]), np.array(solved[2:], dtype=np.float64)
+    common, style = market * model.common, betas * model.premia
+    rest = total - common - style.sum(axis=1)
+    gap = total - total.mean()
+    error = rest - rest.mean()
+    spread = float((gap * gap).sum())
+    zeros = np.zeros(total.size)
+    daily = DailyParts(
+        factors=model.factors,
+        total=total,
+        common=common,
+        style=style,
+        selection=rest,
+        uncovered=zeros,
+        trading=zeros,
+        covered_share=np.full(total.size, np.nan),
+        exposures=np.broadcast_to(betas, style.shape).copy(),
+        invested=np.full(total.size, market),
+        gross=np.full(total.size, abs(market)),
+    )
+    explained = 1.0 - float((error * error).sum()) / spread if spread > 0 else float("nan")
+    return ReturnsFit(market=market, betas=betas, explained=explained, daily=daily)

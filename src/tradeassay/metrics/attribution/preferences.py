@@ -11,8 +11,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import measure_from
-from tradeassay.metrics.rates import rate_measure
+from tradeassay.metrics.intervals import measure_from, rate_measure
 
 INVESTED = 1e-6
 """Gross weight from which a day counts as invested."""

@@ -1,17 +1,18 @@
-"""From a market and an account's days to an attribution: parts, totals, groups, notes."""
+"""From a market and an account's days to an attribution, and the frozen records it leaves behind."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
 import numpy as np
 
-from tradeassay.assay.attribution_record import Attribution, BrinsonTotals, Fit, daily_record
 from tradeassay.assay.inputs import MarketInputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.instruments import Board
-from tradeassay.core.measure import not_scored
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import (
@@ -21,6 +22,7 @@ from tradeassay.metrics.attribution import (
     RUINED,
     DailyParts,
     Totals,
+    VifScreen,
     brinson,
     compounded,
     decompose,
@@ -29,6 +31,120 @@ from tradeassay.metrics.attribution import (
     rows_of,
     total_parts,
 )
+
+Numbers = tuple[float, ...]
+
+
+class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
+    """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``.
+
+    ``uncovered`` is part of ``selection``; ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days
+    without a holding. ``exposures``, ``invested`` and ``gross`` are those at the start of the session.
+    """
+
+    sessions: tuple[str, ...]
+    total: Numbers
+    common: Numbers
+    style: dict[str, Numbers]
+    selection: Numbers
+    uncovered: Numbers
+    trading: Numbers
+    trading_parts: dict[str, Numbers]
+    covered_share: tuple[float | None, ...]
+    exposures: dict[str, Numbers]
+    invested: Numbers
+    gross: Numbers
+
+
+class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Allocation, selection and interaction by group, linked over the window.
+
+    They and ``trading`` sum to ``portfolio`` - ``benchmark``, the two total returns. The benchmark holds the
+    investable names by ``weighted_by``. ``reason`` says why there are no numbers.
+    """
+
+    by: Literal["sector", "board"]
+    weighted_by: str
+    groups: tuple[str, ...] = ()
+    allocation: dict[str, float] = {}
+    selection: dict[str, float] = {}
+    interaction: dict[str, float] = {}
+    trading: float | None = None
+    portfolio: float | None = None
+    benchmark: float | None = None
+    daily_error: float = 0.0
+    reason: str | None = None
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """How the market was estimated: days with factors, with the intercept alone, with neither; names in them."""
+
+    full_days: int
+    market_days: int
+    empty_days: int
+    mean_names: float
+    explained: float | None
+    sized_by: str
+    price: str
+    screen: VifScreen
+
+
+class Attribution(msgspec.Struct, frozen=True, kw_only=True):
+    """One account's return taken apart.
+
+    ``linked`` are parts of the whole return by name: ``common``, ``style``, ``selection`` and ``trading`` sum to
+    ``total``; ``style.<factor>`` sum to ``style``; ``uncovered`` is part of ``selection``; ``trading.<what>``
+    sum to ``trading``. None with a ``reason`` where linking is undefined or the account has no result.
+    ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures.
+    ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
+    itself returned: under ``paper`` the total leaves out trading and differs from it. ``year`` is how many
+    sessions make one. ``notes`` is what a reader must know.
+    """
+
+    source: str
+    dataset: str
+    convention: Convention
+    universe: str
+    method: Literal["holdings", "returns"] = "holdings"
+    year: int = 252
+    factors: tuple[str, ...]
+    first: str | None
+    last: str | None
+    total: float | None
+    account_return: float | None
+    linked: dict[str, float] | None
+    reason: str | None
+    intervals: dict[str, Measure]
+    per_year: dict[str, Measure]
+    preferences: dict[str, Measure]
+    covered_share: float | None
+    fit: Fit
+    brinson: tuple[BrinsonTotals, ...]
+    daily: DailyAttribution
+    notes: tuple[str, ...] = ()
+
+
+def daily_record(sessions: tuple[str, ...], daily: DailyParts, trading: Mapping[str, Floats]) -> DailyAttribution:
+    """Return daily parts as a record."""
+    return DailyAttribution(
+        sessions=sessions,
+        total=_plain(daily.total),
+        common=_plain(daily.common),
+        style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
+        selection=_plain(daily.selection),
+        uncovered=_plain(daily.uncovered),
+        trading=_plain(daily.trading),
+        trading_parts={name: _plain(values) for name, values in trading.items()},
+        covered_share=tuple(float(x) if np.isfinite(x) else None for x in daily.covered_share),
+        exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
+        invested=_plain(daily.invested),
+        gross=_plain(daily.gross),
+    )
+
+
+def _plain(values: Floats) -> Numbers:
+    return tuple(values.tolist())
+
 
 UNCLASSIFIED = "unclassified"
 FUND = "fund"
@@ -52,41 +168,39 @@ class Account:
     total: float | None = None
 
 
-def build(
-    inputs: MarketInputs,
-    account: Account,
-    *,
-    convention: Convention,
-    periods_per_year: int,
-    bootstrap: BootstrapConfig | None = None,
-) -> tuple[Attribution, DailyParts]:
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How an account is taken apart: by which convention, with how many sessions in a ``year``."""
+
+    convention: Convention
+    year: int
+    bootstrap: BootstrapConfig
+
+
+def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attribution, DailyParts]:
     """Take an account apart; ``inputs`` and the account have the same sessions."""
-    bootstrap = bootstrap or BootstrapConfig()
-    sound = convention == "sound"
+    sound = taking.convention == "sound"
     daily = decompose(inputs.model, account.weights, account.returns if sound else None)
     trading = _trading(daily, account) if sound and account.returns is not None else {}
-    return record(
-        inputs, account, daily, trading, convention=convention, periods_per_year=periods_per_year,
-        bootstrap=bootstrap, groups=_brinson(inputs, account.weights, daily),
-    ), daily  # fmt: skip
+    groups = _brinson(inputs, account.weights, daily)
+    return record(inputs, account, daily, taking, trading=trading, groups=groups), daily
 
 
 def record(
     inputs: MarketInputs,
     account: Account,
     daily: DailyParts,
-    trading: dict[str, Floats],
+    taking: Taking,
     *,
-    convention: Convention,
-    periods_per_year: int,
-    bootstrap: BootstrapConfig,
+    trading: Mapping[str, Floats] | None = None,
     groups: tuple[BrinsonTotals, ...] = (),
     method: Literal["holdings", "returns"] = "holdings",
 ) -> Attribution:
     """Return daily parts with their totals, intervals and notes as a record."""
+    trading, bootstrap = trading or {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:
-        totals = total_parts(rows, periods_per_year=periods_per_year, bootstrap=bootstrap)
+        totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap)
         likes = preferences(daily, bootstrap=bootstrap) if method == "holdings" else {}
     else:
         none = dict.fromkeys(rows, not_scored(account.failure))
@@ -95,15 +209,15 @@ def record(
     share = daily.covered_share[np.isfinite(daily.covered_share)]
     earned = float(compounded(daily.total)) if totals.linked is not None else None
     own = _own_return(account)
-    if convention == "sound" and account.total is not None and totals.linked is not None:
+    if taking.convention == "sound" and account.total is not None and totals.linked is not None:
         earned = account.total
     return Attribution(
         source=account.source,
         dataset=inputs.dataset,
-        convention=convention,
+        convention=taking.convention,
         universe=inputs.query.universe,
         method=method,
-        year=periods_per_year,
+        year=taking.year,
         factors=daily.factors,
         first=inputs.sessions[0] if inputs.sessions else None,
         last=inputs.sessions[-1] if inputs.sessions else None,

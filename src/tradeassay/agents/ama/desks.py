@@ -1,0 +1,214 @@
+"""Three desks: a trading firm, a hedge fund of sixteen personas, and a fund whose manager remembers.
+
+Twelve of the personas are ways of investing named after those who made them known, four are plain analysts. The
+sketches are ours and describe a way of thinking; nobody named here has anything to do with this project.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from tradeassay.agents.ama import sight
+from tradeassay.agents.ama.desk import (
+    Argument,
+    Desk,
+    DeskConfig,
+    DeskRole,
+    Json,
+    Minutes,
+    Opinion,
+    RiskCheck,
+    Sight,
+    Verdict,
+    architectures,
+    conclude,
+    consult,
+    opinions,
+)
+from tradeassay.core.arena import Action, Deliberation, Outcome, Packet
+
+FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
+    "fundamental": ("You are the fundamental analyst: you read reports and figures.", sight.reports),
+    "sentiment": ("You are the sentiment analyst: you hear the mood of headlines.", sight.headlines),
+    "news": ("You are the news analyst: you ask what the events mean for the asset.", sight.news),
+    "technical": ("You are the technical analyst: you read prices and nothing else.", sight.prices),
+}
+
+
+@architectures.register("trade")
+class TradeAgent(Desk[DeskConfig]):
+    """Analysts see one field each; researchers see what analysts said; the manager sees the whole process."""
+
+    summary: ClassVar[str] = "four analysts, bull and bear debate, trader, risk manager, portfolio manager"
+    Config = DeskConfig
+    everybody = (*FIRM_ANALYSTS, "bull", "bear", "trader", "risk", "manager")
+    needed = ("manager",)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision."""
+        minutes = Minutes(attempts=self._config.attempts)
+        said = yield from self.hear(FIRM_ANALYSTS, packet, minutes)
+        shown: dict[str, object] = {"opinions": opinions(said)}
+        debate: list[Json] = []
+        for _ in range(self._config.debate):
+            for side in ("bull", "bear"):
+                if side in self._roles:
+                    role = DeskRole(side, "debate", side)
+                    heard = {**shown, "debate": list(debate)}
+                    spoken = yield from consult(role, packet, heard, Argument, minutes)
+                    debate.append({"role": side, "argument": None if spoken is None else spoken.argument})
+        shown["debate"] = debate
+        if "trader" in self._roles:
+            role = DeskRole("trader", "proposal", "trader")
+            proposal = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, minutes)
+            shown["proposal"] = None if proposal is None else msgspec.to_builtins(proposal)
+        risk = None
+        if "risk" in self._roles:
+            role = DeskRole("risk", "risk", "risk")
+            seen = {**sight.prices(packet), **sight.record(packet), "proposal": shown.get("proposal")}
+            risk = yield from consult(role, packet, seen, RiskCheck, minutes)
+            shown["risk"] = None if risk is None else msgspec.to_builtins(risk)
+        role = DeskRole("manager", "decision", "manager")
+        verdict = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, minutes)
+        return conclude(verdict, minutes, risk=risk)
+
+
+PERSONAS: Final[dict[str, str]] = {
+    "damodaran": "value is a story told in numbers; cash flows, growth and risk first, price against value last.",
+    "graham": "a margin of safety above all; cheap against proven earnings and assets, or not at all.",
+    "buffett": "wonderful businesses at fair prices, held for long; durable advantage and honest owners.",
+    "munger": "avoid stupidity before seeking brilliance; few decisions, mental models, patience.",
+    "ackman": "a concentrated view with a catalyst; what would have to change, and who will change it?",
+    "burry": "look where nobody looks; hard figures against the crowd's story, contrarian when they disagree.",
+    "pabrai": "heads I win, tails I do not lose much; low risk with high uncertainty.",
+    "lynch": "know what you own; simple growth at a reasonable price, seen in daily life.",
+    "fisher": "superior growth through research, people and products; scuttlebutt over statements.",
+    "wood": "disruptive innovation; exponential markets, volatility is the price of it.",
+    "druckenmiller": "macro and liquidity first; asymmetric bets, cut fast, press when right.",
+    "jhunjhunwala": "optimism on growth with a trader's respect for price; ride the trend, fear leverage.",
+    "valuation": "compare price with what reports justify, in plain arithmetic.",
+    "sentiment": "the crowd's mood in headlines and its extremes.",
+    "fundamentals": "profitability, growth, balance sheet and their direction.",
+    "technicals": "trend, momentum, mean reversion and volatility of prices.",
+}
+
+
+@architectures.register("hedge-fund")
+class HedgeFundAgent(Desk[DeskConfig]):
+    """Personas see the same information and not each other; the managers see all signals."""
+
+    summary: ClassVar[str] = "sixteen investor personas, a risk manager, a portfolio manager"
+    Config = DeskConfig
+    everybody = (*PERSONAS, "risk", "manager")
+    needed = ("manager",)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision."""
+        minutes = Minutes(attempts=self._config.attempts)
+        shown = sight.everything(packet)
+        said: dict[str, Opinion | None] = {}
+        for name, character in PERSONAS.items():
+            if name in self._roles:
+                role = DeskRole(name, "signal", "persona", character)
+                said[name] = yield from consult(role, packet, shown, Opinion, minutes)
+        signals: dict[str, object] = {"opinions": opinions(said)}
+        risk = None
+        if "risk" in self._roles:
+            role = DeskRole("risk", "risk", "risk")
+            seen = {**sight.prices(packet), **sight.record(packet), **signals}
+            risk = yield from consult(role, packet, seen, RiskCheck, minutes)
+            signals["risk"] = None if risk is None else msgspec.to_builtins(risk)
+        role = DeskRole("manager", "decision", "manager")
+        seen = {**signals, "price": packet.price, "momentum": packet.momentum, **sight.record(packet)}
+        verdict = yield from consult(role, packet, seen, Verdict, minutes)
+        return conclude(verdict, minutes, risk=risk)
+
+
+FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {
+    "technical": ("You read prices and nothing else.", sight.prices),
+    "media": ("You read what the media report.", sight.news),
+    "fundamental": ("You read reports and figures.", sight.reports),
+}
+
+
+class DeepFundConfig(DeskConfig, frozen=True, kw_only=True):
+    """``remembered``: how many own decisions the manager is shown."""
+
+    remembered: int = 20
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision, what the analysts thought then, and what it earned once that was known."""
+
+    date: str
+    action: Action
+    views: dict[str, str]
+    reasoning: str
+    earned: float | None = None
+
+
+class Diary(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory: own decisions, oldest first."""
+
+    entries: tuple[Remembered, ...] = ()
+
+    def settled(self, outcomes: tuple[Outcome, ...]) -> Diary:
+        """Return it with what has become known since."""
+        known = {outcome.date: outcome.earned for outcome in outcomes}
+        return Diary(
+            entries=tuple(
+                msgspec.structs.replace(entry, earned=known[entry.date])
+                if entry.earned is None and entry.date in known
+                else entry
+                for entry in self.entries
+            )
+        )
+
+    def lessons(self) -> dict[str, object]:
+        """Return how each analyst's views fared: how often the asset moved as they said, of how many."""
+        score: dict[str, list[int]] = {}
+        for entry in self.entries:
+            if entry.earned is None or entry.action == "HOLD" or entry.earned == 0:
+                continue
+            rose = (entry.earned > 0) == (entry.action == "BUY")
+            for name, view in entry.views.items():
+                if view != "neutral":
+                    right, count = score.get(name, [0, 0])
+                    score[name] = [right + int((view == "bullish") == rose), count + 1]
+        return {name: {"right": right, "of": count} for name, (right, count) in sorted(score.items())}
+
+
+@architectures.register("deep-fund")
+class DeepFundAgent(Desk[DeepFundConfig]):
+    """Analysts see one field each; the manager sees them, its journal, and how often each analyst was right."""
+
+    summary: ClassVar[str] = "three analysts and a manager with a journal of its own decisions and outcomes"
+    Config = DeepFundConfig
+    everybody = (*FUND_ANALYSTS, "manager")
+    needed = ("manager",)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision."""
+        minutes = Minutes(attempts=self._config.attempts)
+        journal = Diary() if memory is None else msgspec.json.decode(memory, type=Diary)
+        journal = journal.settled(packet.outcomes)
+        said = yield from self.hear(FUND_ANALYSTS, packet, minutes)
+        shown = {
+            "opinions": opinions(said),
+            "journal": [msgspec.to_builtins(e) for e in journal.entries[-self._config.remembered :]],
+            "analysts_record": journal.lessons(),
+            "price": packet.price,
+            **sight.record(packet),
+        }
+        role = DeskRole("manager", "decision", "manager")
+        verdict = yield from consult(role, packet, shown, Verdict, minutes)
+        made = Remembered(
+            date=packet.date,
+            action="HOLD" if verdict is None else verdict.action,
+            views={name: opinion.view for name, opinion in said.items() if opinion is not None},
+            reasoning="" if verdict is None else verdict.reasoning[:400],
+        )
+        kept = (*journal.entries, made)[-4 * self._config.remembered :]
+        return conclude(verdict, minutes, memory=msgspec.json.encode(Diary(entries=kept)))

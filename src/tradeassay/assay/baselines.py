@@ -1,0 +1,427 @@
+"""Factor-model baselines: the eighteen of KTD-Fin, trained on nine factors, stored and compared with chance.
+
+Samples come out of a snapshot through as-of views and are made once per length of window; every model is trained
+on them, and everything is kept by content hash. A trained baseline trades as the agent ``factor-model`` with its
+key. The same model trained on shuffled outcomes shows whether it knows anything.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
+from tradeassay.agents.factor_models.dataset import Samples
+from tradeassay.agents.factor_models.features import FEATURES_VERSION, Matrix, factor_history, features
+from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, fit
+from tradeassay.agents.factor_models.qlib_world import check_installed, model_module
+from tradeassay.agents.factor_models.trained import (
+    FACTS_FILE,
+    RankIC,
+    Recipe,
+    TrainedBaseline,
+    baselines_folder,
+    find_trained,
+    list_trained,
+    load_trained,
+    store_facts,
+    store_trained,
+)
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.time import parse_day
+from tradeassay.core.view import Floats, Ints
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.factors import standardise
+from tradeassay.play import Universe, most_traded
+
+__all__ = [
+    "BaselineSpec",
+    "Contrast",
+    "RankIC",
+    "Recipe",
+    "Span",
+    "TrainedBaseline",
+    "contrast",
+    "find_trained",
+    "list_trained",
+    "load_trained",
+    "make_samples",
+    "parse_span",
+    "train_baselines",
+]
+
+Device = Literal["auto", "cpu", "gpu"]
+
+
+class Span(msgspec.Struct, frozen=True):
+    """ISO days, both included; raises :class:`UserError` when it ends before it starts."""
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(f"the window {self.first}..{self.last} ends before it starts", mend="swap the days")
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+def parse_span(text: str) -> Span:
+    """Read ``2015-01-05..2022-12-30``; raises :class:`UserError` for anything else."""
+    first, dots, last = text.partition("..")
+    if not dots or not first or not last:
+        raise UserError(f"'{text}' is not a window", mend="write it as 2015-01-05..2022-12-30")
+    return Span(first, last)
+
+
+class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which factor models are trained on what.
+
+    A sample of session t holds factors up to the close of t - 1; its outcome is the return from the open of t to
+    the open ``horizon`` sessions later. A sample belongs to a window when its outcome is known ``purge`` sessions
+    before the window ends, so that nothing of the next window is in it. ``valid`` decides when training stops,
+    ``test`` only measures; None is from the day after ``valid`` to the end of the data. ``universe`` None is
+    the index IDX where the data has it, else everything listed. ``device`` "auto" takes a GPU when there is one;
+    scores are always computed on the CPU. ``shuffled`` trains on outcomes dealt out anew among the day's names.
+    Raises :class:`UserError` for an unknown model or windows that overlap.
+    """
+
+    dataset: str
+    models: tuple[str, ...]
+    train: Span
+    valid: Span
+    test: Span | None = None
+    universe: str | None = None
+    horizon: Annotated[int, Meta(ge=1)] = 5
+    purge: Annotated[int, Meta(ge=0)] = 5
+    size: Size = "full"
+    seed: Annotated[int, Meta(ge=0)] = 0
+    threads: Annotated[int, Meta(ge=1)] = 2
+    device: Device = "auto"
+    shuffled: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise UserError("no factor model was named", mend="e.g. lightgbm,linear, or all")
+        for name in self.models:
+            factor_model(name)
+        spans = [("train", self.train), ("valid", self.valid), *([("test", self.test)] if self.test else [])]
+        for (one, earlier), (other, later) in pairwise(spans):
+            if parse_day(later.first) <= parse_day(earlier.last):
+                raise UserError(
+                    f"the {other} window {later} starts before the {one} window {earlier} ends",
+                    mend="let the windows follow each other",
+                )
+        if self.horizon < 1 or self.purge < 0:
+            raise UserError(
+                f"horizon {self.horizon} and purge {self.purge} do not make an outcome",
+                mend="horizon >= 1, purge >= 0",
+            )
+
+
+LEAST_NAMES = 5
+"""A session on which fewer names have factors and an outcome gives no samples."""
+
+
+def resolve_universe(snapshot: Snapshot, name: str | None) -> str:
+    """Return ``name``, or the index IDX where the data has it, else ``all``."""
+    if name is not None:
+        return name
+    try:
+        snapshot.at(len(snapshot.sessions) - 1, "pre_open").members("IDX")
+    except DataError:
+        return "all"
+    return "IDX"
+
+
+def make_samples(
+    snapshot: Snapshot, universe: str, rows: range, *, window: int, horizon: int, purge: int = 0
+) -> Samples:
+    """Return the samples of the sessions in ``rows`` whose outcome is known ``purge`` sessions before the last.
+
+    Everything is read from the view at the close of the last of these sessions; who could be bought on a day is
+    asked of the view before that day's open. Raises :class:`UserError` when no sample remains.
+    """
+    view = snapshot.at(rows[-1], "close")
+    factors = factor_history(view)
+    opens = view.bars("open", adjust="total")
+    eligible = Universe(universe, most_traded(universe, snapshot.at(rows[0], "pre_open")))
+    found: list[tuple[np.datetime64, Ints, Matrix, Floats]] = []
+    for row in range(max(rows[0], window), rows[-1] - horizon - purge + 1):
+        before = snapshot.at(row, "pre_open")
+        columns = eligible.at(before).columns
+        matrix, known = features(factors[:, row - window : row, columns])
+        with np.errstate(all="ignore"):
+            earned = opens[row + horizon, columns] / opens[row, columns] - 1.0
+        kept = known & before.tradable()[columns] & np.isfinite(earned)
+        if np.count_nonzero(kept) >= LEAST_NAMES:
+            found.append((snapshot.sessions[row], columns[kept], matrix[kept], earned[kept]))
+    if not found:
+        raise UserError(
+            f"no session from {snapshot.sessions[rows[0]]} to {snapshot.sessions[rows[-1]]} gives samples",
+            mend="start a year after the data does, or take a longer window",
+        )
+    return Samples(
+        days=np.concatenate([np.full(len(columns), day) for day, columns, _, _ in found]),
+        columns=np.concatenate([columns for _, columns, _, _ in found]),
+        features=np.concatenate([matrix for _, _, matrix, _ in found]),
+        returns=np.concatenate([earned for _, _, _, earned in found]),
+        labels=np.concatenate([standardise(earned[None])[0] for _, _, _, earned in found]),
+    )
+
+
+_AT_ONCE = 4096
+
+
+def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
+    """Return the score of every sample, some thousands at a time: no model looks from one name to another."""
+    parts = range(0, len(samples), _AT_ONCE)
+    return np.concatenate([fitted.scores(samples.features[start : start + _AT_ONCE]) for start in parts])
+
+
+def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
+    """Return each day's rank correlation (Spearman) of scores and returns; 0 where all scores are equal."""
+    from scipy.stats import rankdata
+
+    found = np.zeros(len(samples.by_day()))
+    for place, rows in enumerate(samples.by_day()):
+        one, other = rankdata(scores[rows]), rankdata(samples.returns[rows])
+        one, other = one - one.mean(), other - other.mean()
+        scale = math.sqrt(float(one @ one) * float(other @ other))
+        found[place] = float(one @ other) / scale if scale > 0 else 0.0
+    return found
+
+
+def mean_rank_ic(daily: Floats, horizon: int) -> RankIC:
+    """Return the mean and its error; outcomes of ``horizon`` sessions overlap, which Newey and West allow for."""
+    return RankIC(mean=float(daily.mean()), error=newey_west(daily, horizon - 1), days=int(daily.size))
+
+
+def newey_west(series: Floats, lags: int) -> float | None:
+    """Return the standard error of a mean with ``lags`` autocovariances; None below two values."""
+    n = series.size
+    if n < 2:
+        return None
+    gap = series - series.mean()
+    variance = float(gap @ gap) / n
+    for lag in range(1, min(lags, n - 1) + 1):
+        variance += 2.0 * (1.0 - lag / (lags + 1.0)) * float(gap[lag:] @ gap[:-lag]) / n
+    return math.sqrt(max(variance, 0.0) / n)
+
+
+Listener = Callable[[str], None]
+"""Is told, in words, what is being done."""
+_COMPUTING = ("pyqlib", "numpy")
+_DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
+
+
+def train_baselines(
+    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
+) -> tuple[TrainedBaseline, ...]:
+    """Train what is not there yet, measure it on the test window, and return all of it in the order asked for.
+
+    Raises :class:`UserError` for data that is too short or a GPU that is not there, and :class:`MissingExtra`
+    without Qlib.
+    """
+    for name in spec.models:
+        check_installed(factor_model(name))
+    work = Workshop(spec, home=home, listen=listen)
+    return tuple(work.baseline(name) for name in spec.models)
+
+
+class Workshop:
+    """One spec at work. Samples are made when first needed and shared by the models that see the same window."""
+
+    def __init__(self, spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None) -> None:
+        self.spec = spec
+        self.home = home
+        self._say = listen or (lambda _: None)
+        self.snapshot = load_dataset(spec.dataset, home)
+        self.universe = resolve_universe(self.snapshot, spec.universe)
+        self._rows = {
+            "train": self.snapshot.rows(spec.train.first, spec.train.last),
+            "valid": self.snapshot.rows(spec.valid.first, spec.valid.last),
+        }
+        test = spec.test or _rest(self.snapshot, self._rows["valid"][-1])
+        self.test = test
+        if test is not None:
+            self._rows["test"] = self.snapshot.rows(test.first, test.last)
+        self._made: dict[tuple[str, int], Samples] = {}
+
+    def baseline(self, name: str) -> TrainedBaseline:
+        """Return a trained baseline, from the store when it is there."""
+        model = factor_model(name)
+        recipe = self.recipe(model)
+        key = recipe.key
+        stored = self._stored(key)
+        if stored is not None:
+            self._say(f"{model.title}: {key} is there")
+        facts, fitted = stored if stored is not None else self._train(model, recipe, key)
+        wanted = None if self.test is None else (self.test.first, self.test.last)
+        if facts.test != wanted:
+            facts = msgspec.structs.replace(facts, test=wanted, test_ic=self._test_ic(fitted))
+            store_facts(facts, self.home)
+        return facts
+
+    def recipe(self, model: FactorModel) -> Recipe:
+        """Return everything that decides what a trained model will be."""
+        spec = self.spec
+        return Recipe(
+            model=model.name,
+            dataset=self.snapshot.name,
+            data_sha256=self.snapshot.sha256,
+            universe=self.universe,
+            features=FEATURES_VERSION,
+            window=model.window(spec.size),
+            train=(spec.train.first, spec.train.last),
+            valid=(spec.valid.first, spec.valid.last),
+            horizon=spec.horizon,
+            purge=spec.purge,
+            size=spec.size,
+            settings={**model.settings(spec.size), "fit": model.fit_settings(spec.size)},
+            seed=spec.seed,
+            threads=spec.threads,
+            gpu=use_gpu(spec, model),
+            shuffled=spec.shuffled,
+            versions=_versions(model),
+        )
+
+    def samples(self, part: str, window: int) -> Samples:
+        """Return the samples of ``train``, ``valid`` or ``test``."""
+        if (part, window) not in self._made:
+            self._made[part, window] = make_samples(
+                self.snapshot, self.universe, self._rows[part], window=window, horizon=self.spec.horizon,
+                purge=0 if part == "test" else self.spec.purge,
+            )  # fmt: skip
+        return self._made[part, window]
+
+    def test_days(self, fitted: FittedModel) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+        """Return the daily rank correlations on the test window; None without one."""
+        if self.test is None:
+            return None
+        samples = self.samples("test", fitted.window)
+        return daily_rank_ic(score_samples(fitted, samples), samples)
+
+    def _test_ic(self, fitted: FittedModel) -> RankIC | None:
+        daily = self.test_days(fitted)
+        return None if daily is None else mean_rank_ic(daily, self.spec.horizon)
+
+    def _train(self, model: FactorModel, recipe: Recipe, key: str) -> tuple[TrainedBaseline, FittedModel]:
+        train, valid = self.samples("train", recipe.window), self.samples("valid", recipe.window)
+        self._say(f"{model.title}: training on {len(train)} samples ...")
+        taught = (train, valid)
+        if recipe.shuffled:
+            rng = np.random.default_rng([recipe.seed, 1])
+            taught = (train.shuffled(rng), valid.shuffled(rng))
+        model_module(model)
+        begun = time.process_time()
+        config = FitConfig(size=recipe.size, seed=recipe.seed, threads=recipe.threads, gpu=recipe.gpu)
+        fitted = fit(model.name, *taught, config)
+        spent = time.process_time() - begun
+        daily = daily_rank_ic(score_samples(fitted, valid), valid)
+        facts = TrainedBaseline(
+            key=key,
+            recipe=recipe,
+            seen_until=recipe.valid[1],
+            train_samples=len(train),
+            valid_samples=len(valid),
+            valid_ic=mean_rank_ic(daily, recipe.horizon),
+            model_sha256=sha256_bytes(content := fitted.to_bytes()),
+            cpu_seconds=round(spent, 3),
+        )
+        store_trained(facts, content, self.home)
+        return facts, fitted
+
+    def _stored(self, key: str) -> tuple[TrainedBaseline, FittedModel] | None:
+        if not (baselines_folder(self.home) / key / FACTS_FILE).exists():
+            return None
+        try:
+            return load_trained(key, self.home)
+        except DataError:
+            # A damaged one is trained again.
+            return None
+
+
+def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
+    """Return whether a model is trained on a GPU; raises :class:`UserError` when one is asked for and missing."""
+    if spec.device == "cpu" or not model.torch:
+        return False
+    import torch
+
+    found = bool(torch.cuda.is_available())
+    if spec.device == "gpu" and not found:
+        raise UserError("no GPU is found here", mend="use --device cpu, or install a CUDA build of torch")
+    return found
+
+
+def _rest(snapshot: Snapshot, last_valid: int) -> Span | None:
+    """Return what comes after the validation window; None when nothing does."""
+    days = snapshot.sessions
+    return None if last_valid + 1 >= days.size else Span(str(days[last_valid + 1]), str(days[-1]))
+
+
+def _versions(model: FactorModel) -> dict[str, str]:
+    found = {}
+    for package in (*_COMPUTING, *model.packages):
+        for distribution in _DISTRIBUTIONS.get(package, (package,)):
+            try:
+                found[package] = version(distribution)
+            except PackageNotFoundError:
+                continue
+            break
+    return found
+
+
+ONE_SIDED = 1.6449
+"""Errors above zero at which a one-sided test at 5 % rejects."""
+
+
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """A model against itself with shuffled outcomes, on the test window.
+
+    ``gain`` is the mean daily difference of the two rank correlations; ``beats`` says that it is above zero at
+    5 %, one-sided.
+    """
+
+    trained: TrainedBaseline
+    shuffled: TrainedBaseline
+    gain: RankIC
+    beats: bool
+
+
+def contrast(
+    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
+) -> tuple[Contrast, ...]:
+    """Train every model of ``spec`` twice and compare them day by day on the test window.
+
+    Raises :class:`UserError` when nothing is left to test on.
+    """
+    true = Workshop(msgspec.structs.replace(spec, shuffled=False), home=home, listen=listen)
+    null = Workshop(msgspec.structs.replace(spec, shuffled=True), home=home, listen=listen)
+    return tuple(_compare(true, null, name) for name in spec.models)
+
+
+def _compare(true: Workshop, null: Workshop, name: str) -> Contrast:
+    trained, shuffled = true.baseline(name), null.baseline(name)
+    one = true.test_days(load_trained(trained.key, true.home)[1])
+    other = true.test_days(load_trained(shuffled.key, true.home)[1])
+    if one is None or other is None:
+        raise UserError("no session is left to test on", mend="end the validation window earlier")
+    gain = mean_rank_ic(one - other, true.spec.horizon)
+    return Contrast(
+        trained=trained,
+        shuffled=shuffled,
+        gain=gain,
+        beats=gain.error is not None and gain.mean > ONE_SIDED * gain.error,
+    )

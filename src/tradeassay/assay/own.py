@@ -1,0 +1,371 @@
+"""Somebody's own account: tables of weights and returns that no run of ours recorded, read and taken apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.attribution import Account, Attribution, Taking, build, record
+from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.luck.luck import PORTFOLIOS, Luck, luck_of_returns
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.badges import Convention
+from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.near import did_you_mean
+from tradeassay.core.view import Floats
+from tradeassay.data import load_dataset
+from tradeassay.factors import FACTOR_NAMES
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Exposures, fit, fit_returns, vif_screen
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DATE, SYMBOL, WEIGHT, RETURN, SIZE = "date", "symbol", "weight", "return", "size"
+"""Column names. ``date`` is the session in which a weight is held, or a return earned."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongTable:
+    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
+    symbols).
+
+    NaN where there is no row.
+    """
+
+    dates: tuple[str, ...]
+    symbols: tuple[str, ...]
+    columns: Mapping[str, Floats]
+
+    def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
+        """Return a column with other rows and columns; NaN where this table has none."""
+        found = np.full((len(dates), len(symbols)), np.nan)
+        mine = {symbol: k for k, symbol in enumerate(self.symbols)}
+        rows = {date: k for k, date in enumerate(self.dates)}
+        there = [(k, rows[date]) for k, date in enumerate(dates) if date in rows]
+        names = [(k, mine[symbol]) for k, symbol in enumerate(symbols) if symbol in mine]
+        if there and names:
+            to_rows, from_rows = (list(side) for side in zip(*there, strict=True))
+            to_columns, from_columns = (list(side) for side in zip(*names, strict=True))
+            found[np.ix_(to_rows, to_columns)] = self.columns[column][np.ix_(from_rows, from_columns)]
+        return found
+
+
+def read_weights(path: Path) -> LongTable:
+    """Read ``date``, ``symbol``, ``weight``: shares of the account at the start of each date, shorts negative.
+
+    What is not listed is not held; what is missing to 1 is cash. Raises :class:`UserError` with one clear line
+    for a missing column, a row given twice, or a weight that is not a number.
+    """
+    return read_long(path, (WEIGHT,))
+
+
+def read_returns(path: Path) -> dict[str, float]:
+    """Read ``date``, ``return``: what the account returned each session, net of costs, 0.01 for 1 %.
+
+    Raises :class:`UserError` for a missing column, a date given twice, a return that is not a number, and returns
+    in per cent.
+    """
+    frame = _read(path, (DATE, RETURN))
+    _complete(path, frame, (DATE, RETURN))
+    dates = frame[DATE].to_list()
+    values = frame[RETURN].to_numpy().astype(np.float64)
+    _once(path, dates)
+    # Nobody can lose everything twice.
+    if np.count_nonzero(values < -1.0) > 1:
+        raise UserError(f"{path}: more than everything is lost again and again", mend="write 0.01 for 1 %")
+    return {str(date): float(value) for date, value in sorted(zip(dates, values, strict=True))}
+
+
+def is_long(path: Path) -> bool:
+    """Return whether a table has a ``symbol`` column: returns of names, not of one account."""
+    return SYMBOL in _frame(path).columns
+
+
+def read_long(
+    path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
+) -> LongTable:
+    """Read a table of ``date``, ``symbol`` and numbers; with ``gaps`` a name may have none on a date.
+
+    Raises :class:`UserError` for a row given twice and, without ``gaps``, for a number of ``wanted`` that is
+    missing or infinite.
+    """
+    frame = _read(path, (DATE, SYMBOL, *wanted), optional)
+    _complete(path, frame, (DATE, SYMBOL) if gaps else (DATE, SYMBOL, *wanted))
+    dates, symbols = frame[DATE].to_list(), [str(name) for name in frame[SYMBOL].to_list()]
+    _once(path, list(zip(dates, symbols, strict=True)))
+    days, names = sorted(set(dates)), sorted(set(symbols))
+    rows = np.searchsorted(np.array(days), np.array(dates))
+    places = np.searchsorted(np.array(names), np.array(symbols))
+    columns = {}
+    for name in (*wanted, *optional):
+        if name in frame.columns:
+            values = np.full((len(days), len(names)), np.nan)
+            values[rows, places] = frame[name].to_numpy().astype(np.float64)
+            columns[name] = values
+    return LongTable(tuple(days), tuple(names), columns)
+
+
+def _once(path: Path, keys: list[Any]) -> None:
+    if len(set(keys)) != len(keys):
+        twice = next(key for key, count in Counter(keys).items() if count > 1)
+        raise UserError(f"{path}: {twice} is given twice", mend="keep one row of each")
+
+
+def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> pl.DataFrame:
+    import polars as pl
+
+    frame = _frame(path)
+    for name in wanted:
+        if name not in frame.columns:
+            near = did_you_mean(name, frame.columns, f"it has {', '.join(frame.columns) or 'none'}")
+            raise UserError(f"{path} has no column '{name}'", mend=near)
+    if frame.height == 0:
+        raise UserError(f"{path} has no rows", mend="write one row per session")
+    numbers = [name for name in (*wanted, *optional) if name in frame.columns and name not in (DATE, SYMBOL)]
+    if frame.schema[DATE].is_integer() or frame.schema[DATE].is_float():
+        raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
+    try:
+        return frame.with_columns(
+            pl.col(DATE).cast(pl.Date).dt.to_string("%Y-%m-%d")
+            if frame.schema[DATE] != pl.String
+            else pl.col(DATE).str.slice(0, 10).str.to_date("%Y-%m-%d").dt.to_string("%Y-%m-%d"),
+            *(pl.col(name).cast(pl.Float64) for name in numbers),
+        )
+    except pl.exceptions.PolarsError as error:
+        line = str(error).splitlines()[0]
+        raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
+
+
+def _complete(path: Path, frame: pl.DataFrame, wanted: tuple[str, ...]) -> None:
+    """Refuse a row that lacks something: to leave it out would change the account without a word."""
+    for name in wanted:
+        column = frame[name]
+        held = column.is_not_null() if name in (DATE, SYMBOL) else column.is_finite().fill_null(False)
+        if not held.all():
+            at = int((~held).arg_max() or 0)
+            day = "" if name == DATE else f" of {frame[DATE][at]}"
+            raise UserError(
+                f"{path}: row {at + 1}{day} has no '{name}' that can be used",
+                mend="give one (0 for nothing), or leave the row out",
+            )
+
+
+def _frame(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    if not path.is_file():
+        raise UserError(f"no file {path}", mend="give a Parquet or CSV file")
+    try:
+        return pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UserError(
+            f"{path} cannot be read: {str(error).splitlines()[0]}", mend="write it as Parquet"
+        ) from error
+
+
+Between = Literal["cash", "hold"]
+
+
+class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """Where somebody's own tables are and how they are to be read.
+
+    ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that session (known
+    at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs), or
+    those of the names (``date``, ``symbol``, ``return``, and if there are any ``size`` and columns called like the
+    factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
+    snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in
+    cash, or holds on to what it had with ``between="hold"``. A luck baseline needs the account's returns, a
+    ``benchmark`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
+    """
+
+    weights: str | None = None
+    returns: str | None = None
+    dataset: str | None = None
+    universe: str = "all"
+    between: Between = "cash"
+    benchmark: str | None = None
+    names: int | None = None
+    turnover: float | None = None
+    home: str | None = None
+    title: str | None = None
+
+    def market(self, days: tuple[str, str], config: AttributionConfig) -> tuple[MarketInputs, int]:
+        """Return what the market did from the first to the last of ``days``, and how many sessions make a year."""
+        if self.dataset is None:
+            raise UserError(
+                "no data set is named", mend="name one with prices of these names (tradeassay data list)"
+            )
+        snapshot = load_dataset(self.dataset, None if self.home is None else Path(self.home))
+        query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
+        return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
+
+
+def attribute_tables(
+    own: OwnAccount,
+    *,
+    convention: Convention = "sound",
+    config: AttributionConfig | None = None,
+    bootstrap: BootstrapConfig | None = None,
+) -> Attribution:
+    """Take somebody's own account apart.
+
+    Returns of an account without weights are explained over time (``method`` is ``returns``), which is weaker:
+    exposures are constants and trading cannot be seen. Raises :class:`UserError` with one line for whatever does
+    not fit together.
+    """
+    table = None if own.weights is None else read_weights(Path(own.weights))
+    given = None if own.returns is None else Path(own.returns)
+    settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig()
+    if given is not None and is_long(given):
+        if table is None:
+            raise UserError(f"{given} holds returns of names", mend="give the weights too")
+        inputs, year, earned = _inputs_from(given, table.dates, config), 252, None
+    else:
+        returns = None if given is None else read_returns(given)
+        dates = table.dates if table is not None else tuple(returns or ())
+        if not dates:
+            raise UserError("nothing to take apart is given", mend="give weights, or returns of an account")
+        inputs, year = own.market((dates[0], dates[-1]), config)
+        earned = None if returns is None else _on_sessions(returns, inputs.sessions, given)
+    if table is None:
+        return _from_returns(inputs, np.zeros(0) if earned is None else earned, str(given), year, settings)
+    account = Account(
+        source=str(own.weights),
+        weights=_weights(table, inputs, str(own.weights), own.between),
+        returns=earned,
+        rest="rest",
+        notes=_notes(table, inputs, earned),
+    )
+    return build(inputs, account, Taking(convention=convention, year=year, bootstrap=settings))[0]
+
+
+def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) -> MarketInputs:
+    """Return a market made of the names' own returns; the sessions are the dates of that table."""
+    table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
+    days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
+    if not days:
+        raise UserError(f"{path} has no date from {dates[0]} to {dates[-1]}", mend="give both for the same dates")
+    columns = {name: table.placed(name, days, table.symbols) for name in table.columns}
+    returns = columns[RETURN]
+    values = np.full((len(days), len(FACTOR_NAMES), len(table.symbols)), np.nan)
+    for k, name in enumerate(FACTOR_NAMES):
+        if name in columns:
+            values[:, k] = columns[name]
+    size = columns.get(SIZE, np.ones(returns.shape))
+    nothing = Exposures(values[:0], np.zeros((0, returns.shape[1]), bool), np.zeros((0, len(FACTOR_NAMES)), bool))
+    return MarketInputs(
+        query=MarketQuery(first=days[0], last=days[-1], config=config),
+        dataset=path.name,
+        sessions=days,
+        instruments=tuple(Instrument(symbol=symbol) for symbol in table.symbols),
+        model=fit(CrossSection(returns, values, size, np.isfinite(returns)), config),
+        screen=vif_screen(nothing, FACTOR_NAMES, config),
+        size=size,
+        sized_by=SIZE if SIZE in columns else "nothing",
+        investable=np.isfinite(returns),
+        futures=np.zeros(len(table.symbols), dtype=np.bool_),
+    )
+
+
+def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between) -> Floats:
+    known = set(inputs.sessions)
+    for date in table.dates:
+        if date not in known:
+            raise UserError(
+                f"{path}: {date} is not a session of '{inputs.dataset}'", mend="give weights for sessions"
+            )
+    symbols = set(inputs.symbols)
+    for symbol in table.symbols:
+        if symbol not in symbols:
+            hint = did_you_mean(symbol, inputs.symbols, f"'{inputs.dataset}' does not have it")
+            raise UserError(f"{path}: no name '{symbol}' in '{inputs.dataset}'", mend=hint)
+    held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
+    if between == "hold":
+        given = set(table.dates)
+        for row in range(1, len(inputs.sessions)):
+            if inputs.sessions[row] not in given:
+                grown = held[row - 1] * (1.0 + inputs.model.returns[row - 1])
+                whole = 1.0 + float((held[row - 1] * inputs.model.returns[row - 1]).sum())
+                held[row] = grown / whole if whole > 0 else 0.0
+    if held[:, inputs.futures].any():
+        raise UserError(f"{path} holds futures", mend="weights are shares of the account's money; leave them out")
+    return held
+
+
+def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: Path | None) -> Floats:
+    missing = next((day for day in sessions if day not in own), None)
+    if missing is not None:
+        raise UserError(
+            f"{path} has no return on {missing}", mend="give one for every session, 0 without a change"
+        )
+    extra = sorted(set(own) - set(sessions))
+    inside = [day for day in extra if sessions[0] <= day <= sessions[-1]]
+    if inside:
+        raise UserError(f"{path}: {inside[0]} is not a session of the data set", mend="leave it out")
+    return np.array([own[day] for day in sessions])
+
+
+def _notes(table: LongTable, inputs: MarketInputs, earned: Floats | None) -> tuple[str, ...]:
+    notes = []
+    if len(table.dates) < len(inputs.sessions):
+        notes.append(f"weights are given on {len(table.dates)} of {len(inputs.sessions)} sessions")
+    if earned is None:
+        notes.append("the account's own returns are not given: there is no trading part")
+    return tuple(notes)
+
+
+def _from_returns(
+    inputs: MarketInputs, earned: Floats, source: str, year: int, bootstrap: BootstrapConfig
+) -> Attribution:
+    found = fit_returns(inputs.model, earned)
+    note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
+    nothing = np.zeros(inputs.model.returns.shape)
+    return record(
+        inputs,
+        Account(source=source, weights=nothing, returns=earned, notes=(note,)),
+        found.daily,
+        Taking(convention="sound", year=year, bootstrap=bootstrap),
+        method="returns",
+    )
+
+
+def luck_of_file(
+    own: OwnAccount,
+    *,
+    invested: float = 1.0,
+    portfolios: int = PORTFOLIOS,
+    seed: int = 0,
+    by: Literal["return", "sharpe"] = "return",
+) -> Luck:
+    """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
+
+    The market and its rules are a benchmark's; how many names were held and how much was traded has to be said.
+    Raises :class:`UserError` when one of these is missing or does not fit the file.
+    """
+    path = Path(own.returns or "")
+    if own.benchmark is None or own.names is None or own.turnover is None:
+        raise UserError(
+            f"{path.name} does not say how it was traded",
+            mend="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
+        )
+    chosen = benchmarks.get(own.benchmark)
+    return luck_of_returns(
+        read_returns(path),
+        chosen,
+        load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
+        names=own.names,
+        turnover=own.turnover,
+        invested=invested,
+        portfolios=portfolios,
+        seed=seed,
+        by=by,
+        title=path.stem,
+    )

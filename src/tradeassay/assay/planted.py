@@ -1,0 +1,385 @@
+"""Planted agents: the instrument is tested on agents of which the truth is known.
+
+Worlds are synthetic markets with their answer key, read as attribution reads them. Each agent holds ``held`` names
+in equal parts; a share of the places is filled with knowledge, the rest by chance, which keeps its names for
+``EVERY`` sessions. Then every piece of evidence is made, and the verdict, as for anybody else.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.luck.percentile import place_among
+from tradeassay.assay.verdict.assaying import with_daily
+from tradeassay.assay.verdict.decide import judge
+from tradeassay.assay.verdict.evidence import EDGE, above, below, memory_evidence, tested
+from tradeassay.assay.verdict.record import (
+    KINDS,
+    AgentAssay,
+    AgentFindings,
+    LeakEvidence,
+    LuckEvidence,
+    Ranks,
+    VerdictConfig,
+)
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats, Ints
+from tradeassay.data import open_snapshot, write_snapshot
+from tradeassay.data.synthetic import generate, preset
+from tradeassay.metrics import BootstrapConfig, growth, rate_measure
+from tradeassay.metrics.attribution import DailyParts, decompose, preferences, rows_of
+
+WARM = 260
+"""Sessions before the first that is played: factors look back a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedWorld:
+    """T sessions of N names as an agent could see them, and the truth beside them.
+
+    ``returns`` (T, N) are those of the session, ``exposures`` (T, 9, N) were known before it. ``drift`` (T, N) is
+    what news already public still moves in the session: the true alpha that a reader could know. ``happened``
+    (T, N) are the returns as they came out: what somebody knows who picks a record, or has read about it since;
+    it stays what it is in :meth:`other_future`. ``columns`` are the names' places in ``inputs``, by which accounts
+    are taken apart.
+    """
+
+    seed: int
+    returns: Floats
+    exposures: Floats
+    drift: Floats
+    happened: Floats
+    columns: Ints
+    inputs: MarketInputs
+
+    @property
+    def sessions(self) -> int:
+        """How many are played."""
+        return int(self.returns.shape[0])
+
+    @property
+    def names(self) -> int:
+        """How many there are."""
+        return int(self.returns.shape[1])
+
+    def other_future(self, row: int, seed: int) -> PlantedWorld:
+        """Return this world with every session from ``row`` on shuffled among names: another future.
+
+        What was public before, and what anybody remembers of the true one, stays as it is.
+        """
+        rng = np.random.default_rng([self.seed, row, seed])
+        returns = self.returns.copy()
+        returns[row:] = rng.permuted(returns[row:], axis=1)
+        return replace(self, returns=returns)
+
+
+def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength: float = 1.0) -> PlantedWorld:
+    """Make the world of a seed: ``names`` names, ``sessions`` sessions to play, a year of history before them.
+
+    ``strength`` scales what news is worth, and so how much a skilled reader can earn.
+    """
+    config = preset(
+        "us", seed=seed, names=names, sessions=WARM + sessions, index_members=names, new_listings=0, delistings=0
+    )
+    news = msgspec.structs.replace(config.news, strength=strength)
+    world = generate(msgspec.structs.replace(config, news=news))
+    key = world.key
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        write_snapshot(world.panel, Path(folder) / "world")
+        snapshot = open_snapshot(Path(folder) / "world")
+        days = [str(day) for day in snapshot.sessions]
+        inputs = market_inputs(snapshot, MarketQuery(first=days[WARM], last=days[-1]))
+        market_inputs.cache_clear()  # it would keep a snapshot whose files are about to go
+    columns = np.array([inputs.symbols.index(symbol) for symbol in key.facts.symbols], dtype=np.int64)
+    fresh = np.zeros(key.news.shape, dtype=np.bool_)
+    place = {str(day): row for row, day in enumerate(key.sessions)}
+    for truth in key.facts.news:
+        fresh[place[truth.session], key.column(truth.symbol)] = True
+    returns = inputs.model.returns[:, columns]
+    return PlantedWorld(
+        seed=seed,
+        returns=returns,
+        exposures=key.exposures[WARM:],
+        drift=np.where(fresh, 0.0, key.news)[WARM:],
+        happened=returns,
+        columns=columns,
+        inputs=inputs,
+    )
+
+
+Plant = Literal["skilled", "lucky", "style", "leaking", "memorising", "mixed", "noise"]
+PLANTS: tuple[Plant, ...] = ("skilled", "mixed", "style", "lucky", "noise", "memorising", "leaking")
+EXPECTED: dict[Plant, str] = {
+    "skilled": "skill",
+    "mixed": "mixed",
+    "style": "style",
+    "lucky": "luck",
+    "noise": "luck",
+    "memorising": "memory",
+    "leaking": "leak",
+}
+"""The kind of verdict each of them deserves."""
+EVERY = 5
+_MOMENTUM = 0
+
+
+class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the plants are.
+
+    ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
+    filled with knowledge of public drifts, of the coming session, and of how the window ended; ``tilt`` those of
+    the mixed agent that follow momentum. The lucky one is the best of ``tries``.
+    """
+
+    held: float = 0.2
+    skill: float = 0.4
+    leak: float = 0.5
+    memory: float = 0.45
+    tilt: float = 0.5
+    tries: int = 50
+
+
+def weights_of(
+    plant: Plant, world: PlantedWorld, config: PlantConfig, *, seed: int = 0, masked: bool = False
+) -> Floats:
+    """Return what a planted agent holds at the start of every session, shape (T, N); ``masked`` hides the names.
+
+    Equal arguments give equal weights. Chance is drawn from the seeds alone, so that another future changes only
+    what an agent takes from it.
+    """
+    rng = np.random.default_rng([world.seed, seed, PLANTS.index(plant), int(masked)])
+    held = max(2, round(config.held * world.names))
+    if plant == "lucky":
+        return _best_of(world, config, rng, held)
+    chance = _by_chance(world, rng, held)
+    if plant == "style":
+        return _equal(_top(world.exposures[:, _MOMENTUM], held), world)
+    knowledge: list[tuple[Floats, float]] = []
+    if plant in ("skilled", "mixed"):
+        knowledge.append((world.drift, config.skill))
+    if plant == "mixed":
+        knowledge.append((world.exposures[:, _MOMENTUM], config.tilt))
+    if plant == "leaking":
+        knowledge.append((world.returns, config.leak))
+    if plant == "memorising" and not masked:
+        knowledge.append((np.broadcast_to(world.happened.sum(axis=0), world.returns.shape), config.memory))
+    return _equal(_filled(knowledge, chance, held), world)
+
+
+def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int = 400, seed: int = 0) -> Floats:
+    """Return value paths (portfolios, T + 1) of portfolios that hold as many names, all of them by chance."""
+    rng = np.random.default_rng([world.seed, seed, 7919])
+    held = max(2, round(config.held * world.names))
+    paths = np.ones((portfolios, world.sessions + 1))
+    for one in range(portfolios):
+        picks = _by_chance(world, rng, held)
+        paths[one, 1:] = np.cumprod(1.0 + np.take_along_axis(world.returns, picks, axis=1).mean(axis=1))
+    return paths
+
+
+def _by_chance(world: PlantedWorld, rng: np.random.Generator, held: int) -> Ints:
+    """Return names drawn by chance, shape (T, held); a fifth of them is exchanged every few sessions."""
+    names = rng.permutation(world.names)
+    leave = max(1, min(held // 5, world.names - held))
+    kept = []
+    for _ in range(0, world.sessions, EVERY):
+        kept.append(names[:held].copy())
+        out = rng.permutation(held)[:leave]
+        into = held + rng.permutation(world.names - held)[:leave]
+        names[out], names[into] = names[into], names[out]
+    rows: Ints = np.repeat(np.array(kept, dtype=np.int64), EVERY, axis=0)[: world.sessions]
+    return rows
+
+
+def _top(score: Floats, count: int) -> Ints:
+    return np.asarray(np.argsort(-score, axis=1, kind="stable")[:, :count], dtype=np.int64)
+
+
+def _filled(knowledge: list[tuple[Floats, float]], chance: Ints, held: int) -> Ints:
+    """Return the names held: the best by each kind of knowledge, then those of chance that are not among them."""
+    rows = np.empty_like(chance)
+    tops = [_top(score, round(share * held)) for score, share in knowledge]
+    for row in range(chance.shape[0]):
+        known = list(dict.fromkeys(int(name) for top in tops for name in top[row]))
+        rest = [int(name) for name in chance[row] if int(name) not in set(known)]
+        rows[row] = (known + rest)[:held]
+    return rows
+
+
+def _equal(picks: Ints, world: PlantedWorld) -> Floats:
+    weights = np.zeros(world.returns.shape)
+    np.put_along_axis(weights, picks, 1.0 / picks.shape[1], axis=1)
+    return weights
+
+
+def _best_of(world: PlantedWorld, config: PlantConfig, rng: np.random.Generator, held: int) -> Floats:
+    best: Ints | None = None
+    most = -np.inf
+    for _ in range(config.tries):
+        picks = _by_chance(world, rng, held)
+        made = float(np.log1p(np.take_along_axis(world.happened, picks, axis=1).mean(axis=1)).sum())
+        if made > most:
+            best, most = picks, made
+    assert best is not None
+    return _equal(best, world)
+
+
+YEAR = 252
+CUTS = 4
+"""Moments after which the leak test rewrites the future."""
+
+
+class Confusion(msgspec.Struct, frozen=True, kw_only=True):
+    """Verdicts by kind of planted agent: ``counts[plant][kind]``, and how often each got what it deserves."""
+
+    worlds: int
+    counts: dict[str, dict[str, int]]
+    right: dict[str, Measure]
+
+    @property
+    def false_skill(self) -> Measure:
+        """How often agents without skill (noise, and the luckiest of many) were said to have some."""
+        honest = [self.counts[name] for name in ("noise", "lucky") if name in self.counts]
+        wrong = sum(row.get("skill", 0) + row.get("mixed", 0) for row in honest)
+        return rate_measure(wrong, sum(sum(row.values()) for row in honest), nothing="none was judged", level=0.95)
+
+
+class Bench:
+    """One world with what all its agents share: the crowd of random portfolios."""
+
+    def __init__(
+        self, world: PlantedWorld, plants: PlantConfig, config: VerdictConfig, *, portfolios: int = 400
+    ) -> None:
+        self.world, self.plants, self.config = world, plants, config
+        self._crowd = crowd(world, plants, portfolios=portfolios)
+
+    def judge(self, plant: Plant, *, seed: int = 0) -> AgentAssay:
+        """Return the verdict on one planted agent, with its masked twin, luck baseline and leak test.
+
+        The lucky one says how many were tried; nobody else tried more than one.
+        """
+        config = self.config
+        if plant == "lucky":
+            config = msgspec.structs.replace(config, trials=config.trials * self.plants.tries)
+        daily, weights = self._played(plant, seed, masked=False)
+        rows = _rows(daily)
+        found = AgentFindings(
+            cell=f"planted-{self.world.seed}",
+            benchmark="planted",
+            dataset=self.world.inputs.dataset,
+            agent=plant,
+            by_model=True,
+            baseline=False,
+            seeds=1,
+            failed_seeds=0,
+            sessions=self.world.sessions,
+            first=self.world.inputs.sessions[0],
+            last=self.world.inputs.sessions[-1],
+            total=not_scored("not measured yet"),
+            excess=not_scored("no index"),
+            exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
+            luck=self._luck(daily.total),
+            memory=memory_evidence(
+                rows, _rows(self._played(plant, seed, masked=True)[0]), YEAR, config, against="blinded"
+            ),
+            leaks=self._leaks(plant, seed, weights),
+            failure_rate=Measure(value=0.0, n=self.world.sessions),
+            ranks=Ranks(of=1, by_return=1, by_excess=None, by_selection=1),
+        )
+        return judge(with_daily(found, rows, YEAR, config, 1), config)
+
+    def _played(self, plant: Plant, seed: int, *, masked: bool) -> tuple[DailyParts, Floats]:
+        held = weights_of(plant, self.world, self.plants, seed=seed, masked=masked)
+        weights = np.zeros(self.world.inputs.model.returns.shape)
+        weights[:, self.world.columns] = held
+        return decompose(self.world.inputs.model, weights), held
+
+    def _luck(self, total: Floats) -> LuckEvidence:
+        place = place_among(growth(total), self._crowd, bootstrap=BootstrapConfig(draws=100))
+        as_well = round((place.by_luck.value or 0.0) * place.portfolios)
+        return LuckEvidence(
+            percentile=place.percentile,
+            p=(as_well + 1) / (place.portfolios + 1),
+            portfolios=place.portfolios,
+            quantiles=place.quantiles,
+        )
+
+    def _leaks(self, plant: Plant, seed: int, weights: Floats) -> LeakEvidence:
+        """Play the agent in other futures: what it held until then must stay what it was."""
+        rows = np.linspace(0.2, 0.8, CUTS) * self.world.sessions
+        moved = 0
+        for row in rows.astype(int).tolist():
+            other = weights_of(plant, self.world.other_future(row, seed), self.plants, seed=seed)
+            moved += not np.array_equal(other[: row + 1], weights[: row + 1])
+        if moved:
+            said = f"{moved} of {CUTS} other futures changed what was held before them"
+            return LeakEvidence(tested=True, findings=("bars",), sentence=said)
+        return LeakEvidence(tested=True, sentence=f"{CUTS} other futures changed nothing that came before them")
+
+
+def confusion(
+    worlds: Iterable[PlantedWorld],
+    *,
+    plants: Sequence[Plant] = PLANTS,
+    planting: PlantConfig | None = None,
+    config: VerdictConfig | None = None,
+    portfolios: int = 400,
+) -> Confusion:
+    """Judge every kind of agent in every world and count the verdicts."""
+    counts: dict[str, dict[str, int]] = {plant: dict.fromkeys(KINDS, 0) for plant in plants}
+    seen = 0
+    for world in worlds:
+        bench = Bench(world, planting or PlantConfig(), config or VerdictConfig(), portfolios=portfolios)
+        for plant in plants:
+            counts[plant][bench.judge(plant).verdict.kind] += 1
+        seen += 1
+    return Confusion(worlds=seen, counts=counts, right=_right(counts))
+
+
+def planted_trial(worlds: int = 5, *, seed: int = 88_000, config: VerdictConfig | None = None) -> Confusion:
+    """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts."""
+    return confusion((planted_world(seed + number) for number in range(worlds)), config=config)
+
+
+class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):
+    """The one test behind "skill supported": was the edge found above, or below, zero? ``ratio`` is its yearly
+    information ratio."""
+
+    above: bool
+    below: bool
+    ratio: float
+
+
+def edge_tests(
+    world: PlantedWorld, plant: Plant, planting: PlantConfig, config: VerdictConfig, *, agents: int = 10
+) -> tuple[EdgeTest, ...]:
+    """Return the test on several planted agents of one kind, without the rest of the evidence."""
+    found = []
+    for seed in range(agents):
+        weights = np.zeros(world.inputs.model.returns.shape)
+        weights[:, world.columns] = weights_of(plant, world, planting, seed=seed)
+        edge = _rows(decompose(world.inputs.model, weights))[EDGE]
+        measure = tested(edge, YEAR, config, 1)
+        ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
+        found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
+    return tuple(found)
+
+
+def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
+    return {
+        plant: rate_measure(row[EXPECTED[plant]], sum(row.values()), nothing="none was judged", level=0.95)
+        for plant, row in ((plant, counts[plant]) for plant in PLANTS if plant in counts)
+    }
+
+
+def _rows(daily: DailyParts) -> dict[str, Floats]:
+    rows = rows_of(daily)
+    return rows | {EDGE: rows["selection"] + rows["trading"]}

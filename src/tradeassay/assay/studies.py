@@ -1,0 +1,64 @@
+"""Further questions to a recorded run: is it robust, in which markets did it work, what did its reasons name?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from tradeassay.assay.memory.rationale import RationaleReport, rationale_analysis
+from tradeassay.assay.regimes import RegimePanel, regime_panels
+from tradeassay.assay.robustness import DISTURBANCES, RobustnessConfig, RobustnessReport, robustness_of_run
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Asking, Run
+
+Study = Literal["robustness", "regimes", "rationales"]
+STUDIES: tuple[Study, ...] = ("robustness", "regimes", "rationales")
+ASKS_NOBODY = ("costs", "delay")
+"""Disturbances that repeat recorded decisions; the others ask the agents again."""
+
+
+class Studies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was asked for; None for the rest."""
+
+    robustness: RobustnessReport | None = None
+    regimes: tuple[RegimePanel, ...] | None = None
+    rationales: RationaleReport | None = None
+
+
+def study_run(
+    run: Run,
+    what: Collection[Study],
+    *,
+    folder: Path | str | None = None,
+    home: Path | str | None = None,
+    asking: Asking | None = None,
+) -> Studies:
+    """Make the studies named in ``what`` of one run.
+
+    Disturbed data and the runs on it are kept in ``folder``, by default beside the run. Where models played, they
+    are asked again only when ``asking`` says how: without it, robustness is that against costs and delay. Raises
+    :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
+    rationales.
+    """
+    return Studies(
+        robustness=_robustness(run, folder, home, asking) if "robustness" in what else None,
+        regimes=regime_panels(run) if "regimes" in what else None,
+        rationales=rationale_analysis(run) if "rationales" in what else None,
+    )
+
+
+def _robustness(
+    run: Run, folder: Path | str | None, home: Path | str | None, asking: Asking | None
+) -> RobustnessReport:
+    place = Path(folder) if folder is not None else run.folder.parent / f"{run.folder.name}-robustness"
+    quiet = asking is None and any(episode.by_model for episode in run.episodes)
+    kept = tuple(one for one in DISTURBANCES if not quiet or one in ASKS_NOBODY)
+    report = robustness_of_run(run, place, RobustnessConfig(what=kept), home=home, asking=asking)
+    if not quiet:
+        return report
+    note = "universe and news were left as they are: models would have to be asked again"
+    return msgspec.structs.replace(report, notes=(*report.notes, note))

@@ -1,0 +1,52 @@
+"""Packages whose public names are imported on first use, because some of them are heavy.
+
+Such a package lists its names once, as ordinary imports that only type checkers run, and hands itself over::
+
+    if TYPE_CHECKING:
+        from tradeassay.assay.power import power_of_run as power_of_run
+    else:
+        __getattr__, __dir__, __all__ = lazily(__name__)
+
+``as`` the same name means "exported" to type checkers, and the ``else`` hides ``__getattr__`` from them, so that a
+wrong name is still an error. Packages that are cheap to import use plain imports instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import resolve_name
+from typing import Any
+
+
+def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is just being imported.
+
+    The names are those that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``.
+    """
+    module = sys.modules[package]
+    homes = _listed(module)
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return get, lambda: sorted({*vars(module), *homes}), sorted(homes)
+
+
+def _listed(module: Any) -> dict[str, str]:
+    """Return where each name under ``if TYPE_CHECKING:`` lives."""
+    source = module.__spec__.loader.get_source(module.__name__)
+    return {
+        alias.name: resolve_name("." * line.level + (line.module or ""), module.__name__)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }

@@ -1,0 +1,176 @@
+"""Sums over windows of sessions, and the factor values that are made of them.
+
+A window of 60 is the sum of blocks of 32, 16, 8 and 4 values, and a block of 2k is two blocks of k. So a sum
+costs a handful of array additions, has no cancellation (unlike differences of cumulative sums), depends on the
+values inside its window only, and is the same to the last bit whether computed for one row or for many.
+Time is the first axis; what lies before the first value counts as zero (sums) or minus infinity (maxima).
+
+The second half turns sums into values. Each function there takes the number of present values and their sums, and
+returns NaN where fewer than ``enough`` are present or the value is undefined; every form of the factors uses them.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.view import Bools, Floats
+
+Number = TypeVar("Number", np.float64, np.uint8)
+
+_ROUNDING = 1e-13
+"""A sum of squared deviations below this share of the sum of squares is rounding noise, not spread."""
+
+YEAR = float(np.sqrt(252.0))
+
+
+def rolling_sum(values: NDArray[Number], window: int) -> NDArray[Number]:
+    """Return the sum of the last ``window`` values at every position."""
+    return rolling_sums(values, window)[0]
+
+
+def rolling_sums(values: NDArray[Number], *windows: int) -> list[NDArray[Number]]:
+    """Return :func:`rolling_sum` for several windows, which share their blocks."""
+    widest = max(windows)
+    blocks = [values]
+    size = 1
+    while size * 2 <= widest:
+        block = blocks[-1]
+        double = np.empty_like(block)
+        double[:size] = block[:size]
+        np.add(block[size:], block[:-size], out=double[size:])
+        blocks.append(double)
+        size *= 2
+    return [_added(blocks, window) for window in windows]
+
+
+def _added(blocks: list[NDArray[Number]], window: int) -> NDArray[Number]:
+    """Return the sum over a window: its blocks, the largest and latest first."""
+    level = window.bit_length() - 1
+    offset = 1 << level
+    largest, result = blocks[level], None
+    for lower in reversed(range(level)):
+        if window & (1 << lower):
+            if result is None:
+                result = np.empty_like(largest)
+                result[:offset] = largest[:offset]
+                np.add(largest[offset:], blocks[lower][:-offset], out=result[offset:])
+            else:
+                result[offset:] += blocks[lower][:-offset]
+            offset += 1 << lower
+    return largest.copy() if result is None else result
+
+
+def rolling_max(values: Floats, window: int) -> Floats:
+    """Return the greatest of the last ``window`` values at every position."""
+    block, size = values, 1
+    while size * 2 <= window:
+        block, size = _higher(block, size), size * 2
+    return _higher(block, window - size) if window > size else block.copy()
+
+
+def _higher(values: Floats, back: int) -> Floats:
+    """Return the greater of each value and the one ``back`` rows before it."""
+    result = np.empty_like(values)
+    result[:back] = values[:back]
+    np.maximum(values[back:], values[:-back], out=result[back:])
+    return result
+
+
+def window_sum(values: Floats, window: int) -> Floats:
+    """Return the last row of :func:`rolling_sum` alone, added up in the same order."""
+    missing = window - values.shape[0]
+    if missing > 0:
+        values = np.concatenate([np.zeros((missing, *values.shape[1:])), values])
+    end, size, total = values.shape[0], 1 << (window.bit_length() - 1), None
+    while size:
+        if window & size:
+            block = _tree(values[end - size : end])
+            total = block if total is None else total + block
+            end -= size
+        size >>= 1
+    assert total is not None
+    return total
+
+
+def _tree(values: Floats) -> Floats:
+    """Return the sum over the first axis, whose length is a power of two, neighbours first."""
+    while values.shape[0] > 1:
+        values = values[0::2] + values[1::2]
+    first: Floats = values[0]
+    return first
+
+
+def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:
+    """Return sums of squared deviations from the mean, exactly 0 where only rounding is left."""
+    # In place wherever it can be: long arrays wait for memory, not for arithmetic.
+    deviations: Floats = sums * sums
+    deviations /= n
+    np.subtract(squares, deviations, out=deviations)
+    np.copyto(deviations, 0.0, where=deviations <= _ROUNDING * squares)
+    return deviations
+
+
+def keep(values: Floats, known: Bools) -> Floats:
+    """Return ``values``, made missing in place where they are not known."""
+    # Several times faster than np.where when nearly everything is known.
+    np.copyto(values, np.nan, where=~known)
+    return values
+
+
+def average(n: Floats, sums: Floats, enough: int) -> Floats:
+    """Return the mean."""
+    return keep(sums / n, n >= enough)
+
+
+def spread(n: Floats, deviations: Floats, enough: int) -> Floats:
+    """Return the sample standard deviation (ddof 1) from :func:`centred` sums."""
+    value: Floats = n - 1.0
+    value = np.divide(deviations, value, out=value) if value.shape == deviations.shape else deviations / value
+    return keep(np.sqrt(value, out=value), n >= enough)
+
+
+def skewness(n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations: Floats, enough: int) -> Floats:
+    """Return the bias-corrected sample skewness (adjusted Fisher-Pearson); NaN without spread."""
+    mean = sums / n
+    value: Floats = 3.0 * mean
+    value *= squares
+    np.subtract(cubes, value, out=value)
+    part: Floats = 2.0 * n
+    for _ in range(3):
+        part *= mean
+    value += part
+    value *= n
+    less = n - 1.0
+    scale = np.sqrt(np.divide(deviations, less, out=mean), out=mean)
+    less *= np.subtract(n, 2.0, out=part)
+    value /= less
+    np.multiply(scale, scale, out=part)
+    part *= scale
+    value /= part
+    return keep(value, (n >= enough) & (deviations > 0))
+
+
+def correlation(
+    n: Floats, x: Floats, y: Floats, product: Floats, deviations: tuple[Floats, Floats], enough: int
+) -> Floats:
+    """Return Pearson's correlation, within [-1, 1]; NaN where either side has no spread.
+
+    ``product`` holds the sums of products, ``deviations`` the :func:`centred` sums of both series.
+    """
+    both = deviations[0] * deviations[1]
+    value: Floats = x * y
+    value /= n
+    np.subtract(product, value, out=value)
+    value /= np.sqrt(both)
+    np.minimum(np.maximum(value, -1.0, out=value), 1.0, out=value)
+    return keep(value, (n >= enough) & (both > 0))
+
+
+def relative_spread(n: Floats, sums: Floats, squares: Floats, enough: int) -> Floats:
+    """Return standard deviation over mean; NaN where the mean is not positive."""
+    value = spread(n, centred(n, sums, squares), enough)
+    value /= sums / n
+    return keep(value, sums > 0)
