@@ -30,7 +30,7 @@ def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["ktdfin-v1", "-m", "gpt-5"], "is no model name"),
+        (["ktdfin-v1", "-m", "gpt-5"], "is not a model name"),
         (["ktdfin-v1", "-m", "scripted/sensibel"], "did you mean sensible"),
         (["ktdfin-v1", "-m", "scripted/sensible", "--mask", "dark"], "it is one of blinded, bright"),
         (["ktdfin-v1", "-m", "scripted/sensible", "-p", "maks=bright"], "did you mean mask"),

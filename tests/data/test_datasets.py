@@ -25,7 +25,7 @@ def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert data_home() == tmp_path / "env" and store_folder() == tmp_path / "env" / "store"
     assert data_home(tmp_path) == tmp_path
     for wrong in ("../x", "/etc", "a/b/c", "", ".hidden", "a b"):
-        with pytest.raises(UserError, match="is no dataset name"):
+        with pytest.raises(UserError, match="is not a dataset name"):
             snapshot_folder(wrong, tmp_path)
 
 

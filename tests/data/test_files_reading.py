@@ -53,7 +53,7 @@ def test_missing_columns_are_one_clear_line() -> None:
     assert "--columns date=NAME" in text and "\n" not in text
     with pytest.raises(UserError, match="has no column 'px'"):
         guess_columns(["date", "close"], "f.csv", {"close": "px"})
-    with pytest.raises(UserError, match="'price' is no column role"):
+    with pytest.raises(UserError, match="'price' is not a column role"):
         guess_columns(["date", "close"], "f.csv", {"price": "close"})
 
 
@@ -62,8 +62,8 @@ def test_the_columns_option() -> None:
     assert parse_columns("date,ignore,open,close") == ({}, ("date", "ignore", "open", "close"))
     for wrong, message in (
         ("close=a,b", "mixes"),
-        ("day,close", "'day' is no column role"),
-        (",", "no column role"),
+        ("day,close", "'day' is not a column role"),
+        (",", "not a column role"),
     ):
         with pytest.raises(UserError, match=message):
             parse_columns(wrong)
@@ -115,7 +115,7 @@ def test_a_time_of_day_in_its_own_column() -> None:
 def test_an_unreadable_date_names_its_line() -> None:
     _, faults = read_stamps(read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d")
     assert [str(fault) for fault in faults] == [
-        "f.csv:3: d 'soon' is no date", "f.csv:4: d '2024-13-01' is no date", "f.csv:5: d '' is no date",
+        "f.csv:3: d 'soon' is not a date", "f.csv:4: d '2024-13-01' is not a date", "f.csv:5: d '' is not a date",
     ]  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_numbers() -> None:
     table = read_csv('a\n1.5\n"1,234"\n2M\n3万\n--\n\nnan\nx\n'.encode(), "f.csv")
     values, faults = to_floats(table, "a")
     assert values[:4].tolist() == [1.5, 1234, 2e6, 3e4] and np.isnan(values[4:]).all()
-    assert [str(fault) for fault in faults] == ["f.csv:9: a 'x' is no number"]
+    assert [str(fault) for fault in faults] == ["f.csv:9: a 'x' is not a number"]
 
 
 def test_line_numbers_survive_comments_blank_and_broken_lines() -> None:
@@ -151,7 +151,7 @@ def test_encodings_and_packed_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"c\.csv\.gz cannot be read"):
         read_table(tmp_path / "c.csv.gz", "c.csv.gz")
     (tmp_path / "d.parquet").write_bytes(b"no parquet")
-    with pytest.raises(UserError, match=r"d\.parquet is no Parquet file"):
+    with pytest.raises(UserError, match=r"d\.parquet is not a Parquet file"):
         read_table(tmp_path / "d.parquet", "d.parquet")
     with pytest.raises(UserError, match=r"e\.csv is empty"):
         read_csv(b"\n", "e.csv")

@@ -172,7 +172,7 @@ def test_faults_refuse_the_import_until_they_are_accepted(tmp_path: Path) -> Non
     config = FilesConfig(path=str(write(tmp_path / "bad", AAA=FAULTY)))
     with pytest.raises(DataRefused, match="accept the faults explicitly"):
         import_files(config, home=tmp_path / "home")
-    with pytest.raises(DataRefused, match=r"AAA\.csv:12: volume 'x' is no number"):
+    with pytest.raises(DataRefused, match=r"AAA\.csv:12: volume 'x' is not a number"):
         FilesSource(config).load()
     result = import_files(config, home=tmp_path / "home", allow_faults=True)
     assert result.manifest.faults.counts["duplicate"] == 1

@@ -116,7 +116,7 @@ def test_side_files_may_lie_elsewhere(tmp_path: Path) -> None:
         ("actions", "symbol,ex_date\n600000,2024-01-04\n", "no column value, split or dividend"),
         ("membership", "symbol,end\n600000,2024-01-04\n", "membership.csv: no column start"),
         ("news", "published_at,title\n2024-01-03 10:00:00,x\n", "news.csv:2: published_at has a time but no zone"),
-        ("news", "published_at,title\nlately,x\n", "news.csv:2: published_at is no time stamp"),
+        ("news", "published_at,title\nlately,x\n", "news.csv:2: published_at is not a time stamp"),
         (
             "fundamentals",
             "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,x\n",

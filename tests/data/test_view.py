@@ -51,7 +51,7 @@ def test_asking_for_a_later_instant_raises(snapshot: Snapshot) -> None:
         with pytest.raises(FutureDataError, match="lies after the view's clock"):
             ask(view.clock + 1)
     assert view.earlier(view.clock).clock == view.clock
-    assert view.earlier(view.clock - 1).phase == "pre_open"
+    assert view.earlier(view.clock - 1).moment == "pre_open"
 
 
 def test_a_later_listing_does_not_exist_yet(snapshot: Snapshot) -> None:
@@ -146,7 +146,7 @@ def test_wrong_questions_say_what_is_right(snapshot: Snapshot) -> None:
         snapshot.at(16, "open")
     with pytest.raises(DataError, match="no session in row -1"):
         snapshot.at(-1, "open")
-    with pytest.raises(UserError, match="no phase 'noon'"):
+    with pytest.raises(UserError, match="no moment 'noon'"):
         snapshot.at(1, "noon")  # type: ignore[arg-type]
 
 
@@ -172,7 +172,7 @@ def test_an_instant_finds_its_session(snapshot: Snapshot, panel: Panel) -> None:
     ]
     for clock, where in expected:
         view = snapshot.as_of(clock)
-        assert (view.row, view.phase) == where
+        assert (view.row, view.moment) == where
 
 
 def test_before_the_first_session_there_is_nothing(snapshot: Snapshot) -> None:

@@ -63,7 +63,7 @@ def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
     return {
         "clock": [lambda: view.clock],
         "row": [lambda: view.row],
-        "phase": [lambda: view.phase],
+        "moment": [lambda: view.moment],
         "session": [lambda: view.session],
         "symbols": [lambda: view.symbols],
         "instruments": [lambda: view.instruments],

@@ -29,7 +29,7 @@ def open_and_ask(name: str, **named: Any) -> ModelReply:
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "openai/", "/x", " openai/gpt-5"])
 def test_names_need_two_parts(name: str) -> None:
-    with pytest.raises(UserError, match="is no model name"):
+    with pytest.raises(UserError, match="is not a model name"):
         parse_name(name)
 
 

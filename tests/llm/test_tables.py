@@ -67,11 +67,11 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[prices", "no TOML"),
+        ("[prices", "not a TOML"),
         ('[prices."a/b"]\ninput = 1\n', "missing required field"),
         ('[prices."a/b"]\ninput = -1\noutput = 1\nsource = ""\nas_of = 2026-01-01\n', ">= 0.0"),
         ('[prices."a/b"]\ninput = 1\noutput = 1\nsource = ""\nas_of = 2026-01-01\nper = "k"\n', "unknown field"),
-        ("prices = 3\n", "is no table"),
+        ("prices = 3\n", "is not a table"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:

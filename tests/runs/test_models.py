@@ -199,7 +199,7 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
         ({"protocol": {"mask": ()}}, "nothing is given"),
         ({"benchmarks": ("tiny-us-v1",)}, "has no conversation"),
         ({"agents": (talk.model("nobody"),)}, "no scripted_model 'nobody'"),
-        ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is no model name"),
+        ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is not a model name"),
         ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
         ({"windows": ("W1",)}, "no window set 'tiny-talk'"),
     ],

@@ -134,7 +134,7 @@ def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.M
     ("changes", "said"),
     [
         ({"models": ()}, "no model is named"),
-        ({"models": ("gpt-5",)}, "is no model name"),
+        ({"models": ("gpt-5",)}, "is not a model name"),
         ({"tasks": ("d-sma-cros",)}, "did you mean d-sma-cross-long"),
         ({"settings": ("agentc",)}, "did you mean agentic"),
         ({"wordings": ("formal", "formal")}, "given twice"),

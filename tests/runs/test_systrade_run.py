@@ -117,7 +117,7 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: E
     [
         ({"models": ()}, "no model is named"),
         ({"strategies": ("bolinger",)}, "did you mean bollinger"),
-        ({"reviewers": ("gpt-5",)}, "is no model name"),
+        ({"reviewers": ("gpt-5",)}, "is not a model name"),
         ({"strategies": ("spread", "spread")}, "given twice"),
         ({"iterations": 0}, "1 to 10"),
         ({"dataset": "mine"}, "a data set needs symbols"),

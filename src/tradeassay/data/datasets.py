@@ -47,7 +47,7 @@ def load_dataset(name: str, home: Path | None = None) -> Snapshot:
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
     if name.startswith("synthetic/"):
-        raise UserError(f"'{name}' is no synthetic world", mend="write e.g. synthetic/us:7 (preset:seed)")
+        raise UserError(f"'{name}' is not a synthetic world", mend="write e.g. synthetic/us:7 (preset:seed)")
     if name.startswith(("/", "./", "../", "~")):
         return open_snapshot(Path(name).expanduser())
     try:

@@ -14,7 +14,7 @@ from tradeassay.data.panel import CalendarName, PanelFacts
 from tradeassay.data.store.history import History
 from tradeassay.data.store.manifest import Manifest, read_manifest
 from tradeassay.data.store.read import check_files
-from tradeassay.data.view import AsOfView, Phase, locate
+from tradeassay.data.view import AsOfView, Moment, locate
 
 
 class Snapshot:
@@ -87,20 +87,20 @@ class Snapshot:
             )
         return range(start, stop)
 
-    def at(self, row: int, phase: Phase) -> AsOfView:
-        """Return the view of a phase of the session in ``row``; raises :class:`DataError` for a wrong row."""
+    def at(self, row: int, moment: Moment) -> AsOfView:
+        """Return the view of a moment of the session in ``row``; raises :class:`DataError` for a wrong row."""
         try:
-            clocks = self._clocks[phase]
+            clocks = self._clocks[moment]
         except KeyError:
-            raise UserError(f"no phase '{phase}'", mend="one of pre_open, open, close") from None
+            raise UserError(f"no moment '{moment}'", mend="one of pre_open, open, close") from None
         if not 0 <= row < len(clocks):
             raise DataError(f"'{self.name}' has no session in row {row}", mend=f"rows are 0 to {len(clocks) - 1}")
-        return AsOfView(self._history, row, phase, clocks[row])
+        return AsOfView(self._history, row, moment, clocks[row])
 
     def as_of(self, clock: Instant) -> AsOfView:
         """Return the view of an instant."""
-        row, phase = locate(self._history, clock)
-        return AsOfView(self._history, row, phase, clock)
+        row, moment = locate(self._history, clock)
+        return AsOfView(self._history, row, moment, clock)
 
 
 def open_snapshot(folder: Path) -> Snapshot:

@@ -20,11 +20,11 @@ from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats,
 from tradeassay.data.panel import action_known_at
 from tradeassay.data.store.history import History
 
-Phase = Literal["pre_open", "open", "close"]
+Moment = Literal["pre_open", "open", "close"]
 """Of the current session: ``pre_open`` = its corporate actions are known; ``open`` = its opening prices too;
 ``close`` = its whole bar."""
 
-_ORDER: dict[Phase, int] = {"pre_open": 0, "open": 1, "close": 2}
+_ORDER: dict[Moment, int] = {"pre_open": 0, "open": 1, "close": 2}
 _NO_COLUMNS: Bools = np.zeros(0, dtype=np.bool_)
 _NO_COLUMNS.setflags(write=False)
 
@@ -35,18 +35,18 @@ class AsOfView:
     Made by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
     """
 
-    __slots__ = ("_clock", "_completed", "_history", "_phase", "_row", "_visible")
+    __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
 
-    def __init__(self, history: History, row: int, phase: Phase, clock: Instant) -> None:
+    def __init__(self, history: History, row: int, moment: Moment, clock: Instant) -> None:
         self._history = history
         self._row = row
-        self._phase = phase
+        self._moment = moment
         self._clock = clock
-        self._completed = row + 1 if phase == "close" else row
+        self._completed = row + 1 if moment == "close" else row
         self._visible = history.visible[row] if row >= 0 else 0
 
     def __repr__(self) -> str:
-        return f"<AsOfView {iso(self._clock)} row={self._row} phase={self._phase} columns={self._visible}>"
+        return f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} columns={self._visible}>"
 
     # -- where we are --------------------------------------------------------------------------------------------
 
@@ -61,9 +61,9 @@ class AsOfView:
         return self._row
 
     @property
-    def phase(self) -> Phase:
+    def moment(self) -> Moment:
         """How far the current session has come."""
-        return self._phase
+        return self._moment
 
     @property
     def session(self) -> str:
@@ -75,11 +75,11 @@ class AsOfView:
     def earlier(self, clock: Instant) -> AsOfView:
         """Return the view of an earlier instant; raises :class:`FutureDataError` for a later one."""
         self._not_later(clock)
-        row, phase = locate(self._history, clock)
-        if (row, _ORDER[phase]) > (self._row, _ORDER[self._phase]):
+        row, moment = locate(self._history, clock)
+        if (row, _ORDER[moment]) > (self._row, _ORDER[self._moment]):
             # Where one session closes as the next opens, one instant has two phases: never move on from ours.
-            row, phase = self._row, self._phase
-        return AsOfView(self._history, row, phase, clock)
+            row, moment = self._row, self._moment
+        return AsOfView(self._history, row, moment, clock)
 
     # -- instruments ---------------------------------------------------------------------------------------------
 
@@ -113,10 +113,10 @@ class AsOfView:
         history, row, visible = self._history, self._row, self._visible
         if row < 0:
             return _NO_COLUMNS
-        if self._phase == "close":
+        if self._moment == "close":
             return history.trading[row, :visible]
         listed = history.last_rows[:visible] >= row
-        if self._phase == "open":
+        if self._moment == "open":
             # A name halted after it opened was tradable, as far as anybody could know at the open.
             halted = history.suspended[row, :visible] & np.isnan(history.fields["open"][row, :visible])
         elif row == 0:
@@ -155,7 +155,7 @@ class AsOfView:
 
     def opens(self) -> Floats | None:
         """Return today's opening prices as traded when the session has opened by now, else None."""
-        if self._phase == "pre_open" or self._row < 0:
+        if self._moment == "pre_open" or self._row < 0:
             return None
         return self._history.fields["open"][self._row, : self._visible]
 
@@ -179,7 +179,7 @@ class AsOfView:
     def session_bars(self) -> SessionBars:
         """Return the current session whole, for an exchange; raises :class:`FutureDataError` before its close."""
         history, row, visible = self._history, self._row, self._visible
-        if self._phase != "close" or row < 0:
+        if self._moment != "close" or row < 0:
             raise FutureDataError(
                 f"the session's bars are not known at {iso(self._clock)}", mend="ask after the session has closed"
             )
@@ -269,8 +269,8 @@ class AsOfView:
             )
 
 
-def locate(history: History, clock: Instant) -> tuple[int, Phase]:
-    """Return the current session of an instant and its phase.
+def locate(history: History, clock: Instant) -> tuple[int, Moment]:
+    """Return the current session of an instant and its moment.
 
     Between two sessions the earlier one is current ("close") until an hour before the next opens, from where on
     the next one is ("pre_open"). Before the first pre-open there is none: row -1.

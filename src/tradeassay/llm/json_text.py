@@ -23,7 +23,7 @@ class Fenced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fenced_blocks(text: str) -> tuple[Fenced, ...]:
-    """Return the fenced blocks of a text in order. A fence that is never closed is no block."""
+    """Return the fenced blocks of a text in order. A fence that is never closed is not a block."""
     if "```" not in text:
         return ()
     return tuple(Fenced(label=found[1].lower(), text=found[2].strip()) for found in _FENCE.finditer(text))

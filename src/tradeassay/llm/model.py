@@ -97,7 +97,7 @@ def parse_name(name: str) -> ModelName:
     provider, slash, rest = name.partition("/")
     if not slash or not provider or not rest or name != name.strip():
         raise UserError(
-            f"'{name}' is no model name",
+            f"'{name}' is not a model name",
             mend="write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2",
         )
     if provider == "scripted":

@@ -88,7 +88,7 @@ async def borrow_model(
     """Ask a model that Inspect has opened, from inside one of its evaluations; it is not closed at the end.
 
     Its own limit of connections holds besides ``connections``, and its log gets every call. Raises as
-    :func:`open_model` does, and :class:`TypeError` for anything that is no model of Inspect's.
+    :func:`open_model` does, and :class:`TypeError` for anything that is not a model of Inspect's.
     """
     require("inspect_ai", "models")
     from inspect_ai.model import Model as InspectModel
@@ -96,7 +96,7 @@ async def borrow_model(
     from tradeassay.llm.via_inspect.provider import borrow_provider
 
     if not isinstance(model, InspectModel):
-        raise TypeError(f"a {type(model).__name__} is no model of Inspect's")
+        raise TypeError(f"a {type(model).__name__} is not a model of Inspect's")
     params = params or ModelParams()
     access = access or Access()
     price = (access.prices or load_prices()).of(str(model))

@@ -83,7 +83,7 @@ class DayMap:
         return self._days[row] if row <= self._last else self._days[-1] + row - self._last
 
     def read(self, text: str) -> int:
-        """Return the real day of a label; raises :class:`UnknownAlias` for anything that is no label."""
+        """Return the real day of a label; raises :class:`UnknownAlias` for anything that is not a label."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise UnknownAlias("that is no day of this episode", mend="write days as they were shown, e.g. day_-3")

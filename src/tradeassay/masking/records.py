@@ -198,8 +198,8 @@ def mask_order(order: Order, words: Words) -> Order:
 def unmask_order(order: Order, symbol: str, text: Callable[[str], str], factor: float, lot: Instrument) -> Order:
     """Return an agent's order on the real instrument.
 
-    Where shares are another unit, a number of shares is brought back to real ones and, when that is no number of
-    whole lots, to the next lot towards zero: an agent cannot know the lots of a unit that hides them.
+    Where shares are another unit, a number of shares is brought back to real ones and, unless that makes whole
+    lots, to the next lot towards zero: an agent cannot know the lots of a unit that hides them.
     """
     real = _order(order, symbol, text, 1.0 / factor)
     if factor == 1.0 or order.unit not in ("shares", "target_shares"):

@@ -32,7 +32,7 @@ def test_markets_and_boards(text, symbol, board):
 
 @pytest.mark.parametrize("text", ["", "60000", "6000000", "AAPL", "600000.HK", "hk.00700"])
 def test_other_texts_are_refused(text):
-    with pytest.raises(UserError, match="is no A-share code"):
+    with pytest.raises(UserError, match="is not an A-share code"):
         parse_ashare(text)
 
 

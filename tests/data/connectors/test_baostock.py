@@ -197,7 +197,7 @@ def test_unknown_codes_are_named(load):
         load(Baostock({"sh.600000": share()}), symbols=("600000", "600009"))
     with pytest.raises(SourceError, match=r"not as stock or fund 000300\.SH"):
         load(Baostock({"sh.000300": share(kind="2")}), symbols=("sh.000300",))
-    with pytest.raises(UserError, match="'AAPL' is no A-share code"):
+    with pytest.raises(UserError, match="'AAPL' is not an A-share code"):
         load(Baostock({}), symbols=("AAPL",))
     with pytest.raises(UserError, match="no symbols"):
         BaostockConfig(first="2024-01-02")

@@ -117,9 +117,9 @@ def test_a_file_that_is_no_key_is_refused(tmp_path: Path) -> None:
     for content in (b"", b"nonsense", b"PK\x03\x04"):
         path = tmp_path / "bad"
         path.write_bytes(content)
-        with pytest.raises(DataError, match="no answer key"):
+        with pytest.raises(DataError, match="not an answer key"):
             AnswerKey.load(path)
-    with pytest.raises(DataError, match="no answer key"):
+    with pytest.raises(DataError, match="not an answer key"):
         AnswerKey.load(tmp_path / "missing")
 
 

@@ -172,7 +172,7 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
         try:
             found = parsedate_to_datetime(text)
         except ValueError as error:
-            raise DataError(f"'{text[:60]}' is no time stamp that can be read") from error
+            raise DataError(f"'{text[:60]}' is not a time stamp that can be read") from error
         if found.tzinfo is None and text.endswith("-0000"):  # RFC 5322: UTC, of unknown origin
             return instant(found.replace(tzinfo=ZoneInfo("UTC")))
     if found.tzinfo is None:

@@ -56,7 +56,7 @@ def confirm(
     ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
     """
     if verdict not in VERDICTS:
-        raise UserError(f"'{verdict}' is no verdict", mend="say 'confirm' or 'reject'")
+        raise UserError(f"'{verdict}' is not a verdict", mend="say 'confirm' or 'reject'")
     if not _EXPERT.fullmatch(expert):
         raise UserError("an expert needs a name", mend="use up to 64 letters, digits, spaces, dots, @ and dashes")
     review = Review(item=item, expert=expert, verdict=verdict, note=note[:2000], at=at or iso(WallClock().now()))

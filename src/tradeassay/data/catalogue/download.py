@@ -23,7 +23,7 @@ class Archive:
             try:
                 opened = zipfile.ZipFile(wheel)
             except (zipfile.BadZipFile, OSError) as error:
-                raise SourceError(f"{wheel.name} is no wheel: {error}", mend="try again") from error
+                raise SourceError(f"{wheel.name} is not a wheel: {error}", mend="try again") from error
             self._open.append(opened)
             self._where |= {name: opened for name in opened.namelist() if not name.endswith("/")}
 

@@ -45,7 +45,7 @@ def read_wide(content: bytes, label: str) -> Wide:
     date, *symbols = table.columns
     stamps, _ = read_stamps(table, date)
     values = np.column_stack([to_floats(table, symbol)[0] for symbol in symbols])
-    there = np.isfinite(values).any(axis=1)  # a row without any number is no session
+    there = np.isfinite(values).any(axis=1)  # a row without any number is not a session
     return Wide(stamps.local[there], tuple(symbols), values[there])
 
 

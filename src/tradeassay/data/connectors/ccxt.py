@@ -196,7 +196,7 @@ class CryptoWire:
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
-    # ccxt hands a body that is no JSON on as text, and reads candles out of its characters.
+    # ccxt hands a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
         raise Unanswered("the answer is not complete JSON")
 

@@ -72,7 +72,7 @@ def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | Non
     roles: dict[str, str] = {}
     for role, name in (told or {}).items():
         if role not in ROLES:
-            raise UserError(f"'{role}' is no column role", mend=f"one of {', '.join(ROLES)}")
+            raise UserError(f"'{role}' is not a column role", mend=f"one of {', '.join(ROLES)}")
         if name not in names:
             raise UserError(f"{file} has no column '{name}'", mend=f"it has {_listed(names)}")
         roles[role] = name
@@ -114,7 +114,7 @@ def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     unknown = [part for part in parts if part not in ROLES]
     if unknown or not parts:
         raise UserError(
-            f"'{unknown[0] if unknown else text}' is no column role", mend=f"one of {', '.join(ROLES)}"
+            f"'{unknown[0] if unknown else text}' is not a column role", mend=f"one of {', '.join(ROLES)}"
         )
     return {}, tuple(parts)
 

@@ -100,7 +100,7 @@ class _Reader:
         days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
         for index, cell in enumerate(cells):
             if not stamps.good[index] and not (optional and not cell.strip()):
-                raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is no date")
+                raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is not a date")
         return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
 
     def instants(self, role: str) -> list[Instant]:
@@ -114,7 +114,7 @@ class _Reader:
         for index in range(len(self.table.rows)):
             line = int(self.table.rows[index])
             if not stamps.good[index]:
-                raise self.wrong(line, f"{role} is no time stamp")
+                raise self.wrong(line, f"{role} is not a time stamp")
             local = int(stamps.local[index])
             if bool(stamps.zoned[index]):
                 result.append(local - int(stamps.offset[index]))
@@ -133,7 +133,7 @@ def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
     try:
         return float(cell.replace(",", ""))
     except ValueError:
-        raise reader.wrong(line, f"{role} '{cell}' is no number") from None
+        raise reader.wrong(line, f"{role} '{cell}' is not a number") from None
 
 
 _SYMBOL = ("ticker", "code", "ts_code", "代码", "股票代码")

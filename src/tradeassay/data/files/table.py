@@ -75,7 +75,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
         try:
             table = pa.parquet.read_table(path)
         except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(f"{label} is no Parquet file: {error}", mend="check the file") from error
+            raise UserError(f"{label} is not a Parquet file: {error}", mend="check the file") from error
         names = header or tuple(map(str, table.column_names))
         if len(names) != table.num_columns:
             raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")

@@ -22,7 +22,7 @@ _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[Fault]]:
-    """Return a column as numbers, NaN where it is empty; a cell that is no number is a fault and NaN.
+    """Return a column as numbers, NaN where it is empty; a cell that is not a number is a fault and NaN.
 
     ``1,234.5`` and units (``1.2M``, ``3万``) are understood.
     """
@@ -48,7 +48,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[Fault]]:
                     check="no number",
                     file=table.file,
                     row=int(table.rows[index]),
-                    reason=f"{name} '{cell}' is no number",
+                    reason=f"{name} '{cell}' is not a number",
                 )
             )
         else:
@@ -130,7 +130,7 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
             check="unreadable date",
             file=table.file,
             row=int(table.rows[row]),
-            reason=f"{date} '{text[row].as_py() or ''}' is no date",
+            reason=f"{date} '{text[row].as_py() or ''}' is not a date",
         )
         for row in np.flatnonzero(~stamps.good).tolist()
     ]

@@ -82,7 +82,7 @@ def read_manifest(folder: Path) -> Manifest:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(
-            f"{folder} is no snapshot: it has no {MANIFEST_FILE}", mend="get or import it again"
+            f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", mend="get or import it again"
         ) from None
     try:
         head = msgspec.json.decode(content, type=_Head)

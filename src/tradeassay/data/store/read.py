@@ -56,7 +56,7 @@ def verify_snapshot(folder: Path) -> Manifest:
 
 
 def open_table(path: Path) -> pa.Table:
-    """Return a memory-mapped table of one batch; raises :class:`DataError` when it is no Arrow file."""
+    """Return a memory-mapped table of one batch; raises :class:`DataError` when it is not an Arrow file."""
     try:
         with pa.memory_map(str(path), "r") as source:
             return pa.ipc.open_file(source).read_all()

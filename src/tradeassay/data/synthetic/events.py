@@ -22,7 +22,7 @@ from tradeassay.data.synthetic.universe import Universe
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
 IN_LINE = 0.4
-"""A surprise smaller than this (in standard deviations) is no surprise: it moves nothing."""
+"""A surprise smaller than this (in standard deviations) is not a surprise: it moves nothing."""
 DECAY = (35, 25, 18, 12, 10)
 """How a drift spreads over its sessions, in parts; later sessions get 5 parts each."""
 

@@ -67,7 +67,7 @@ class KeyFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """The truth about a world of T sessions and N names (the index fund is no name).
+    """The truth about a world of T sessions and N names (the index fund is not a name).
 
     A session's latent return is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha +
     decline + residual``, all simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles``
@@ -110,13 +110,13 @@ class AnswerKey:
 
     @classmethod
     def load(cls, path: Path) -> AnswerKey:
-        """Read what :meth:`save` wrote; raises :class:`DataError` when the file is no answer key."""
+        """Read what :meth:`save` wrote; raises :class:`DataError` when the file is not an answer key."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
                 arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}
         except (OSError, EOFError, BadZipFile, ValueError, KeyError, msgspec.MsgspecError) as error:
-            raise DataError(f"{path} is no answer key ({error})", mend="make the world again") from error
+            raise DataError(f"{path} is not an answer key ({error})", mend="make the world again") from error
         arrays["sessions"] = arrays["sessions"].astype("datetime64[D]")
         return cls(facts=facts, **arrays)
 

@@ -51,7 +51,7 @@ class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.minutes < 1:
-            raise UserError(f"{self.minutes} minutes are no series", mend="ask for at least one")
+            raise UserError(f"{self.minutes} minutes do not make a series", mend="ask for at least one")
 
 
 def generate_minutes(config: MinuteConfig) -> MinutePanel:

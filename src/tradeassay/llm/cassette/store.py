@@ -167,7 +167,7 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RunError(f"line {number} of {path} is damaged: {error}", mend=_DAMAGED) from None
         if number == 1 and not (isinstance(line, HeadLine) and line.format == FORMAT):
-            raise RunError(f"{path} is no cassette of format {FORMAT}", mend="use the version that wrote it")
+            raise RunError(f"{path} is not a cassette of format {FORMAT}", mend="use the version that wrote it")
         yield number, line
 
 
@@ -239,7 +239,7 @@ class CassetteStore:
         return sum(line.reply.usage.usd or 0.0 for line in lines)
 
     def path(self, episode: str) -> Path:
-        """Return an episode's file; raises :class:`UserError` for a name that is no file name."""
+        """Return an episode's file; raises :class:`UserError` for a name that is not a file name."""
         if not _NAME.fullmatch(episode) or set(episode) <= {"."}:
             raise UserError(f"'{episode}' cannot name a cassette", mend="use letters, digits and _+=.,@-")
         return self.folder / f"{episode}.jsonl"

@@ -80,7 +80,7 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
         if not name.gguf.is_file():
             raise UserError(f"there is no model file {name.gguf}", mend="check the path")
         if not _is_gguf(name.gguf):
-            raise UserError(f"{name.gguf} is no GGUF file", mend="convert it, or fetch a GGUF of the model")
+            raise UserError(f"{name.gguf} is not a GGUF file", mend="convert it, or fetch a GGUF of the model")
         return name.gguf
     path = _stored(local_models.get(name.rest), home)
     if not path.is_file():

@@ -167,7 +167,7 @@ class SmaCoder(Sensible):
     summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; what is no coding task is answered sensibly."""
+        """Answer one question; what is not a coding task is answered sensibly."""
         reading = read_request(request)
         return self.code(reading) if reading.kind == CODE_TASK else super().answer(request)
 

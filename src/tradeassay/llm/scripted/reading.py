@@ -90,7 +90,7 @@ Json = Mapping[str, object]
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that was made in this conversation and what came back (``body`` is None when that is no object)."""
+    """A call that was made in this conversation and what came back (``body`` is None unless it is an object)."""
 
     name: str
     arguments: str

@@ -62,13 +62,13 @@ def _user_file(path: Path) -> dict[str, object]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}", mend="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is no TOML file: {error}", mend="see the reference of model prices") from error
+        raise UserError(f"{path} is not a TOML file: {error}", mend="see the reference of model prices") from error
 
 
 def _entries(kind: type[T], section: str, content: Mapping[str, object], source: str) -> dict[str, T]:
     table = content.get(section, {})
     if not isinstance(table, dict):
-        raise UserError(f"'{section}' in {source} is no table", mend=f'write [{section}."provider/model"]')
+        raise UserError(f"'{section}' in {source} is not a table", mend=f'write [{section}."provider/model"]')
     found: dict[str, T] = {}
     for name, entry in table.items():
         try:

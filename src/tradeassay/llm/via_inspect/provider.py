@@ -146,7 +146,7 @@ def open_provider(
     """Open a model by Inspect's name for it (``served_as``, when that is not its own).
 
     Raises :class:`UserError` for a provider that Inspect does not know or whose package is not installed. A
-    missing key is no error: other models of the same run must not die of it.
+    missing key is not an error: other models of the same run must not die of it.
     """
     from inspect_ai._util.error import PrerequisiteError
 

@@ -35,7 +35,7 @@ def fetch_url(url: str, agent: str = "tradeassay") -> bytes:
     """
     remember_address(url)
     if not url.startswith(("https://", "http://")):
-        raise SourceError(f"'{url[:80]}' is no web address", mend="give one that begins with https://")
+        raise SourceError(f"'{url[:80]}' is not a web address", mend="give one that begins with https://")
     try:
         with urlopen(
             Request(url, headers={"User-Agent": agent}), timeout=SECONDS

@@ -31,7 +31,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     fetch: Fetch = fetch_url
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return the feed's items; raises :class:`SourceError` when it cannot be had or is no feed."""
+        """Return the feed's items; raises :class:`SourceError` when it cannot be had or is not a feed."""
         body = self.fetch(self.url)
         # A document type can hold entities that grow without end; no feed needs one.
         if _DOCTYPE.search(body):
@@ -39,7 +39,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
         try:
             root = ElementTree.fromstring(body)  # entities are refused above
         except ElementTree.ParseError as error:
-            raise SourceError(f"the feed {self.source} is no XML: {error}") from error
+            raise SourceError(f"the feed {self.source} is not XML: {error}") from error
         return tuple(self._items(root, now))
 
     def _items(self, root: ElementTree.Element, now: Instant) -> Iterator[RawItem]:
