@@ -195,7 +195,7 @@ def test_damage_in_the_middle_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not in the file"):
         replay(tmp_path, (PLAIN, place(0)))
     path.write_bytes(b'{"type":"cassette","format":99}\n')
-    with pytest.raises(RunError, match="no cassette of format 1"):
+    with pytest.raises(RunError, match="not a cassette of format 1"):
         replay(tmp_path, (PLAIN, place(0)))
 
 

@@ -77,7 +77,7 @@ _WHERE = {
     "load_dataset": "datasets",
     "make_source": "importing",
     "open_snapshot": "snapshot",
-    "parse_columns": "files.columns",
+    "parse_columns": "files.config",
     "preview_files": "importing",
     "sessions_between": "calendars",
     "sources": "builtin",
