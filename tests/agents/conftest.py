@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from tradeassay.core.account import AccountState, Position
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import DataError
 from tradeassay.core.instruments import Instrument
+
+sys.path.insert(0, str(Path(__file__).parent))  # the module of the foreign agents
 
 DAY = 86_400_000_000_000
 

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradeassay.agents.foreign.address import inward, parse_networks, parse_target
+from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer, request_body
 from tradeassay.core import secrets
 from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.address import inward, parse_networks, parse_target
-from tradeassay.frontends.ama_wire import Unusable, encode_request, read_answer, request_body
-from tradeassay.frontends.http_agent import HttpAgent
 
 PACKET = Packet(
     season="s",

@@ -11,10 +11,8 @@ from types import ModuleType
 import httpx
 import pytest
 
+from tradeassay.agents.foreign.ama import HttpAgent, PythonAgent, SubprocessAgent, load_agent
 from tradeassay.core.arena import Choice, Packet, PricePoint
-from tradeassay.frontends.http_agent import HttpAgent
-from tradeassay.frontends.python_agent import PythonAgent, load_agent
-from tradeassay.frontends.subprocess_agent import SubprocessAgent
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "agents"
 PACKET = Packet(

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
+from tradeassay.agents.foreign.ama import PythonAgent, SubprocessAgent, load_agent
 from tradeassay.core.arena import Choice, Packet
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.python_agent import PythonAgent, load_agent
-from tradeassay.frontends.subprocess_agent import SubprocessAgent
 
 PACKET = Packet(
     season="s",

@@ -9,6 +9,7 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
+from tradeassay.benchmarks import benchmarks
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.llm import CassetteMismatch
@@ -26,6 +27,7 @@ from tradeassay.runs import (
     run,
     verify,
 )
+from tradeassay.runs.conversation import protocol_of
 from tradeassay.runs.play import conversation_rng
 from tradeassay.runs.scores import NET_RETURN
 from tradeassay.runs.store import RunFolder
@@ -197,7 +199,6 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
         ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
         ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
         ({"protocol": {"mask": ()}}, "nothing is given"),
-        ({"benchmarks": ("tiny-us-v1",)}, "has no conversation"),
         ({"agents": (talk.model("nobody"),)}, "no scripted_model 'nobody'"),
         ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is not a model name"),
         ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
@@ -210,6 +211,12 @@ def test_what_makes_no_sense_is_refused(
     with pytest.raises(UserError, match=complaint):
         run(talk.talk_spec(**changes), tmp_path / "r", executor="inline", home=home)
     assert not (tmp_path / "r" / "manifest.json").exists()
+
+
+def test_a_benchmark_without_a_conversation_says_so() -> None:
+    silent = msgspec.structs.replace(benchmarks.get("daily-us-v1"), protocol="silent")
+    with pytest.raises(UserError, match="'daily-us-v1' has no conversation"):
+        protocol_of(silent)
 
 
 def test_a_window_and_named_windows_exclude_each_other() -> None:

@@ -1,22 +1,17 @@
-"""The agent that stands for a language model. It decides nothing itself: it says which model is asked, and how.
-
-An episode of this agent is a conversation: the benchmark's protocol asks, the model answers (see
-:class:`~tradeassay.benchmarks.protocol.ModelProtocol`). Where there is no conversation it cannot play.
-"""
+"""The agent that is a language model: which one is asked, and how. The benchmark's conversation asks."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Failure
-from tradeassay.llm import ModelParams, parse_name
+from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, open_model, parse_name
 from tradeassay.llm.model import ReasoningEffort
 
 NAME = "model"
@@ -38,31 +33,47 @@ class ModelConfig(AgentConfig, frozen=True, kw_only=True):
     reasoning_tokens: Annotated[int, Meta(ge=0, description="tokens for reasoning")] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an agent that is asked in a conversation is opened with.
+
+    ``settings`` is the configuration of the benchmark's conversation, ``label`` what the agent is called.
+    """
+
+    benchmark: str
+    label: str
+    settings: msgspec.Struct | None = None
+    cassette: CassetteStore | None = None
+    replay: bool = False
+    budget: Budget | None = None
+    connections: int = 10
+    access: Access | None = None
+
+
 @agents.register(NAME)
 class ModelAgent:
-    """Marks an episode as played by a language model."""
+    """A language model, asked in the benchmark's own conversation."""
 
     summary: ClassVar[str] = "a language model, asked by the benchmark's own conversation"
     Config: ClassVar[type[AgentConfig]] = ModelConfig
+    asked: ClassVar[Literal["conversation"]] = "conversation"
 
     def __init__(self, config: ModelConfig) -> None:
         """Take a configuration; raises :class:`UserError` for what is no model name."""
         parse_name(config.model)
         self.config = config
 
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Nothing is kept: the conversation belongs to the protocol."""
-
-    def answer(self, request: AskDecision) -> Decision:
-        """Decline: a model is not asked for a bare decision."""
-        return _DECLINES
-
-
-_DECLINES = Decision(
-    status="failed",
-    reason="a model plays through a conversation, and there is none here",
-    failures=(Failure(kind="agent", detail="no conversation"),),
-)
+    def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
+        """Open the model; see :func:`tradeassay.llm.open_model`."""
+        return open_model(
+            self.config.model,
+            model_params(self.config, opening.settings),
+            cassette=opening.cassette,
+            replay=opening.replay,
+            budget=opening.budget,
+            connections=opening.connections,
+            access=opening.access,
+        )
 
 
 def model_params(config: ModelConfig, benchmark: msgspec.Struct | None = None) -> ModelParams:

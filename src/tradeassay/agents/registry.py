@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, get_args
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import msgspec
 
@@ -12,6 +13,10 @@ from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
+
+if TYPE_CHECKING:
+    from tradeassay.agents.model import Opening
+    from tradeassay.llm import Model
 
 Value = float | int | str | bool
 """What a parameter may be when it is written on a command line or in a file."""
@@ -21,8 +26,14 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Base of every agent's configuration. A field's ``Meta(description=...)`` is its documentation."""
 
 
-class AgentClass(Agent, Protocol):
-    """What is registered: a class with a summary, a frozen ``Config``, and the methods of an agent."""
+class Registered(Protocol):
+    """What is registered: a class with a summary and a frozen ``Config``, and the methods of an agent.
+
+    How it is asked is said by ``asked``. ``"observation"``, the default: it has ``begin`` and ``answer`` (see
+    :class:`~tradeassay.core.agent.Agent`) and is shown the observation itself, as every rule is.
+    ``"conversation"``: it is asked what the benchmark asks a language model, and has ``open`` (see
+    :class:`Conversing`).
+    """
 
     summary: ClassVar[str]
     """One line for ``tradeassay agents``."""
@@ -34,7 +45,21 @@ class AgentClass(Agent, Protocol):
         ...
 
 
-agents: Registry[type[AgentClass]] = Registry("agent")
+class AgentClass(Registered, Agent, Protocol):
+    """A registered class whose agents are shown the observation itself."""
+
+
+class Conversing(Protocol):
+    """An agent that is asked in the benchmark's conversation: a language model, or a foreign program."""
+
+    asked: ClassVar[Literal["conversation"]]
+
+    def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
+        """Open whoever answers; leaving the block closes the connection."""
+        ...
+
+
+agents: Registry[type[Registered]] = Registry("agent")
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +71,39 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
-    """Return a fresh agent for one episode.
+def converses(name: str) -> bool:
+    """Tell whether an agent is asked in the benchmark's conversation; one that nobody knows is not."""
+    return name in agents and getattr(agents.get(name), "asked", "observation") == "conversation"
 
-    Raises :class:`UserError` for an unknown agent or parameter (with near names) and for a value out of range.
+
+def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
+    """Return a fresh agent for one episode, one that is shown the observation itself.
+
+    Raises :class:`UserError` for an unknown agent or parameter (with near names), for a value out of range, and
+    for an agent that is asked in a conversation.
     """
+    made = _make(name, params)
+    if converses(name):
+        raise UserError(f"agent '{name}' is asked in a conversation", mend="run it on a benchmark")
+    agent: Agent = made
+    return agent
+
+
+def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Conversing:
+    """Return a fresh agent for one episode, one that is asked in a conversation; raises :class:`UserError`."""
+    made = _make(name, params)
+    if not converses(name):
+        raise UserError(f"agent '{name}' cannot be asked in a conversation", mend="let it see the observation")
+    agent: Conversing = made
+    return agent
+
+
+def check_agent(name: str, params: Mapping[str, Value] | None = None) -> None:
+    """Raise :class:`UserError` for an agent or parameters that no episode could be played with."""
+    _make(name, params)
+
+
+def _make(name: str, params: Mapping[str, Value] | None) -> Any:
     cls = agents.get(name)
     return cls(make_config(name, cls.Config, params or {}))
 

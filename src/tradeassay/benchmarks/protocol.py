@@ -48,3 +48,24 @@ class ModelProtocol(Protocol):
 
 
 protocols: Registry[type[ModelProtocol]] = Registry("protocol")
+
+
+def schema_of(kind: type) -> str:
+    """Return the JSON schema of arguments as JSON text, without references, which some providers do not follow."""
+    whole = msgspec.json.schema(kind, schema_hook=lambda _: {"type": "string"})
+    definitions = whole.get("$defs", {})
+    return msgspec.json.encode(_inlined(whole, definitions)).decode()
+
+
+def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    return {
+        key: _inlined(item, definitions)
+        for key, item in node.items()
+        if key not in ("$defs", "title", "description")
+    }

@@ -50,7 +50,7 @@ def spec_options(command: F) -> F:
 
 
 def parse_agent(text: str) -> AgentSpec:
-    """Read ``name:key=value,...``; raises :class:`UserError` on a malformed parameter."""
+    """Read ``name:key=value,...``, where ``label`` is what it is called; raises :class:`UserError`."""
     from tradeassay.runs import AgentSpec
 
     name, _, rest = text.partition(":")
@@ -60,7 +60,8 @@ def parse_agent(text: str) -> AgentSpec:
         if not equals or not key or not value:
             raise UserError(f"'{part}' in --agent {text} is no parameter", mend="write name:key=value,key=value")
         params[key.strip()] = _value(value.strip())
-    return AgentSpec(name=name.strip(), params=params)
+    label = params.pop("label", None)
+    return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
 
 
 def parse_settings(

@@ -103,13 +103,13 @@ def run(
     _need_extra()
     import asyncio
 
+    from tradeassay.agents.foreign.address import parse_networks
     from tradeassay.arena.clock import parse_speed
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.playing import play
     from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
-    from tradeassay.frontends.address import parse_networks
 
     season = _chosen(replay, file, convention, seed)
     if season is None:

@@ -44,11 +44,26 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call_id: str | None = None
 
 
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """A question as data, for whoever does not read prose. All but ``session`` is JSON text.
+
+    It says what the messages say and nothing more, under the same mask. ``answer_schema`` describes the answer
+    that is asked for; a model is told that in words, because how often it breaks the form is a result.
+    """
+
+    session: str
+    rules: str
+    observation: str
+    answer_schema: str | None = None
+    feedback: str | None = None
+
+
 class AskModel(msgspec.Struct, frozen=True, kw_only=True):
     """Please answer. ``must_call`` names the one tool that has to be called; only that tool is then offered.
 
     ``purpose`` names the stage ("research", "submit", "analysis" ...), ``attempt`` counts from 1 within it.
-    ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose.
+    ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose. ``given`` is the same question
+    as data; no model is sent it, and it is part of no key or hash of a request.
     """
 
     purpose: str
@@ -57,6 +72,7 @@ class AskModel(msgspec.Struct, frozen=True, kw_only=True):
     must_call: str | None = None
     answer_schema: str | None = None
     attempt: int = 1
+    given: Given | msgspec.UnsetType = msgspec.UNSET
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

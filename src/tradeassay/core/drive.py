@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Generator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -31,7 +31,11 @@ class Ended(msgspec.Struct, Generic[Result], frozen=True):
     result: Result
 
 
-def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply | None = None) -> Ask | Ended[Result]:
+@overload
+def advance(dialogue: Generator[Ask, Reply, Result]) -> Ask | Ended[Result]: ...
+@overload
+def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply) -> Ask | Ended[Result]: ...
+def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
     """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
 
     For a host that must give control back between a question and its answer; everybody else calls :func:`drive`.

@@ -141,7 +141,7 @@ class EpisodeDesk:
 
     def _send(self, reply: ModelReply | None) -> StepRecord | None:
         assert self._step is not None
-        now = advance(self._step, reply)
+        now = advance(self._step) if reply is None else advance(self._step, reply)
         if isinstance(now, Ended):
             record: StepRecord = now.result
             return record

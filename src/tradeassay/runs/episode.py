@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradeassay.agents.model import NAME as MODEL
+from tradeassay.agents import converses
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.runs.conversation import open_protocol, protocol_of
@@ -37,12 +37,12 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def model(self) -> str:
         """The name of the language model that plays it; empty when none does."""
-        return str(self.agent.params["model"]) if self.by_model else ""
+        return str(self.agent.params.get("model", "")) if self.by_model else ""
 
     @property
     def by_model(self) -> bool:
-        """Whether a language model plays it."""
-        return self.agent.name == MODEL
+        """Whether it is played in the benchmark's conversation: by a language model, or by a foreign agent."""
+        return converses(self.agent.name)
 
     @property
     def label(self) -> str:
@@ -75,7 +75,7 @@ def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -
 
 def _check_conversation(spec: RunSpec, benchmark: Benchmark) -> None:
     """See that models can play, and that every combination of settings makes sense."""
-    if any(agent.name == MODEL for agent in spec.agents):
+    if any(converses(agent.name) for agent in spec.agents):
         protocol_of(benchmark)
     if spec.protocol:
         for settings in spec.variants:

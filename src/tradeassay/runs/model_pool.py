@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tradeassay.agents import ModelAgent, Opening, make_conversing
+from tradeassay.agents.model import NAME as MODEL
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
+from tradeassay.runs.conversation import protocol_config
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.models import Asking, model_config, params_for
 from tradeassay.runs.play import Answers, play_with_model
@@ -43,18 +46,20 @@ async def _play_all(
     slots = asyncio.Semaphore(asking.concurrency)
     async with AsyncExitStack() as stack:
         # Answers that cost money or time survive a power cut; a scripted model gives the same ones again.
-        paid = any(parse_name(model_config(task.episode).model).route != "scripted" for task in tasks)
+        paid = any(not _scripted(task) for task in tasks)
         models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
         async def one(task: PlayTask) -> None:
             async with slots:
-                model = await models.open(
-                    model_config(task.episode).model, params_for(task.episode, task.benchmark)
-                )
-                played = await play_with_model(task, model, models.answers(model.name), listen)
+                async with models.agent(task) as model:
+                    played = await play_with_model(task, model, models.answers(model.name), listen)
                 ended(task.episode.key, played)
 
         await all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
+
+
+def _scripted(task: PlayTask) -> bool:
+    return task.episode.agent.name == MODEL and parse_name(model_config(task.episode).model).route == "scripted"
 
 
 async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:
@@ -84,6 +89,24 @@ class OpenModels:
         self._open: dict[tuple[str, ModelParams], Model] = {}
         self._opening = asyncio.Lock()
 
+    @asynccontextmanager
+    async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
+        """Open an episode's agent: models are shared, a foreign agent has a connection for every episode."""
+        episode = task.episode
+        agent = make_conversing(episode.agent.name, episode.agent.params)
+        if isinstance(agent, ModelAgent):
+            yield await self.open(agent.config.model, params_for(episode, task.benchmark))
+            return
+        opening = Opening(
+            benchmark=task.benchmark.id,
+            label=episode.label,
+            settings=protocol_config(task.benchmark),
+            cassette=self._store,
+            replay=self._asking.replay,
+        )
+        async with agent.open(opening) as model:
+            yield model
+
     async def open(self, name: str, params: ModelParams) -> Model:
         """Return a model, opening it if nobody did yet."""
         async with self._opening:
@@ -105,7 +128,7 @@ class OpenModels:
 
     def answers(self, name: str) -> Answers:
         """Say whose answers a model gives in this run."""
-        if parse_name(name).route == "scripted":
+        if name.startswith("scripted/"):
             return "scripted"
         return "replayed" if self._asking.replay else "live"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.agents import ModelAgent, ModelConfig, make_agent, model_params
+from tradeassay.agents import ModelAgent, ModelConfig, make_conversing, model_params
+from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import remember_address
@@ -53,7 +54,7 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe_models(episodes: Sequence[Episode], prices_file: Path | None = None) -> dict[str, ModelRecord]:
     """Return what the manifest keeps of every model of a run, by its label."""
-    played = {episode.label: episode for episode in episodes if episode.by_model}
+    played = {episode.label: episode for episode in episodes if episode.agent.name == MODEL}
     if not played:
         return {}
     prices, cutoffs = load_prices(prices_file), load_cutoffs()
@@ -73,7 +74,7 @@ def describe_models(episodes: Sequence[Episode], prices_file: Path | None = None
 
 def model_config(episode: Episode) -> ModelConfig:
     """Return the settings of an episode's model; raises :class:`UserError` when they are wrong."""
-    agent = make_agent(episode.agent.name, episode.agent.params)
+    agent = make_conversing(episode.agent.name, episode.agent.params)
     assert isinstance(agent, ModelAgent)
     return agent.config
 
@@ -85,7 +86,9 @@ def params_for(episode: Episode, benchmark: Benchmark) -> ModelParams:
 
 def refuse_bad_models(episodes: Sequence[Episode], asking: Asking, home: str | None = None) -> None:
     """Raise before anything is written what is certain to fail for every day of an episode."""
-    refuse_bad_names([model_config(episode).model for episode in episodes if episode.by_model], asking, home)
+    refuse_bad_names(
+        [model_config(episode).model for episode in episodes if episode.agent.name == MODEL], asking, home
+    )
 
 
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.agents import make_agent
+from tradeassay.agents import check_agent, make_agent
+from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.drive import fault_of
@@ -131,7 +132,7 @@ def plan(
     expanded = expand(spec)
     refuse_bad_models(expanded, msgspec.structs.replace(asking, replay=True))
     for episode in expanded:
-        make_agent(episode.agent.name, episode.agent.params)
+        check_agent(episode.agent.name, episode.agent.params)
         groups.setdefault((episode.cell, episode.label), []).append(episode)
     where = None if home is None else str(home)
     with one_thread():
@@ -206,6 +207,8 @@ def _cell(spec: RunSpec, episodes: list[Episode], home: str | None, asking: Aski
         bytes=None,
         cell=first.cell,
     )
+    if first.by_model and first.agent.name != MODEL:
+        return msgspec.structs.replace(cell, note="not measured: a foreign agent takes what it takes")
     if first.by_model:
         return _talked(cell, first, benchmark, snapshot, asking)
     seconds, size, note = _measure(benchmark, first, snapshot)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from tradeassay.agents import agents, make_agent
+from tradeassay.agents import agents, check_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
@@ -51,7 +51,7 @@ class Trading:
         self._home = options.home
         self._episodes = expand(spec)
         for episode in self._episodes:
-            make_agent(episode.agent.name, episode.agent.params)
+            check_agent(episode.agent.name, episode.agent.params)
         refuse_bad_models(self._episodes, options.asking, options.home)
         self._datasets: dict[str, DatasetEntry] = {}
         self._executor: Executor | None = None

@@ -35,6 +35,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from tradeassay.agents.foreign.address import Unusable, parse_target
+from tradeassay.agents.foreign.ama import Answer, to_choice
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
@@ -46,8 +48,6 @@ from tradeassay.core.arena import Action, Choice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.time import Clock, WallClock, iso
-from tradeassay.frontends.address import parse_target
-from tradeassay.frontends.ama_wire import Answer, Unusable, to_choice
 
 metadata = MetaData()
 

@@ -7,14 +7,13 @@ import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from tradeassay.agents.foreign.address import Network
+from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import Choice, Packet
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.address import Network
-from tradeassay.frontends.python_agent import Decides, PythonAgent, load_agent
-from tradeassay.frontends.subprocess_agent import SubprocessAgent
 
 
 class DoorAgent:
@@ -75,7 +74,7 @@ async def outside_agents(
 
 
 def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsideAgent:
-    from tradeassay.frontends.http_agent import HttpAgent
+    from tradeassay.agents.foreign.ama import HttpAgent
 
     own = bool(entry.params.get("own", False))
     return HttpAgent(address, model=entry.model, timeout_s=limit, allow=allow, own=own)

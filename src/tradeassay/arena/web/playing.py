@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
+from tradeassay.agents.foreign.address import Network
 from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock
 from tradeassay.arena.doors.doors import Doors
@@ -17,7 +18,6 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.core.time import Instant
-from tradeassay.frontends.address import Network
 
 
 async def play(

@@ -10,6 +10,7 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI
 
+from tradeassay.agents.foreign.address import parse_networks
 from tradeassay.arena.agents import OUTSIDE, check_entries
 from tradeassay.arena.clock import parse_speed
 from tradeassay.arena.doors import router as door
@@ -22,7 +23,6 @@ from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
 from tradeassay.arena.web.playing import Player
 from tradeassay.core.secrets import remember
-from tradeassay.frontends.address import parse_networks
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.agents import AgentClass, ModelAgent, ModelConfig, make_agent, model_params
+from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.assay.leaks.futures import STYLES, Cut, OtherFuture, Phase, Style, present_channels, rewrite
 from tradeassay.assay.leaks.playing import Day, ModelSubject, Moved, Replay, RuleSubject, Subject
@@ -217,7 +217,7 @@ def _subject(
         seed=seed,
     )
     if isinstance(agent, str) and "/" not in agent:
-        if isinstance(make_agent(agent, params), ModelAgent):
+        if converses(agent):
             raise UserError("a model is named by its own name", mend="e.g. scripted/sensible or openai/gpt-4.1")
         return RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
     if isinstance(agent, str):

@@ -6,6 +6,7 @@ therefore exist once, whoever answers.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Annotated
 
 import msgspec
@@ -27,19 +28,23 @@ class DayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 DEFAULT = DayConfig()
 
 
-def day(observation: Observation, config: DayConfig = DEFAULT) -> DayProtocol:
+def day(
+    observation: Observation, config: DayConfig = DEFAULT
+) -> Generator[AskDecision, Decision | Failure, Decision]:
     """Ask for one decision and return it.
 
     An answer that is malformed goes back with the reason, up to ``config.attempts`` times in all; then the day
     ends with ``status="failed"``. Every refused attempt is kept in ``failures``, also when a later one was good.
-    An answer that itself says ``failed`` (the agent broke or cannot play here) is final.
+    An answer that itself says ``failed`` (the agent broke or cannot play here) is final; a :class:`Failure` stands
+    for an attempt that gave no decision at all.
     """
     failures: list[Failure] = []
     feedback: str | None = None
     for attempt in range(1, config.attempts + 1):
         reply = yield AskDecision(observation, attempt, feedback)
-        wrong = complaint(reply, observation, config.max_orders)
+        wrong = reply if isinstance(reply, Failure) else complaint(reply, observation, config.max_orders)
         if wrong is None:
+            assert isinstance(reply, Decision)
             return reply if not failures else _with_failures(reply, failures)
         failures.append(wrong)
         feedback = f"{wrong.detail} (attempt {attempt} of {config.attempts})"

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire, schema_of
+from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire
 from tradeassay.benchmarks.ktdfin.words import Stock
+from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.orders import Order
 

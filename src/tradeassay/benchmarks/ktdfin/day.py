@@ -23,9 +23,10 @@ from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.observation import observe
 from tradeassay.benchmarks.ktdfin.prompts import prompt
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
-from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire, schema_of
+from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire
 from tradeassay.benchmarks.ktdfin.words import Stock
-from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.benchmarks.protocol import schema_of
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.orders import Decision, Failure
 from tradeassay.masking import UnknownAlias
@@ -77,6 +78,7 @@ class _Day:
         self.calls = 0
         self.opening: list[Message] = []
         self.talk: list[Message] = []
+        self.given = Given(session="", rules="{}", observation="{}")
 
     def play(self, performance: Performance) -> Dialogue:
         self.opening = self._opening(performance)
@@ -99,11 +101,17 @@ class _Day:
         if config.control:
             system += prompt("control")
         gate = self.wire.gate
+        seen = observe(desk, self.wire, performance)
+        self.given = Given(
+            session=gate.day(desk.today.iso),
+            rules=self.wire.encode(seen.constraints),
+            observation=self.wire.encode(seen),
+        )
         user = prompt(
             "user",
-            day=gate.day(desk.today.iso),
+            day=self.given.session,
             cutoff="none" if desk.as_of is None else gate.day(desk.as_of.iso),
-            payload=self.wire.encode(observe(desk, self.wire, performance)),
+            payload=self.given.observation,
             task=prompt("research") if config.mode == "open-research" else "",
         )
         return [Message(role="system", text=system), Message(role="user", text=user)]
@@ -116,7 +124,11 @@ class _Day:
         while self.calls < self.config.tool_calls:
             turn += 1
             reply = yield AskModel(
-                purpose="research", messages=(*self.opening, *self.talk), tools=SPECS, attempt=turn
+                purpose="research",
+                messages=(*self.opening, *self.talk),
+                tools=SPECS,
+                attempt=turn,
+                given=self.given,
             )
             if reply.error_kind is not None or reply.error is not None:
                 return self._count_error(reply) in _FINAL
@@ -160,6 +172,7 @@ class _Day:
         config = self.config
         self.talk.append(Message(role="user", text=prompt("submit", min_reason=config.min_reason)))
         attempts = config.retries + 1
+        given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
         for attempt in range(1, attempts + 1):
             reply = yield AskModel(
                 purpose="submit",
@@ -167,6 +180,7 @@ class _Day:
                 tools=(SUBMIT,),
                 must_call=NAME,
                 attempt=attempt,
+                given=given,
             )
             if reply.error_kind is not None or reply.error is not None:
                 kind = self._count_error(reply)
@@ -178,7 +192,8 @@ class _Day:
             outcome = self._judge(reply)
             if isinstance(outcome, Decision):
                 return outcome
-            self._refuse(reply, outcome, attempts - attempt)
+            feedback = self._refuse(reply, outcome, attempts - attempt)
+            given = msgspec.structs.replace(given, feedback=feedback)
         if self.failures and self.failures[-1].kind in ("schema", "constraint", "no_submit"):
             self._fail("give_up", f"no usable action in {attempts} attempts")
         return self._failed(f"no usable action in {attempts} attempts")
@@ -206,7 +221,8 @@ class _Day:
         self._fail(found[0].kind, "; ".join(map(_in_words, found)))
         return found
 
-    def _refuse(self, reply: ModelReply, complaints: tuple[Complaint, ...], left: int) -> None:
+    def _refuse(self, reply: ModelReply, complaints: tuple[Complaint, ...], left: int) -> str:
+        """Say what is wrong, and return it as JSON."""
         self._keep(reply)
         for call in reply.calls:
             wrong = "not accepted, see below" if call.name == NAME else "only submit_action can be called now"
@@ -215,6 +231,7 @@ class _Day:
         attempts = f"{left} attempt{'' if left == 1 else 's'}"
         payload = self.wire.encode(Feedback(failures=complaints))
         self.talk.append(Message(role="user", text=prompt("feedback", left=attempts, payload=payload)))
+        return payload
 
     # -- small things --------------------------------------------------------------------------------------------
 

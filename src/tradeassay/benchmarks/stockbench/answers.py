@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.llm.prompting import answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
@@ -60,6 +61,14 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Decisions(msgspec.Struct, frozen=True, kw_only=True):
     decisions: dict[str, object]
+
+
+class _DecisionsAsked(msgspec.Struct, frozen=True, kw_only=True):
+    decisions: dict[str, Decided]
+
+
+PICKED_SCHEMA = schema_of(Picked)
+DECISIONS_SCHEMA = schema_of(_DecisionsAsked)
 
 
 def read_picks(text: str, symbols: Collection[str], most: int) -> tuple[str, ...]:

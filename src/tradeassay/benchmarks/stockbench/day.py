@@ -18,7 +18,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
-from tradeassay.benchmarks.stockbench.answers import Complaint, Feedback, Refused, read_decisions, read_picks
+from tradeassay.benchmarks.stockbench.answers import (
+    DECISIONS_SCHEMA,
+    PICKED_SCHEMA,
+    Complaint,
+    Feedback,
+    Refused,
+    read_decisions,
+    read_picks,
+)
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.benchmarks.stockbench.context import tokens_in
 from tradeassay.benchmarks.stockbench.payload import (
@@ -26,13 +34,14 @@ from tradeassay.benchmarks.stockbench.payload import (
     CUTS,
     DECISION,
     OVERVIEW,
+    Limits,
     Parts,
     encode,
     make_payload,
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.validation import make_orders
-from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 
 T = TypeVar("T")
@@ -56,6 +65,7 @@ class _Stage(Generic[T]):
     names: tuple[Name, ...]
     text: Callable[[str], str]
     read: Callable[[str], T]
+    schema: str | None = None
 
 
 class _Stopped(Exception):
@@ -76,6 +86,7 @@ class _Day:
         self.talk: dict[str, tuple[Message, ...]] = {}
         self.cuts = 0
         rules = briefing.rules
+        self.rules = encode(Limits.of(rules, self.config))
         costs = {"buy_bps": f"{rules.buy_cost * BP:g}", "sell_bps": f"{rules.sell_cost * BP:g}"}
         self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
         days = self.config.news_days
@@ -104,6 +115,7 @@ class _Day:
                 "overview", session=briefing.session, news=self.about_news, payload=payload, max_names=most
             ),
             lambda answer: read_picks(answer, briefing.by_symbol, most),
+            PICKED_SCHEMA,
         )
 
     def _analysis(self, picked: tuple[str, ...]) -> _Stage[str]:
@@ -130,6 +142,7 @@ class _Day:
             briefing.names,
             lambda payload: PROMPTS.fill("decision", payload=payload, **words),
             lambda answer: make_orders(read_decisions(answer, briefing.by_symbol), briefing),
+            DECISIONS_SCHEMA,
         )
 
     # -- asking --------------------------------------------------------------------------------------------------
@@ -138,9 +151,17 @@ class _Day:
         """Ask until an answer can be used; raises :class:`_Stopped` when the attempts are used up."""
         attempts = self.config.attempts
         tail: list[tuple[Message, ...]] = []
+        feedback: str | None = None
         for attempt in range(1, attempts + 1):
-            messages, first = self._messages(stage, tail)
-            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=attempt)
+            messages, first, shown = self._messages(stage, tail)
+            given = Given(
+                session=self.briefing.session,
+                rules=self.rules,
+                observation=shown,
+                answer_schema=stage.schema,
+                feedback=feedback,
+            )
+            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
             if reply.error is not None or reply.error_kind is not None:
                 self._count_error(reply, stage.purpose)
                 continue
@@ -148,7 +169,8 @@ class _Day:
             try:
                 result = stage.read(reply.text)
             except Refused as refused:
-                tail.append((*said, self._refuse(refused, reply, attempts - attempt)))
+                feedback = self._refuse(refused, reply)
+                tail.append((*said, _again(feedback, attempts - attempt)))
                 continue
             self.talk[stage.purpose] = (first, *said)
             return result
@@ -156,8 +178,8 @@ class _Day:
             self._fail("give_up", f"{stage.purpose}: no usable answer in {attempts} attempts")
         raise _Stopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
 
-    def _refuse(self, refused: Refused, reply: ModelReply, left: int) -> Message:
-        """Count one failure per refused answer, and say what is wrong with it."""
+    def _refuse(self, refused: Refused, reply: ModelReply) -> str:
+        """Count one failure per refused answer, and return what is wrong with it as JSON."""
         cut = " (the answer was cut off at the token limit)" if reply.stop == "length" else ""
         self._fail(refused.kind, f"{refused}{cut}")
         complaints = refused.complaints[:MOST_COMPLAINTS]
@@ -166,14 +188,7 @@ class _Day:
                 *complaints,
                 Complaint(kind=refused.kind, detail="the answer was too long and was cut off"),
             )
-        return Message(
-            role="user",
-            text=PROMPTS.fill(
-                "again",
-                left=f"{left} attempt{'' if left == 1 else 's'}",
-                payload=encode(Feedback(failures=complaints)),
-            ),
-        )
+        return encode(Feedback(failures=complaints))
 
     def _count_error(self, reply: ModelReply, purpose: str) -> None:
         kind = reply.error_kind or "unreachable"
@@ -189,15 +204,17 @@ class _Day:
 
     # -- the context limit ---------------------------------------------------------------------------------------
 
-    def _messages(self, stage: _Stage[T], tail: list[tuple[Message, ...]]) -> tuple[tuple[Message, ...], Message]:
-        """Return a request that fits the context limit, and its question.
+    def _messages(
+        self, stage: _Stage[T], tail: list[tuple[Message, ...]]
+    ) -> tuple[tuple[Message, ...], Message, str]:
+        """Return a request that fits the context limit, its question, and what is shown in that.
 
         Left out, in this order: earlier stages, earlier refused attempts, then parts of the payload.
         """
         talk, kept, cuts = dict(self.talk), list(tail), self.cuts
         while True:
-            payload = make_payload(self.briefing, stage.parts, stage.names, cuts)
-            first = Message(role="user", text=stage.text(encode(payload)))
+            shown = encode(make_payload(self.briefing, stage.parts, stage.names, cuts))
+            first = Message(role="user", text=stage.text(shown))
             messages = (self.system, *chain(*talk.values()), first, *chain(*kept))
             length = tokens_in(messages)
             if length <= self.config.room:
@@ -216,7 +233,7 @@ class _Day:
                 break
         for left_out in CUTS[:cuts]:
             self._note(f"{stage.purpose}: without the {left_out}")
-        return messages, first
+        return messages, first, shown
 
     def _note(self, what: str) -> None:
         note = Failure(kind="context_cut", detail=what)
@@ -225,6 +242,11 @@ class _Day:
 
     def _fail(self, kind: str, detail: str) -> None:
         self.failures.append(Failure(kind=kind, detail=detail[:LONGEST_DETAIL]))
+
+
+def _again(feedback: str, left: int) -> Message:
+    attempts = f"{left} attempt{'' if left == 1 else 's'}"
+    return Message(role="user", text=PROMPTS.fill("again", left=attempts, payload=feedback))
 
 
 def _said(reply: ModelReply) -> tuple[Message, ...]:

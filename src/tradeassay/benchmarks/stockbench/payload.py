@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import msgspec
 
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.config import StockbenchConfig
 from tradeassay.benchmarks.stockbench.fundamentals import FundamentalsShown
 from tradeassay.benchmarks.stockbench.history import DayShown
 from tradeassay.benchmarks.stockbench.news import NewsShown
+from tradeassay.core.agent import Rules
 
 CUTS: tuple[str, ...] = ("texts of news", "history of own actions", "news", "closes before the last one")
 """What is left out, in this order, when a prompt does not fit. Today's open and the position always stay."""
@@ -48,6 +50,37 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     max_names: int | msgspec.UnsetType = msgspec.UNSET
     history: tuple[DayShown, ...] | msgspec.UnsetType = msgspec.UNSET
     left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules that an answer is held to, as data. Costs are shares of what is traded."""
+
+    currency: str
+    long_only: bool
+    lot: float
+    max_weight: float | None
+    max_positions: int | None
+    buy_cost: float
+    sell_cost: float
+    tolerance: float
+    attempts: int
+    max_names: int
+
+    @classmethod
+    def of(cls, rules: Rules, config: StockbenchConfig) -> Limits:
+        """Take them from the market's rules and the protocol's settings."""
+        return cls(
+            currency=rules.currency,
+            long_only=rules.long_only,
+            lot=rules.lot,
+            max_weight=rules.max_weight,
+            max_positions=rules.max_positions,
+            buy_cost=rules.buy_cost,
+            sell_cost=rules.sell_cost,
+            tolerance=config.tolerance,
+            attempts=config.attempts,
+            max_names=config.max_names,
+        )
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,7 +86,7 @@ def _excerpt(text: str, at: int) -> str:
     return f"{'…' if start else ''}{piece!r}{'…' if at + _AROUND < len(text) else ''}"
 
 
-ANSWERS = frozenset({None, "refused", "context"})
+ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent"})
 """Error kinds that are the model's answer. After any other one a resumed run asks again."""
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.llm.json_text import parse_object
-from tradeassay.llm.scripted import ama, ktdfin, stockbench
+from tradeassay.llm.scripted import ama, daily, ktdfin, stockbench
 from tradeassay.llm.scripted.provider import scripted_models
 from tradeassay.llm.scripted.reading import (
     STOCKBENCH_ANALYSIS,
@@ -64,6 +64,8 @@ class Sensible:
 
     def stage(self, request: AskModel, reading: Reading) -> ModelReply:
         """Answer a stage without tools."""
+        if request.purpose == daily.PURPOSE:
+            return say_json(daily.orders(request))
         if reading.kind == STOCKBENCH_OVERVIEW:
             return say_json({"analyse": stockbench.pick(reading), "reason": "they moved most, or are held"})
         if reading.kind == STOCKBENCH_ANALYSIS:

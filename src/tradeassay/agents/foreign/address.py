@@ -15,14 +15,24 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.ama_wire import Unusable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """From a host and a port to addresses as text."""
 
+EVERYWHERE: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
+"""For somebody's own agents, which normally live on the same machine."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class Unusable(Exception):
+    """A request or an answer that cannot be used; ``kind`` is the category under which it is counted."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        self.text = text
+        super().__init__(f"{kind}: {text}")
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +71,7 @@ def parse_target(url: str, path: str = "") -> Target:
         raise UserError("an agent's address holds no user, password or fragment", mend="leave them out")
     if any(c <= " " or c == "\x7f" for c in url):
         raise UserError("an agent's address holds no blanks or control characters", mend="leave them out")
-    whole = parts.path.rstrip("/") + path or "/"
+    whole = (parts.path.rstrip("/") + path if path else parts.path) or "/"
     return Target(
         scheme=parts.scheme,
         host=parts.hostname,

@@ -1,0 +1,13 @@
+"""Agents outside this process's trust: a web server, a program on a pipe, somebody's Python class.
+
+A *transport* carries bytes there and back and names what went wrong (:mod:`.transport`). Over it goes one of two
+*wires*: the arena's contract (:mod:`.ama`: a packet in, a choice out) or a benchmark's own conversation
+(:mod:`.conversation`: whatever a model would be asked, whatever it may answer).
+"""
+
+from __future__ import annotations
+
+from tradeassay.agents.foreign.address import Unusable
+from tradeassay.agents.foreign.conversation import ForeignAgent, ForeignModel, OverHttp, OverPipe, OverPython
+
+__all__ = ["ForeignAgent", "ForeignModel", "OverHttp", "OverPipe", "OverPython", "Unusable"]

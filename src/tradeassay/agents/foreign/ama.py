@@ -1,0 +1,263 @@
+"""The arena's wire: what travels between a round and an agent outside it, as the Agent Market Arena defines it.
+
+The request holds the keys of the contract, each mapping the symbol to its part. ``own`` adds what only this agent
+may know (its position and past outcomes) and is left out for servers that want the bare contract.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from tradeassay.agents.foreign.address import Network, Resolve, Unusable, resolve_by_system
+from tradeassay.agents.foreign.transport import (
+    MAX_ANSWER,
+    TIMEOUT_S,
+    HttpTransport,
+    PipeTransport,
+    PythonCaller,
+    Transport,
+    load_class,
+    wants,
+)
+from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet
+from tradeassay.core.secrets import clean_foreign, clean_words
+
+if TYPE_CHECKING:
+    import httpx
+
+PATH = "/trading_action/"
+
+MAX_REQUEST = 1024 * 1024
+"""Bytes a request may have."""
+MAX_REASONING = 20_000
+"""Characters of reasoning that are kept."""
+MAX_MESSAGE = 500
+"""Characters of a public message that are kept."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
+
+    recommended_action: Action
+    reasoning: str
+    confidence: float | None = None
+    allocation: float | None = None
+    message: str | None = None
+
+
+_ANSWER = msgspec.json.Decoder(Answer, strict=True)
+
+
+def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[str, Any]:
+    """Return a packet as the contract's request."""
+    symbol = packet.symbol
+    body: dict[str, Any] = {
+        "date": packet.date,
+        "symbol": [symbol],
+        "price": {symbol: packet.price},
+        "news": {symbol: [msgspec.to_builtins(item) for item in packet.news]},
+        "history_price": {symbol: [msgspec.to_builtins(point) for point in packet.history]},
+        "10k": {symbol: packet.annual_report},
+        "10q": {symbol: packet.quarterly_report},
+        "momentum": {symbol: packet.momentum},
+        "model": model,
+    }
+    if own:
+        body["own"] = {
+            "season": packet.season,
+            "decided_at": packet.decided_at,
+            "kind": packet.kind,
+            "phase": packet.phase,
+            "position": packet.position,
+            "outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes],
+            "others": [msgspec.to_builtins(message) for message in packet.others],
+            "account": packet.account,
+            "exposures": packet.exposures,
+        }
+    return body
+
+
+def encode_request(packet: Packet, *, model: str = "", own: bool = True, limit: int = MAX_REQUEST) -> bytes:
+    """Return the request as JSON; raises :class:`Unusable` (``too_large``) above ``limit`` bytes."""
+    body = msgspec.json.encode(request_body(packet, model=model, own=own))
+    if len(body) > limit:
+        raise Unusable("too_large", f"the request has {len(body)} bytes, {limit} are allowed")
+    return body
+
+
+def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> Choice:
+    """Return an agent's answer as a choice; raises :class:`Unusable` for anything that is none.
+
+    Kinds: ``too_large``, ``parse`` (no JSON), ``schema`` (JSON of another shape, or a number out of range).
+    """
+    raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    if len(raw) > limit:
+        raise Unusable("too_large", f"the answer has more than {limit} bytes")
+    try:
+        answer = _ANSWER.decode(clean_foreign(raw))
+    except msgspec.ValidationError as error:
+        raise Unusable("schema", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unusable("parse", f"no JSON: {error}") from error
+    return to_choice(answer)
+
+
+def to_choice(answer: Answer) -> Choice:
+    """Return a choice from an answer; raises :class:`Unusable` (``schema``) for a share outside 0 to 1."""
+    for name, value in (("confidence", answer.confidence), ("allocation", answer.allocation)):
+        if value is not None and not (math.isfinite(value) and 0 <= value <= 1):
+            raise Unusable("schema", f"{name} must lie between 0 and 1")
+    return Choice(
+        action=answer.recommended_action,
+        reasoning=plain(answer.reasoning)[:MAX_REASONING],
+        confidence=answer.confidence,
+        allocation=answer.allocation,
+        message=None if answer.message is None else plain(answer.message)[:MAX_MESSAGE] or None,
+    )
+
+
+def failed_choice(kind: str, text: str) -> Choice:
+    """Return the choice of an agent that gave none: it holds, and the failure is counted by its kind."""
+    failure = ChoiceFailure(kind=kind, text=plain(clean_words(text))[:2000])
+    return Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+
+
+def plain(text: str) -> str:
+    """Return a text without control characters and halves of surrogates, which no database or page should get."""
+    return "".join(c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " "))
+
+
+class HttpAgent:
+    """Asks a server of the AMA contract: ``POST /trading_action/``. Needs ``[arena]``.
+
+    Every failure is a choice that holds and says what went wrong, by the kinds of
+    :class:`~tradeassay.agents.foreign.transport.HttpTransport` and ``schema``. ``own`` adds the agent's position
+    and outcomes to the contract's keys. The constructor raises :class:`~tradeassay.core.errors.UserError` for an
+    address that makes no sense.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str = "",
+        timeout_s: float = TIMEOUT_S,
+        allow: Sequence[Network] = (),
+        own: bool = False,
+        max_request: int = MAX_REQUEST,
+        max_answer: int = MAX_ANSWER,
+        resolve: Resolve = resolve_by_system,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._transport = HttpTransport(
+            url,
+            PATH,
+            timeout_s=timeout_s,
+            allow=allow,
+            max_answer=max_answer,
+            resolve=resolve,
+            through=transport,
+        )
+        self._model, self._own = model, own
+        self._max_request, self._max_answer = max_request, max_answer
+
+    async def decide(self, packet: Packet) -> Choice:
+        """Ask the agent; never raises for anything the agent does."""
+        return await _bounded(self._ask(packet), self._transport)
+
+    async def _ask(self, packet: Packet) -> Choice:
+        body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request)
+        return read_answer(await self._transport.exchange(body), limit=self._max_answer)
+
+
+class SubprocessAgent:
+    """Runs a command that speaks the AMA contract as JSON lines. Every failure is a choice that holds.
+
+    See :class:`~tradeassay.agents.foreign.transport.PipeTransport` for what the process gets and for the kinds of
+    failure; ``parse`` and ``schema`` are added. Raises :class:`~tradeassay.core.errors.UserError` for an empty
+    command.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+        max_answer: int = MAX_ANSWER,
+        max_request: int = MAX_REQUEST,
+    ) -> None:
+        self._transport = PipeTransport(command, env=env, timeout_s=timeout_s, max_answer=max_answer)
+        self._max_answer, self._max_request = max_answer, max_request
+
+    async def decide(self, packet: Packet) -> Choice:
+        """Ask the process; never raises for anything it does."""
+        return await _bounded(self._ask(packet), self._transport)
+
+    async def close(self) -> None:
+        """End the process and remove its folder."""
+        await self._transport.close()
+
+    async def _ask(self, packet: Packet) -> Choice:
+        line = await self._transport.exchange(encode_request(packet, limit=self._max_request))
+        return read_answer(line, limit=self._max_answer)
+
+
+class Decides(Protocol):
+    """What an agent's class must have. It may return a :class:`Choice`, a word, or the contract's answer."""
+
+    def decide(self, packet: Packet) -> Any:
+        """Return ``"BUY"``, a mapping with ``recommended_action`` and ``reasoning``, a choice, or an awaitable."""
+        ...
+
+
+class PythonAgent:
+    """Asks an object in this process: anything with ``decide(packet)``, plain or ``async``.
+
+    Every failure is a choice that holds and says what went wrong: ``agent`` (it raised), ``timeout``, ``schema``.
+    """
+
+    def __init__(self, agent: Decides, *, timeout_s: float = TIMEOUT_S) -> None:
+        wants(agent, "decide(packet)")
+        self._caller = PythonCaller(agent.decide, timeout_s=timeout_s)
+
+    async def decide(self, packet: Packet) -> Choice:
+        """Ask the object; never raises for anything it does."""
+        return await _bounded(self._ask(packet))
+
+    async def _ask(self, packet: Packet) -> Choice:
+        return as_choice(await self._caller.call(packet))
+
+
+async def _bounded(asked: Awaitable[Choice], transport: Transport | None = None) -> Choice:
+    """Return a choice, a failed one when there was no usable answer; the way to the agent then starts afresh."""
+    try:
+        return await asked
+    except Unusable as error:
+        if transport is not None:
+            await transport.reset()
+        return failed_choice(error.kind, error.text)
+
+
+def as_choice(said: Any) -> Choice:
+    """Return whatever an agent said as a choice; raises :class:`Unusable` (``schema``) when it is none."""
+    if isinstance(said, Choice):
+        return said
+    if isinstance(said, str):
+        said = {"recommended_action": said, "reasoning": ""}
+    if not isinstance(said, Mapping):
+        raise Unusable("schema", f"the answer is a {type(said).__name__}, not a choice")
+    try:
+        return to_choice(msgspec.convert(dict(said), Answer, strict=True))
+    except msgspec.ValidationError as error:
+        raise Unusable("schema", str(error)) from error
+
+
+def load_agent(name: str) -> Decides:
+    """Import ``package.module:Class`` and make one; raises :class:`UserError` when that does not work."""
+    found: Decides = load_class(name, "decide(packet)")
+    return found

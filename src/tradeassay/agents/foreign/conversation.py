@@ -1,0 +1,346 @@
+"""The conversation wire: a foreign agent plays a benchmark as a model does, question by question.
+
+A request is one JSON object: what a model would be asked (``messages``, ``tools``, ``must_call``), and the same
+as data (``rules``, ``observation``, ``answer_schema``, ``feedback``). An answer is ``{"text": "..."}``,
+``{"answer": {...}}`` in the form that is asked for, or ``{"calls": [{"name": "...", "arguments": {...}}]}``.
+Whether it is any good is the benchmark's business, and so are feedback and further attempts.
+
+What cannot be read never raises: it is a reply with an error of the kind ``timeout``, ``unreachable``, ``status``,
+``too_large``, ``parse``, ``schema`` or ``agent``. An agent that is unreachable ends its episode, which can be
+resumed; any other failure is that day's.
+"""
+
+from __future__ import annotations
+
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tradeassay.agents.foreign.address import EVERYWHERE, Unusable, parse_target
+from tradeassay.agents.foreign.transport import (
+    HttpTransport,
+    PipeTransport,
+    PythonCaller,
+    Transport,
+    load_class,
+)
+from tradeassay.agents.model import Opening
+from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.secrets import clean_foreign, clean_words
+from tradeassay.llm import Model, ModelParams, Place
+from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
+from tradeassay.llm.model import failed_reply
+
+PROTOCOL = "tradeassay-conversation-1"
+MAX_ANSWER = 1024 * 1024
+"""Bytes an answer may have."""
+TIMEOUT_S = 120.0
+_KINDS = {"start": "unreachable", "forbidden": "unreachable", "exit": "agent", "redirect": "status"}
+"""What a transport calls a failure, and the kind under which a benchmark counts it, where they differ."""
+
+
+class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that may be called now; ``arguments`` is a JSON schema."""
+
+    name: str
+    description: str
+    arguments: msgspec.Raw
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. ``session`` is as the benchmark shows it, which under a mask is not a date.
+
+    ``episode`` is opaque; questions of one episode share it. ``stage`` and ``attempt`` say what is asked and how
+    often it was. ``feedback`` says what was wrong with the attempt before.
+    """
+
+    protocol: str
+    benchmark: str
+    episode: str
+    step: int
+    session: str | None
+    stage: str
+    attempt: int
+    rules: msgspec.Raw
+    observation: msgspec.Raw
+    messages: tuple[Message, ...]
+    tools: tuple[ToolShown, ...]
+    must_call: str | None
+    answer_schema: msgspec.Raw
+    feedback: msgspec.Raw
+
+
+class CallSaid(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a tool."""
+
+    name: str
+    arguments: dict[str, object] = {}
+
+
+class UsageSaid(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer took, if the agent wants to say so."""
+
+    input_tokens: Annotated[int, Meta(ge=0)] = 0
+    output_tokens: Annotated[int, Meta(ge=0)] = 0
+    usd: Annotated[float, Meta(ge=0)] | None = None
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer as it is read. Fields nobody knows are ignored."""
+
+    text: str | None = None
+    answer: dict[str, object] | None = None
+    calls: tuple[CallSaid, ...] | None = None
+    usage: UsageSaid = UsageSaid()
+
+
+_SAID = msgspec.json.Decoder(Said, strict=True)
+
+
+def encode_request(request: AskModel, place: Place, benchmark: str, wrong: Unusable | None = None) -> bytes:
+    """Return a question as JSON; ``wrong`` is what could not be read in the attempt before."""
+    given = request.given if isinstance(request.given, Given) else None
+    feedback = _raw(given.feedback if given is not None else None)
+    if wrong is not None:
+        failure = {"kind": _KINDS.get(wrong.kind, wrong.kind), "detail": wrong.text}
+        feedback = msgspec.Raw(msgspec.json.encode({"failures": [failure]}))
+    return msgspec.json.encode(
+        Request(
+            protocol=PROTOCOL,
+            benchmark=benchmark,
+            episode=f"e-{sha256_of(place.episode)[:12]}",
+            step=place.step,
+            session=None if given is None else given.session,
+            stage=request.purpose,
+            attempt=request.attempt,
+            rules=_raw(None if given is None else given.rules),
+            observation=_raw(None if given is None else given.observation),
+            messages=request.messages,
+            tools=tuple(
+                ToolShown(name=tool.name, description=tool.description, arguments=_raw(tool.schema))
+                for tool in request.tools
+            ),
+            must_call=request.must_call,
+            answer_schema=_raw(request.answer_schema or (None if given is None else given.answer_schema)),
+            feedback=feedback,
+        )
+    )
+
+
+def read_reply(body: bytes, request: AskModel, place: Place) -> ModelReply:
+    """Return an answer as the benchmark reads it; raises :class:`Unusable` for one that nobody could read."""
+    if len(body) > MAX_ANSWER:
+        raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
+    try:
+        said = _SAID.decode(clean_foreign(body))
+    except msgspec.ValidationError as error:
+        raise Unusable("schema", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unusable("parse", f"the answer is not JSON: {error}") from error
+    if (said.answer is not None) + (said.text is not None or said.calls is not None) != 1:
+        raise Unusable("schema", "give one of text, answer and calls")
+    calls = said.calls or ()
+    text = said.text or ""
+    if said.answer is not None and request.must_call is not None:
+        calls = (CallSaid(name=request.must_call, arguments=said.answer),)
+    elif said.answer is not None:
+        text = msgspec.json.encode(said.answer).decode()
+    return ModelReply(
+        text=text,
+        calls=tuple(
+            ToolCall(
+                id=f"call-{place.step}-{place.index}-{number}",
+                name=call.name,
+                arguments=msgspec.json.encode(call.arguments).decode(),
+            )
+            for number, call in enumerate(calls)
+        ),
+        stop="tool_calls" if calls else "stop",
+        usage=Usage(
+            input_tokens=said.usage.input_tokens, output_tokens=said.usage.output_tokens, usd=said.usage.usd
+        ),
+    )
+
+
+def _raw(text: str | None) -> msgspec.Raw:
+    return msgspec.Raw(b"null" if text is None else text.encode())
+
+
+class ForeignModel:
+    """A foreign agent in a model's place, in one episode: it is asked what a model would be asked."""
+
+    def __init__(self, name: str, transport: Transport, benchmark: str) -> None:
+        self._name = name
+        self._transport = transport
+        self._benchmark = benchmark
+        self._wrong: tuple[int, Unusable] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the agent is called in cassettes."""
+        return self._name
+
+    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+        """Answer one request; never raises for anything the agent does."""
+        wrong = None
+        if self._wrong is not None and self._wrong[0] == place.step and request.attempt > 1:
+            wrong = self._wrong[1]
+        try:
+            body = encode_request(request, place, self._benchmark, wrong)
+            reply = read_reply(await self._transport.exchange(body), request, place)
+        except Unusable as error:
+            self._wrong = (place.step, error)
+            await self._transport.reset()
+            kind = _KINDS.get(error.kind, error.kind)
+            return failed_reply(kind, clean_words(error.text), billed=kind != "unreachable")
+        self._wrong = None
+        return reply
+
+
+class ForeignConfig(AgentConfig, frozen=True, kw_only=True):
+    """What every foreign agent can be told."""
+
+    timeout_s: Annotated[float, Meta(gt=0, description="seconds to wait for one answer")] | None = None
+
+
+class ForeignAgent(ABC):
+    """An agent outside that is asked the benchmark's own conversation. One connection per episode."""
+
+    Config: ClassVar[type[AgentConfig]]
+    asked: ClassVar[Literal["conversation"]] = "conversation"
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def transport(self, timeout_s: float) -> Transport:
+        """Return a new way to the agent."""
+
+    @asynccontextmanager
+    async def open(self, opening: Opening) -> AsyncIterator[Model]:
+        """Open the agent for one episode; replayed, nobody is asked."""
+        name, params = f"{self.kind}/{opening.label}", ModelParams()
+        if opening.replay:
+            if opening.cassette is None:
+                raise UserError(
+                    f"{name} cannot be replayed without recorded answers", mend="name the run with them"
+                )
+            yield ReplayingModel(name, params, opening.cassette)
+            return
+        transport = self.transport(self._timeout(opening))
+        try:
+            model = ForeignModel(name, transport, opening.benchmark)
+            yield model if opening.cassette is None else RecordingModel(model, params, opening.cassette)
+        finally:
+            await transport.close()
+
+    def _timeout(self, opening: Opening) -> float:
+        own = getattr(self, "config", ForeignConfig()).timeout_s
+        return float(own if own is not None else getattr(opening.settings, "timeout_s", TIMEOUT_S))
+
+
+class HttpConfig(ForeignConfig, frozen=True, kw_only=True):
+    """Where the server is."""
+
+    url: Annotated[str, Meta(description="the address that questions are posted to")] = ""
+
+
+@agents.register("http")
+class OverHttp(ForeignAgent):
+    """A web server. Private addresses are allowed: it is the user's own agent. Needs ``httpx``."""
+
+    summary: ClassVar[str] = "your own agent behind a web server, asked by the benchmark's own conversation"
+    Config: ClassVar[type[AgentConfig]] = HttpConfig
+    kind: ClassVar[str] = "http"
+
+    def __init__(self, config: HttpConfig) -> None:
+        """Raise :class:`UserError` for something that is not a web address."""
+        parse_target(config.url)
+        self.config = config
+
+    def transport(self, timeout_s: float) -> Transport:
+        """Return a new way to the server."""
+        return HttpTransport(self.config.url, timeout_s=timeout_s, allow=EVERYWHERE, max_answer=MAX_ANSWER)
+
+
+class PipeConfig(ForeignConfig, frozen=True, kw_only=True):
+    """What is run."""
+
+    command: Annotated[
+        str, Meta(description="a program that reads and writes JSON lines, as a shell takes it")
+    ] = ""
+
+
+@agents.register("pipe")
+class OverPipe(ForeignAgent):
+    """A program that reads a question per line and writes an answer per line."""
+
+    summary: ClassVar[str] = "your own program on a pipe, asked by the benchmark's own conversation"
+    Config: ClassVar[type[AgentConfig]] = PipeConfig
+    kind: ClassVar[str] = "pipe"
+
+    def __init__(self, config: PipeConfig) -> None:
+        """Raise :class:`UserError` for an empty or torn command."""
+        try:
+            self._command = shlex.split(config.command)
+        except ValueError as error:
+            raise UserError(f"the command cannot be read: {error}", mend="close its quotes") from error
+        PipeTransport(self._command)
+        self.config = config
+
+    def transport(self, timeout_s: float) -> Transport:
+        """Return a new way to the program; it is started by the first question."""
+        return PipeTransport(self._command, timeout_s=timeout_s, max_answer=MAX_ANSWER)
+
+
+class PythonConfig(ForeignConfig, frozen=True, kw_only=True):
+    """Whose class it is."""
+
+    cls: Annotated[str, Meta(description="package.module:Class, with a method reply(request)")] = msgspec.field(
+        name="class", default=""
+    )
+
+
+@agents.register("python")
+class OverPython(ForeignAgent):
+    """An object in this process with ``reply(request)``, plain or ``async``; a new one for every episode."""
+
+    summary: ClassVar[str] = "your own Python class, asked by the benchmark's own conversation"
+    Config: ClassVar[type[AgentConfig]] = PythonConfig
+    kind: ClassVar[str] = "python"
+
+    def __init__(self, config: PythonConfig) -> None:
+        """Raise :class:`UserError` for a class that cannot be made or has no ``reply``."""
+        load_class(config.cls, "reply(request)")
+        self.config = config
+
+    def transport(self, timeout_s: float) -> Transport:
+        """Return a new object behind a transport."""
+        return _InProcess(load_class(self.config.cls, "reply(request)"), timeout_s)
+
+
+class _InProcess:
+    """A Python object as a transport: it gets a request as a dictionary, and answers with one, or with a text."""
+
+    def __init__(self, agent: Any, timeout_s: float) -> None:
+        self._caller = PythonCaller(agent.reply, timeout_s=timeout_s)
+
+    async def exchange(self, body: bytes) -> bytes:
+        """Call the object."""
+        said = await self._caller.call(msgspec.json.decode(body))
+        try:
+            return msgspec.json.encode({"text": said} if isinstance(said, str) else said)
+        except TypeError as error:
+            raise Unusable("schema", str(error)) from error
+
+    async def reset(self) -> None:
+        """Nothing to start afresh."""
+
+    async def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,313 @@
+"""Carrying bytes to a foreign agent and back. What goes wrong on the way has a name, and is never an exception of
+somebody else's: every failure is an :class:`Unusable` with the kind under which it is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import inspect
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tradeassay.agents.foreign.address import (
+    Network,
+    Resolve,
+    Unusable,
+    checked_address,
+    parse_target,
+    resolve_by_system,
+)
+from tradeassay.core.drive import fault_of
+from tradeassay.core.errors import UserError, require
+from tradeassay.core.secrets import remember_settings
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT_S = 180.0
+"""How long an agent may think unless it is told otherwise."""
+MAX_ANSWER = 64 * 1024
+"""Bytes an answer may have unless it is told otherwise."""
+KEPT = ("LANG", "LC_ALL", "TZ")
+"""What of our environment a process may know, beside a search path and a home of its own."""
+PATH = "/usr/local/bin:/usr/bin:/bin"
+GRACE_S = 5.0
+"""How long a killed process may take to be gone."""
+
+
+class Transport(Protocol):
+    """A way to one agent."""
+
+    async def exchange(self, body: bytes) -> bytes:
+        """Send a request and return the answer; raises :class:`Unusable` for whatever goes wrong."""
+        ...
+
+    async def reset(self) -> None:
+        """Start afresh after an answer that could not be used."""
+        ...
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+class HttpTransport:
+    """Posts to a web server. Needs ``httpx``.
+
+    ``allow`` are networks an agent may live in although they are private. Kinds of failure: ``forbidden`` (the
+    address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``, ``too_large``, ``parse``.
+    The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        path: str = "",
+        *,
+        timeout_s: float = TIMEOUT_S,
+        allow: Sequence[Network] = (),
+        max_answer: int = MAX_ANSWER,
+        resolve: Resolve = resolve_by_system,
+        through: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        require("httpx", "arena")
+        self._target = parse_target(url, path)
+        self._timeout_s = timeout_s
+        self._allow = tuple(allow)
+        self._max_answer = max_answer
+        self._resolve = resolve
+        self._through = through
+
+    async def exchange(self, body: bytes) -> bytes:
+        """Post a request and return the body of the answer."""
+        import httpx
+
+        try:
+            async with asyncio.timeout(self._timeout_s):  # httpx only bounds single steps
+                return await self._post(body)
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise Unusable("unreachable", str(fault_of(error))) from error
+
+    async def reset(self) -> None:
+        """Nothing is kept between requests."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _post(self, body: bytes) -> bytes:
+        import httpx
+
+        target = self._target
+        address = await checked_address(target, self._allow, self._resolve)
+        headers = {
+            "Host": target.authority,
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",  # a small compressed answer could unfold into a large one
+        }
+        # The connection goes to the checked address; the certificate must still be the name's.
+        named = {"sni_hostname": target.host}
+        # A proxy from the environment would resolve the name again, and a redirect would name another one.
+        async with httpx.AsyncClient(
+            transport=self._through, follow_redirects=False, trust_env=False, timeout=self._timeout_s
+        ) as client:
+            async with client.stream(
+                "POST", target.at(address), content=body, headers=headers, extensions=named
+            ) as response:
+                _check_head(response)
+                return await self._read(response)
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        found = bytearray()
+        async for piece in response.aiter_bytes():
+            found += piece
+            if len(found) > self._max_answer:
+                raise Unusable("too_large", f"the answer has more than {self._max_answer} bytes")
+        return bytes(found)
+
+
+def _check_head(response: httpx.Response) -> None:
+    if response.is_redirect or 300 <= response.status_code < 400:
+        raise Unusable("redirect", f"the agent answered {response.status_code}; redirects are not followed")
+    if response.status_code != 200:
+        raise Unusable("status", f"the agent answered {response.status_code}")
+    if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise Unusable("parse", "the answer is compressed, which was not asked for")
+
+
+class PipeTransport:
+    """Runs a command that speaks JSON lines: a request on its input, an answer on its output.
+
+    The process is started at the first request and kept, so that it can remember. It gets an empty folder and an
+    environment without anything of ours in it; ``env`` is added to that. After a failure it is killed with all its
+    children and started afresh for the next request. It runs with the rights of whoever started it: a program one
+    does not trust belongs behind HTTP on another machine, or into the sandbox.
+
+    Kinds of failure: ``start`` (it cannot be run), ``exit`` (it ended), ``timeout``, ``too_large``. Raises
+    :class:`UserError` for an empty command.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+        max_answer: int = MAX_ANSWER,
+    ) -> None:
+        if not command or not command[0]:
+            raise UserError("an agent on a pipe needs a command", mend='e.g. command = "python agent.py"')
+        self._command = tuple(command)
+        self._env = dict(env or {})
+        remember_settings(self._env)
+        self._timeout_s = timeout_s
+        self._max_answer = max_answer
+        self._process: asyncio.subprocess.Process | None = None
+        self._folder: str | None = None
+        self._turn = asyncio.Lock()
+
+    async def exchange(self, body: bytes) -> bytes:
+        """Send one line and return the line that answers it, one exchange at a time."""
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    return await self._exchange(body + b"\n")
+            except TimeoutError as error:
+                await self._end()
+                raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
+            except BaseException:  # a failure, or cancelled from above: leave nothing running
+                await self._end()
+                raise
+
+    async def reset(self) -> None:
+        """End the process; the next request starts another one."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the process and remove its folder."""
+        async with self._turn:
+            await self._end()
+
+    async def _exchange(self, line: bytes) -> bytes:
+        process = await self._running()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(line)
+            await process.stdin.drain()
+            return await process.stdout.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:
+            raise Unusable("too_large", f"the answer has more than {self._max_answer} bytes") from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            code = await process.wait()
+            raise Unusable("exit", f"the process ended with status {code}") from error
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        await self._end()
+        self._folder = tempfile.mkdtemp(prefix="tradeassay-agent-")
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=self._environment(self._folder),
+                cwd=self._folder,
+                limit=self._max_answer,
+                start_new_session=True,  # a group of its own, so that its children die with it
+            )
+        except OSError as error:
+            raise Unusable("start", f"'{self._command[0]}' cannot be run: {error.strerror}") from error
+        return self._process
+
+    def _environment(self, home: str) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {"PATH": PATH, "HOME": home, "TMPDIR": home, "PYTHONUNBUFFERED": "1", **kept, **self._env}
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if process.stdin is not None:
+                process.stdin.close()
+            with contextlib.suppress(TimeoutError):  # one that fled its group may hold the pipe for ever
+                await asyncio.wait_for(_drain(process), GRACE_S)
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Read what a killed process left, without which its end is not noticed, and wait for that."""
+    if process.stdout is not None:
+        while await process.stdout.read(1 << 16):
+            pass
+    await process.wait()
+
+
+class PythonCaller:
+    """Calls a function of somebody's object, plain or ``async``.
+
+    A plain one runs in a thread. A thread cannot be ended from outside: while a call that ran out of time still
+    hangs, later ones fail at once. Kinds of failure: ``agent`` (it raised), ``timeout``.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], *, timeout_s: float = TIMEOUT_S) -> None:
+        self._function = function
+        self._timeout_s = timeout_s
+        self._hanging: asyncio.Future[Any] | None = None
+
+    async def call(self, argument: object) -> Any:
+        """Return what the function returns; raises :class:`Unusable` for whatever it does."""
+        if self._hanging is not None and not self._hanging.done():
+            raise Unusable("timeout", "an earlier call still hangs")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._call(argument)
+        except TimeoutError as error:
+            raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
+        except Exception as error:
+            raise Unusable("agent", str(fault_of(error))) from error
+
+    async def _call(self, argument: object) -> Any:
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(argument)
+        self._hanging = asyncio.ensure_future(asyncio.to_thread(self._function, argument))
+        found = await asyncio.shield(self._hanging)
+        return await found if inspect.isawaitable(found) else found
+
+
+def load_class(name: str, method: str) -> Any:
+    """Import ``package.module:Class``, also from the present folder, and make one.
+
+    Raises :class:`UserError` when that does not work, or when it lacks the method.
+    """
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise UserError(f"'{name}' does not name a class", mend="write package.module:Class")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        made = getattr(importlib.import_module(module), attribute)()
+    except Exception as error:
+        raise UserError(f"'{name}' cannot be made: {fault_of(error)}", mend="import it by hand") from error
+    wants(made, method, name)
+    return made
+
+
+def wants(made: object, method: str, name: str | None = None) -> None:
+    """Raise :class:`UserError` for an object without the method that is called on it."""
+    if not callable(getattr(made, method.partition("(")[0], None)):
+        who = type(made).__name__ if name is None else f"'{name}'"
+        raise UserError(f"{who} has no {method}", mend="give it that method")

@@ -1,0 +1,342 @@
+"""Foreign agents play every benchmark that trades: over HTTP, on a pipe, as a Python class."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import foreign_mind
+import msgspec
+import pytest
+
+from tradeassay.agents import check_agent
+from tradeassay.agents.foreign.address import Unusable
+from tradeassay.agents.foreign.conversation import encode_request, read_reply
+from tradeassay.api import make_spec
+from tradeassay.core.dialogue import AskModel, Given, Message
+from tradeassay.core.errors import UserError
+from tradeassay.data import load_dataset
+from tradeassay.llm import Place
+from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run, verify
+
+HERE = Path(__file__).parent
+WINDOWS = {
+    "stockbench-v1": ("2022-07-01", "2022-07-08"),
+    "ktdfin-v1": ("2022-03-01", "2022-03-08"),
+    "daily-us-v1": ("2022-03-01", "2022-03-10"),
+}
+Handler = Callable[[dict[str, Any]], Any]
+
+
+class Server:
+    """A small web server on the loopback address: ``said`` answers, ``heard`` keeps what it was asked."""
+
+    def __init__(self, said: Handler = foreign_mind.reply, port: int = 0) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.said = said
+        outer = self
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.heard.append(asked)
+                outer.headers.append(dict(self.headers))
+                said = outer.said(asked)
+                status, body = said if isinstance(said, tuple) else (200, said)
+                raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(raw)))
+                    self.end_headers()
+                    self.wfile.write(raw)
+                except OSError:  # who asked is gone
+                    pass
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Answers)
+        self.port = self.server.server_port
+        self.url = f"http://127.0.0.1:{self.port}/agent"
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def spec(self, **params: Any) -> AgentSpec:
+        return AgentSpec(name="http", params={"url": self.url, **params}, label="mine")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.stop()
+
+
+def play(
+    agent: AgentSpec,
+    folder: Path,
+    benchmark: str = "stockbench-v1",
+    last: str | None = None,
+    asking: Asking | None = None,
+    progress: Any = "none",
+) -> Run:
+    first, end = WINDOWS[benchmark]
+    spec = make_spec(benchmarks=(benchmark,), agents=(agent,), first=first, last=last or end, slug="foreign")
+    return run(spec, folder, executor="inline", asking=asking, progress=progress)
+
+
+def mine(done: Run) -> str:
+    """Return the key of the agent's own episode."""
+    return next(episode.key for episode in done.episodes if episode.label == "mine")
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    names = ("events.jsonl", "scores.json", "dialogue.jsonl")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in names}
+
+
+def failures(done: Run) -> list[str]:
+    """Return the kinds of failure of every session, in order."""
+    return [failure.kind for record in done.records(mine(done)) for failure in record.decision.failures]
+
+
+def pipe(*args: str, program: str = "foreign_mind.py") -> AgentSpec:
+    command = " ".join((sys.executable, str(HERE / program), *args))
+    return AgentSpec(name="pipe", params={"command": command}, label="mine")
+
+
+def python(cls: str, **params: Any) -> AgentSpec:
+    return AgentSpec(name="python", params={"class": f"foreign_mind:{cls}", **params}, label="mine")
+
+
+@pytest.mark.parametrize("benchmark", WINDOWS)
+def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp_path: Path) -> None:
+    """The same mind behind a server, on a pipe and as a class gives the same journal, and it trades."""
+    asked: list[bytes] = []
+    for name, agent in (("http", server.spec()), ("pipe", pipe()), ("python", python("Mind"))):
+        done = play(agent, tmp_path / name, benchmark)
+        assert not done.failed
+        assert verify(tmp_path / name, workers=1).ok
+        key = mine(done)
+        records = list(done.records(key))
+        assert any(record.decision.orders for record in records)
+        assert all(record.decision.status == "ok" for record in records)
+        asked.append((tmp_path / name / "episodes" / key / "events.jsonl").read_bytes())
+    assert asked[0] == asked[1] == asked[2]
+    request = server.heard[0]
+    assert set(request) == {
+        "protocol", "benchmark", "episode", "session", "step", "stage", "attempt", "rules", "observation",
+        "messages", "tools", "must_call", "answer_schema", "feedback",
+    }  # fmt: skip
+    assert request["protocol"] == "tradeassay-conversation-1" and request["benchmark"] == benchmark
+    assert request["rules"] and request["observation"] and request["messages"][0]["role"] == "system"
+    assert not any(name.lower() in ("authorization", "cookie") for headers in server.headers for name in headers)
+
+
+def test_an_awaited_class_plays_too(tmp_path: Path) -> None:
+    assert not play(python("Waits"), tmp_path / "r", last="2022-07-05").failed
+
+
+def test_no_true_name_or_date_reaches_a_masked_agent(server: Server, tmp_path: Path) -> None:
+    """KTD-Fin hides names and days by default; feedback and tool results are masked as the prompts are."""
+    done = play(server.spec(), tmp_path / "r", "ktdfin-v1")
+    told = json.dumps(server.heard)
+    view = load_dataset("synthetic/ashare:7").at(500, "close")
+    assert not [symbol for symbol in view.symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
+    assert not any(episode.key in told for episode in done.episodes)
+    # The form that was broken on purpose came back as feedback, and the next attempt was good.
+    again = [asked for asked in server.heard if asked["feedback"] is not None]
+    assert [asked["attempt"] for asked in again] == [2]
+    assert again[0]["feedback"]["failures"][0]["kind"] == "schema"
+    assert failures(done) == ["schema"]
+
+
+def test_the_answer_schema_is_part_of_the_request(server: Server, tmp_path: Path) -> None:
+    play(server.spec(), tmp_path / "r", last="2022-07-01")
+    schemas = {asked["stage"]: asked["answer_schema"] for asked in server.heard}
+    assert schemas["overview"]["required"] == ["analyse"] and schemas["analysis"] is None
+    assert schemas["decision"]["required"] == ["decisions"]
+
+
+def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path: Path) -> None:
+    """The process is killed while the agent thinks, in the middle of a day."""
+    whole = play(server.spec(), tmp_path / "whole")
+    asked = len(server.heard)
+    server.heard.clear()
+    folder = tmp_path / "killed" / "foreign"
+    first, last = WINDOWS["stockbench-v1"]
+    command = [
+        sys.executable, "-m", "tradeassay", "run", "stockbench-v1", "-a", f"http:url={server.url},label=mine",
+        "--first", first, "--last", last, "--slug", "foreign", "--out", str(folder.parent),
+    ]  # fmt: skip
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def kill_at_the_eighth(request: dict[str, Any]) -> dict[str, Any]:
+        if len(server.heard) == 8:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        return foreign_mind.reply(request)
+
+    server.said = kill_at_the_eighth
+    _, error = child.communicate(timeout=120)
+    assert child.returncode == -signal.SIGKILL, error.decode()
+    done = resume(folder, executor="inline")
+    assert bytes_of(folder) == bytes_of(whole.folder)
+    assert len(server.heard) == asked + 1  # only what was being answered is asked again
+    assert not done.failed
+
+
+def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> None:
+    whole = play(pipe(), tmp_path / "whole", "daily-us-v1")
+    count = 0
+
+    def interrupt(event: ProgressEvent) -> None:
+        nonlocal count
+        count += isinstance(event, AskStarted)
+        if count == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(pipe(), tmp_path / "r", "daily-us-v1", progress=interrupt)
+    resume(tmp_path / "r", executor="inline")
+    assert bytes_of(tmp_path / "r") == bytes_of(whole.folder)
+
+
+def test_a_replay_asks_nobody(server: Server, tmp_path: Path) -> None:
+    done = play(server.spec(), tmp_path / "r")
+    heard = len(server.heard)
+    server.said = lambda asked: (500, {})
+    again = play(server.spec(), tmp_path / "again", asking=Asking(replay=True, cassettes=done.folder))
+    assert len(server.heard) == heard and not again.failed
+    assert bytes_of(tmp_path / "again") == bytes_of(done.folder)
+
+
+def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_path: Path) -> None:
+    """A broken cable is no trading result: the episode fails as unreachable, and is finished later."""
+    server = Server()
+    whole = play(server.spec(), tmp_path / "whole")
+    server.stop()
+    server = Server(port=server.port)
+    asked = server.said
+
+    def dies(request: dict[str, Any]) -> Any:
+        if len(server.heard) == 7:
+            threading.Thread(target=server.stop).start()
+            time.sleep(0.2)
+            return (200, b"")
+        return asked(request)
+
+    server.said = dies
+    done = play(server.spec(), tmp_path / "r")
+    (key,) = done.failed
+    assert "unreachable on 2022-07-06" in (done.outcome(mine(done)).error or "")
+    back = Server(port=server.port)
+    try:
+        after = resume(tmp_path / "r", executor="inline", retry_failed=True)
+    finally:
+        back.stop()
+    assert not after.failed and key == mine(after)
+    assert sum(len(record.decision.orders) for record in after.records(mine(after))) == sum(
+        len(record.decision.orders) for record in whole.records(mine(whole))
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ((200, b"I would rather not"), "parse"),
+        ((200, b'{"text": 1}'), "schema"),
+        ((200, b"{}"), "schema"),
+        ((200, b'{"text": "a", "answer": {}}'), "schema"),
+        ((500, b"{}"), "status"),
+        ((302, b""), "status"),
+        ((200, b'{"text": "' + b"x" * 2_000_000 + b'"}'), "too_large"),
+    ],
+    ids=["parse", "schema", "empty", "both", "status", "redirect", "too-large"],
+)
+def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Server, tmp_path: Path) -> None:
+    """Session 1 is answered badly, three times; the others are played as ever."""
+    server.said = lambda asked: said if asked["step"] == 1 else foreign_mind.reply(asked)
+    done = play(server.spec(), tmp_path / "r", last="2022-07-06")
+    first, second, third = (record.decision for record in done.records(mine(done)))
+    assert (first.status, second.status, third.status) == ("ok", "failed", "ok")
+    assert {failure.kind for failure in second.failures} - {"give_up"} == {kind}
+    told = [asked["feedback"] for asked in server.heard if asked["step"] == 1]
+    assert told[0] is None and [each["failures"][0]["kind"] for each in told[1:]] == [kind, kind]
+    assert not done.failed and verify(tmp_path / "r", workers=1).ok
+
+
+def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) -> None:
+    def slow(asked: dict[str, Any]) -> Any:
+        if asked["step"] == 0:
+            time.sleep(2.5)
+        return foreign_mind.reply(asked)
+
+    server.said = slow
+    done = play(server.spec(timeout_s=1.5), tmp_path / "r", "daily-us-v1", last="2022-03-02")
+    first, second = (record.decision for record in done.records(mine(done)))
+    assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
+    assert second.status == "ok"
+
+
+def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:
+    done = play(python("Breaks"), tmp_path / "r", "daily-us-v1", last="2022-03-02")
+    first, second = (record.decision for record in done.records(mine(done)))
+    assert first.status == "ok" and second.status == "failed"
+    assert second.failures[0].kind == "agent" and "RuntimeError: no idea" in second.failures[0].detail
+    ends = AgentSpec(name="pipe", params={"command": "true"}, label="mine")
+    done = play(ends, tmp_path / "ends", "daily-us-v1", last="2022-03-02")
+    assert done.failed and set(failures(done)) == {"agent"}
+    missing = AgentSpec(name="pipe", params={"command": "/no/such/program"}, label="mine")
+    done = play(missing, tmp_path / "missing", "daily-us-v1", last="2022-03-02")
+    assert "unreachable" in (done.outcome(mine(done)).error or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("http", {}, "is no web address"),
+        ("http", {"url": "ftp://127.0.0.1"}, "is no web address"),
+        ("pipe", {}, "needs a command"),
+        ("pipe", {"command": "python 'agent.py"}, "close its quotes"),
+        ("python", {"class": "foreign_mind"}, "package.module:Class"),
+        ("python", {"class": "foreign_mind:Silent"}, r"has no reply\(request\)"),
+        ("python", {"clas": "foreign_mind:Mind"}, "did you mean class"),
+    ],
+)
+def test_an_agent_that_cannot_be_asked_is_refused_before_anything_runs(
+    name: str, params: dict[str, str], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        check_agent(name, params)
+
+
+def test_answers_are_read_in_the_benchmarks_own_form() -> None:
+    place = Place(episode="e", step=3, sample=0, index=1)
+    given = Given(session="day_0007", rules="{}", observation='{"a":1}')
+    free = AskModel(purpose="decision", messages=(Message(role="user", text="?"),), given=given)
+    must = msgspec.structs.replace(free, must_call="submit_action")
+    assert read_reply(b'{"answer": {"b": [1]}}', free, place).text == '{"b":[1]}'
+    (call,) = read_reply(b'{"answer": {"b": [1]}}', must, place).calls
+    assert (call.name, call.arguments) == ("submit_action", '{"b":[1]}')
+    assert read_reply(b'{"calls": []}', free, place).calls == ()
+    with pytest.raises(Unusable, match="parse"):
+        read_reply(b"\xff", free, place)
+    sent = json.loads(encode_request(free, place, "x-v1", Unusable("exit", "gone")))
+    assert sent["session"] == "day_0007" and sent["observation"] == {"a": 1}
+    assert sent["feedback"] == {"failures": [{"kind": "agent", "detail": "gone"}]}
+    assert sent["episode"].startswith("e-") and place.episode not in sent["episode"][2:3]
