@@ -47,7 +47,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "daily-us-v1", "-a", "momentum"], 2, "did you mean momentum-12-1"),
         (["run", "daily-us-v1", "-a", "momentum-12-1:top=5"], 2, "has no parameter 'top'"),
         (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),
-        (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is no date"),
+        (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is not a date"),
         (["run", "daily-us-v1", "-a", "cash", "--dataset", "synthetic/mars:1"], 2, "mars"),
         (["run", "daily-us-v1", "-a", "cash", "--seeds", "1000000000"], 2, "ask for 1 to 10,000"),
         (["run", "daily-us-v1", "-a", "cash", "--seeds", "0"], 2, "0 seeds cannot be run"),

@@ -17,7 +17,7 @@ from tradeassay.core.lazy import lazily
 if TYPE_CHECKING:
     from lazy_house.cellar import DEPTH as DEPTH
     from lazy_house.cellar import dig as dig
-    from .roof import tile as tile
+    from lazy_house.roof import tile as tile
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)
 """

@@ -59,5 +59,5 @@ def test_wrong_questions() -> None:
         sessions_between("XLON", "2024-01-01", "2024-01-02")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="exchange the two"):
         sessions_between("XNYS", "2024-01-02", "2024-01-01")
-    with pytest.raises(UserError, match="is no date"):
+    with pytest.raises(UserError, match="is not a date"):
         sessions_between("XNYS", "yesterday", "2024-01-01")

@@ -161,7 +161,7 @@ def test_rows_of_days(snapshot: Snapshot) -> None:
     assert snapshot.rows(first="2024-01-20") == range(15, 16)
     with pytest.raises(UserError, match="it holds 2024-01-01 to 2024-01-22"):
         snapshot.rows("2025-01-01", "2025-02-01")
-    with pytest.raises(UserError, match="is no date"):
+    with pytest.raises(UserError, match="is not a date"):
         snapshot.rows("yesterday")
 
 

@@ -65,7 +65,7 @@ def test_where_orders_fill_and_accounts_are_marked(
         ({"decide": "close", "fill": "open"}, "cannot be filled at the open"),
         ({"fill": "close", "mark": "open"}, "cannot be marked at the open"),
         ({"first": "2024-01-03", "last": "2024-01-02"}, "swap them"),
-        ({"first": "yesterday"}, "'yesterday' is no date"),
+        ({"first": "yesterday"}, "'yesterday' is not a date"),
         ({"cash": 0.0}, "positive amount"),
         ({"cash": float("nan")}, "positive amount"),
         ({"max_weight": 1.5}, "no share of NAV"),

@@ -13,12 +13,13 @@ wrong name is still an error. Packages that are cheap to import use plain import
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import resolve_name
 from typing import Any
+
+_EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -40,13 +41,6 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
 
 
 def _listed(module: Any) -> dict[str, str]:
-    """Return where each name under ``if TYPE_CHECKING:`` lives."""
+    """Return where each name lives that the source imports as itself, one to a line as the formatter has them."""
     source = module.__spec__.loader.get_source(module.__name__)
-    return {
-        alias.name: resolve_name("." * line.level + (line.module or ""), module.__name__)
-        for block in ast.parse(source).body
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
-        for line in block.body
-        if isinstance(line, ast.ImportFrom)
-        for alias in line.names
-    }
+    return {name: home for home, name in _EXPORTED.findall(source)}

@@ -51,7 +51,7 @@ def test_a_missing_library_names_the_extra(name, monkeypatch, tmp_path):
         ({"symbols": ["A"]}, "required field `first`"),
         ({"symbols": "A", "first": "2024-01-02"}, r"Expected `array`.*\$.symbols"),
         ({"symbols": ["A", "A"], "first": "2024-01-02"}, "asked twice for A"),
-        ({"symbols": ["A"], "first": "02.01.2024"}, "is no date"),
+        ({"symbols": ["A"], "first": "02.01.2024"}, "is not a date"),
         ({"symbols": ["A"], "first": "2024-01-02", "last": "2024-01-01"}, "lies before first"),
     ],
 )
