@@ -167,31 +167,3 @@ def test_params_are_checked() -> None:
         msgspec.convert({"temperature": 3.0}, ModelParams)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"max_tokens": 0}, ModelParams)
-
-
-def test_a_borrowed_model_stays_open_and_is_prepared_once() -> None:
-    from inspect_ai.model import get_model
-
-    from tradeassay.llm import borrow_model
-
-    async def main() -> list[str]:
-        async with StandIn(chat(None, [("c1", "submit_action", "{broken")])) as server:
-            theirs = get_model("openai-api/standin/m", base_url=f"{server.url}/v1", memoize=False)
-            texts = []
-            for at in range(2):
-                async with borrow_model(theirs) as model:
-                    assert model.name == "openai-api/standin/m"
-                    texts.append((await model.ask(SUBMIT, place(at))).calls[0].arguments)
-            answer = await theirs.generate("still open?")
-            assert answer.message.tool_calls
-            await theirs.api.aclose()
-            return texts
-
-    assert asyncio.run(main()) == ["{broken"] * 2
-
-    async def wrong() -> None:
-        async with borrow_model("openai/gpt-5"):
-            pass
-
-    with pytest.raises(TypeError):
-        asyncio.run(wrong())

@@ -21,6 +21,7 @@ import numpy as np
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.secrets import clean_text
 from tradeassay.core.view import Floats
 from tradeassay.metrics.agreement import agreement, krippendorff_alpha
 from tradeassay.metrics.ranks import Pairing, ratings
@@ -256,7 +257,7 @@ def write_form(
     written = folder / "form.json", folder / "ratings.csv", folder / "key.json"
     texts = form.as_json(), form.as_csv(), msgspec.json.format(msgspec.json.encode(key), indent=2).decode()
     for path, text in zip(written, texts, strict=True):
-        path.write_text(text, encoding="utf-8")
+        path.write_text(clean_text(text), encoding="utf-8")
     return written
 
 

@@ -15,7 +15,7 @@ from tradeassay.llm.json_text import fenced_blocks, parse_object
 from tradeassay.llm.local import LocalModel, find_local_model, get_local_model, local_models
 from tradeassay.llm.local.files import LocalSettings
 from tradeassay.llm.model import Model, ModelName, ModelParams, Place, parse_name
-from tradeassay.llm.opening import Access, borrow_model, check_model, open_model
+from tradeassay.llm.opening import Access, check_model, open_model
 from tradeassay.llm.scripted import ScriptedModel, scripted_models
 from tradeassay.llm.tables import Cutoff, CutoffTable, Price, PriceTable, Tokens, load_cutoffs, load_prices
 from tradeassay.llm.text_tools import find_calls
@@ -42,7 +42,6 @@ __all__ = [
     "ScriptedModel",
     "Tokens",
     "answer_key",
-    "borrow_model",
     "check_model",
     "estimate_request",
     "estimate_tokens",

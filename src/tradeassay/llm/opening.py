@@ -75,38 +75,6 @@ async def open_model(
         await provider.aclose()
 
 
-@asynccontextmanager
-async def borrow_model(
-    model: object,
-    params: ModelParams | None = None,
-    *,
-    cassette: CassetteStore | None = None,
-    budget: Budget | None = None,
-    connections: int = 1_000,
-    access: Access | None = None,
-) -> AsyncIterator[Model]:
-    """Ask a model that Inspect has opened, from inside one of its evaluations; it is not closed at the end.
-
-    Its own limit of connections holds besides ``connections``, and its log gets every call. Raises as
-    :func:`open_model` does, and :class:`TypeError` for anything that is not a model of Inspect's.
-    """
-    require("inspect_ai", "models")
-    from inspect_ai.model import Model as InspectModel
-
-    from tradeassay.llm.via_inspect.provider import borrow_provider
-
-    if not isinstance(model, InspectModel):
-        raise TypeError(f"a {type(model).__name__} is not a model of Inspect's")
-    params = params or ModelParams()
-    access = access or Access()
-    price = (access.prices or load_prices()).of(str(model))
-    provider: Provider = borrow_provider(model, params, price)
-    if budget is not None:
-        provider = BudgetedProvider(provider, params, budget, price)
-    asked: Model = AskingModel(provider, connections=connections, retry=access.retry, sleep=access.sleep)
-    yield asked if cassette is None else RecordingModel(asked, params, cassette)
-
-
 def check_model(name: str, access: Access | None = None) -> None:
     """Raise what opening a model would raise, and :class:`UserError` when its key is missing. Nobody is asked."""
     parsed = parse_name(name)

@@ -22,7 +22,6 @@ from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses, repair
 MOST_CONNECTIONS = 10_000
 """Inspect's own limit, out of the way: callers share the house's."""
 
-_PREPARED = "_tradeassay_prepared"
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
@@ -30,8 +29,7 @@ class InspectProvider:
     """Asks a model that Inspect opened.
 
     What a provider turns out not to have (a forced tool, an answer schema) is no longer sent to it: the tool is
-    then the only one offered, and the protocol insists by itself. A ``borrowed`` model belongs to an evaluation
-    of Inspect's own: its connection limit holds, its log gets the calls, and whoever opened it closes it.
+    then the only one offered, and the protocol insists by itself.
     """
 
     def __init__(
@@ -41,14 +39,12 @@ class InspectProvider:
         params: ModelParams,
         price: Price | None,
         *,
-        borrowed: bool = False,
         clock: Clock | None = None,
     ) -> None:
         self._name = name
         self._model = model
         self._params = params
         self._price = price
-        self._borrowed = borrowed
         self._clock = clock or WallClock()
         self._memory = Memory()
         self._can_force = True
@@ -80,16 +76,14 @@ class InspectProvider:
             return Attempt(reply=to_reply(output, response, request, self._price, self._memory))
 
     async def aclose(self) -> None:
-        """Close the provider's connections, unless they are somebody else's."""
-        if not self._borrowed:
-            await self._model.api.aclose()
+        """Close the provider's connections."""
+        await self._model.api.aclose()
 
     async def _generate(self, request: AskModel, can_force: bool, can_schema: bool) -> tuple[ModelOutput, object]:
         box: list[object] = []
         RESPONSE.set(box)
         config = to_config(request, self._params, can_schema=can_schema)
-        if not self._borrowed:
-            config.max_connections = MOST_CONNECTIONS
+        config.max_connections = MOST_CONNECTIONS
         output = await self._model.generate(
             input=to_messages(request.messages, self._memory),
             tools=to_tools(request.tools, request.must_call),
@@ -167,21 +161,12 @@ def open_provider(
     return InspectProvider(name, model, params, price)
 
 
-def borrow_provider(model: InspectModel, params: ModelParams, price: Price | None) -> InspectProvider:
-    """Ask a model that an evaluation of Inspect's has opened."""
-    _prepare(model)
-    return InspectProvider(str(model), model, params, price, borrowed=True)
-
-
 def _failed(fault: Fault) -> Attempt:
     reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
     return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)
 
 
 def _prepare(model: InspectModel) -> None:
-    if getattr(model.api, _PREPARED, False):
-        return
-    setattr(model.api, _PREPARED, True)
     keep_raw_responses(model.api)
     client = getattr(model.api, "client", None)
     repair_wires(client)
