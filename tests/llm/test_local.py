@@ -98,7 +98,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no model file"):
         find_local_model(parse_name(f"local/{path}"))
     path.write_bytes(b"PK\x03\x04")
-    with pytest.raises(UserError, match="no GGUF"):
+    with pytest.raises(UserError, match="not a GGUF"):
         find_local_model(parse_name(f"local/{path}"))
     path.write_bytes(CONTENT)
     assert find_local_model(parse_name(f"local/{path}")) == path

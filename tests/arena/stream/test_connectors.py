@@ -69,7 +69,7 @@ def test_edgar_lists_filings_with_their_acceptance() -> None:
 
 
 def test_only_the_web_is_fetched() -> None:
-    with pytest.raises(SourceError, match="no web address"):
+    with pytest.raises(SourceError, match="not a web address"):
         fetch_url("file:///etc/hosts")
 
 
