@@ -11,9 +11,9 @@ import pytest
 from tradeassay.agents import make_agent
 from tradeassay.agents.factor_models import FACTOR_MODELS, factor_model
 from tradeassay.agents.factor_models import qlib_world as world_of_qlib
-from tradeassay.agents.factor_models.dataset import Samples
 from tradeassay.agents.factor_models.features import (
     FeatureFeed,
+    Samples,
     factor_history,
     feature_names,
     features,

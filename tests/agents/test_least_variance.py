@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.agents.covariance import shrunk_covariance
-from tradeassay.agents.long_only import least_variance, onto_capped_simplex
+from tradeassay.agents.rule import least_variance, onto_capped_simplex
+from tradeassay.agents.variance import shrunk_covariance
 
 
 @settings(max_examples=200, deadline=None)

@@ -18,11 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.archive import Archive
-from tradeassay.assay.probe.guess import Guess, interrogate, read_guess
-from tradeassay.assay.probe.payloads import Payload, make_payloads
+from tradeassay.assay.probe.payloads import Payload, Probe, draw_probes, make_payloads
+from tradeassay.assay.probe.programs import Archive, Guess, interrogate, read_guess
 from tradeassay.assay.probe.records import METRICS
-from tradeassay.assay.probe.sample import Probe, draw_probes
 from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply

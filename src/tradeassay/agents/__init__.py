@@ -6,15 +6,11 @@ or a foreign agent is asked in the benchmark's conversation: ``make_conversing``
 
 from __future__ import annotations
 
-from tradeassay.agents.cash import Cash
-from tradeassay.agents.equal_weight import EqualWeight
 from tradeassay.agents.factor_models.agent import FactorModelAgent
 from tradeassay.agents.foreign import ForeignAgent
-from tradeassay.agents.index_hold import IndexHold
-from tradeassay.agents.min_variance import MinVariance
+from tradeassay.agents.holding import Cash, EqualWeight, IndexHold, SectorEqual
 from tradeassay.agents.model import ModelAgent, ModelConfig, Opening, model_params
-from tradeassay.agents.momentum import Momentum
-from tradeassay.agents.momentum_weighted import MomentumWeighted
+from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
 from tradeassay.agents.random_names import Random
 from tradeassay.agents.registry import (
     AgentClass,
@@ -28,11 +24,8 @@ from tradeassay.agents.registry import (
     make_conversing,
     parameters,
 )
-from tradeassay.agents.reversal import Reversal
-from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, Rule
-from tradeassay.agents.sector_equal import SectorEqual
-from tradeassay.agents.trades import trades_towards
-from tradeassay.agents.vol_target import VolTarget
+from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, Rule, trades_towards
+from tradeassay.agents.variance import MinVariance, VolTarget
 
 __all__ = [
     "Abstain",

@@ -1,20 +1,55 @@
-"""12-1 momentum: the winners of the last year, its last month left out, in equal weights."""
+"""Rules that rank names by what they earned, and hold the best or the worst of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.agents.history import PATIENCE, as_of, buyable
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
-from tradeassay.agents.selection import Count, how_many, rotate
+from tradeassay.agents.rule import PATIENCE, Abstain, PortfolioConfig, Rebalancer, as_of, buyable
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
+
+Count = Annotated[int, Meta(ge=1, description="names to hold (never more than a third of the universe)")]
+
+
+def how_many(k: int, universe: int) -> int:
+    """Return ``k``, or a third of a universe too small for it: holding nearly everything is no choice."""
+    return min(k, max(1, universe // 3))
+
+
+def best(scores: Floats, k: int) -> list[int]:
+    """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
+    # Array methods, not numpy's functions: this runs every session, and the wrappers cost more than the work.
+    losses = -scores
+    known = losses == losses
+    if k < losses.size:
+        # Only what can be among the first k is sorted; whoever ties with the k-th is sorted too.
+        ranks = losses.copy()
+        ranks.partition(k - 1)
+        worst = ranks[k - 1]
+        if worst == worst:
+            known = losses <= worst
+    candidates = known.nonzero()[0]
+    order = candidates[losses[candidates].argsort(kind="stable")]
+    chosen: list[int] = order[:k].tolist()
+    return chosen
+
+
+def rotate(observation: Observation, scores: Floats, k: int, keep: int) -> list[str]:
+    """Return at most ``k`` names: those held that still rank in the first ``keep``, then the best others."""
+    universe = observation.universe
+    ranked = [universe[i] for i in best(scores, max(k, keep))]
+    held = observation.account.positions
+    staying = [name for name in ranked if name in held][:k]
+    fresh = [name for name in ranked[:k] if name not in held]
+    return staying + fresh[: k - len(staying)]
+
 
 Lookback = Annotated[int, Meta(ge=2, description="sessions back at which the measured period starts")]
 Skip = Annotated[
@@ -75,3 +110,74 @@ def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abs
         scores[gaps] = as_of(closes, rows - skip, missing) / as_of(closes, rows - lookback, missing) - 1.0
     scores[~buyable(observation)] = np.nan
     return scores
+
+
+class MomentumWeightedConfig(PortfolioConfig, frozen=True, kw_only=True):
+    """Which stretch of the past weighs the names, and how large one may become."""
+
+    lookback: Lookback = 63
+    skip: Skip = 1
+    cap: Annotated[float, Meta(gt=0, le=1, description="largest weight of one name before the cash buffer")] = 0.2
+
+
+@agents.register("momentum-weighted")
+class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
+    """Weights each name by its positive past return; falling names get nothing.
+
+    When nothing rises it sells everything and waits in cash.
+    """
+
+    summary: ClassVar[str] = "holds every rising name in proportion to its past return"
+    Config: ClassVar[type[AgentConfig]] = MomentumWeightedConfig
+
+    def __init__(self, config: MomentumWeightedConfig) -> None:
+        super().__init__(config)
+        check_period(config.lookback, config.skip)
+
+    def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
+        """Return weights in proportion to the positive past returns, capped."""
+        scores = momentum(observation, self.config.lookback, self.config.skip)
+        if isinstance(scores, Abstain):
+            return scores
+        rising = np.where(scores > 0.0, scores, 0.0)
+        total = math.fsum(rising)
+        if total <= 0.0:
+            return {}
+        # Weight above the cap is not handed to the others: it stays in cash.
+        weights = np.minimum(rising / total, self.config.cap)
+        return {
+            symbol: weight
+            for symbol, weight in zip(observation.universe, weights.tolist(), strict=True)
+            if weight > 0.0
+        }
+
+
+class ReversalConfig(PortfolioConfig, frozen=True, kw_only=True):
+    """How many names, and how short the term is."""
+
+    k: Count = 20
+    lookback: Lookback = 6
+    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 5
+
+
+@agents.register("reversal")
+class Reversal(Rebalancer[ReversalConfig]):
+    """Buys the ``k`` names that fell most over the last ``lookback - 1`` sessions and waits for a rebound."""
+
+    summary: ClassVar[str] = "holds the losers of the last week, equal weights"
+    Config: ClassVar[type[AgentConfig]] = ReversalConfig
+
+    def __init__(self, config: ReversalConfig) -> None:
+        super().__init__(config)
+        check_period(config.lookback, 1)
+
+    def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
+        """Return equal weights for the losers."""
+        scores = momentum(observation, self.config.lookback, 1)
+        if isinstance(scores, Abstain):
+            return scores
+        k = how_many(self.config.k, len(observation.universe))
+        chosen = best(-scores, k)
+        if not chosen:
+            return Abstain("no name of the universe has a past return yet")
+        return {observation.universe[i]: 1.0 / k for i in chosen}

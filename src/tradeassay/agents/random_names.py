@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.agents.history import buyable
+from tradeassay.agents.momentum import Count, how_many
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
-from tradeassay.agents.selection import Count, how_many
+from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, buyable
 from tradeassay.core.agent import EpisodeInfo, Observation
 
 

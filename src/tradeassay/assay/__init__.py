@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from tradeassay.assay.planted import planted_trial as planted_trial
     from tradeassay.assay.power import AgentPower as AgentPower
     from tradeassay.assay.power import power_of_run as power_of_run
-    from tradeassay.assay.probe.config import ProbeConfig as ProbeConfig
     from tradeassay.assay.probe.probe import probe_mask as probe_mask
+    from tradeassay.assay.probe.records import ProbeConfig as ProbeConfig
     from tradeassay.assay.probe.records import ProbeReport as ProbeReport
     from tradeassay.assay.probe.records import ProbeRow as ProbeRow
     from tradeassay.assay.regimes import RegimePanel as RegimePanel

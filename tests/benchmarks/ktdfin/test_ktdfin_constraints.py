@@ -8,7 +8,7 @@ import pytest
 from ktdfin_game import DONE, Game, order, submit
 
 from tradeassay.benchmarks.ktdfin import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.constraints import check_orders
+from tradeassay.benchmarks.ktdfin.action import check_orders
 from tradeassay.core.orders import Order
 from tradeassay.data import Snapshot
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.ktdfin.factor_feed import FactorFeed
+from tradeassay.benchmarks.ktdfin.desk import FactorFeed
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.factors import last_row_of
 

@@ -23,7 +23,7 @@ from tradeassay.benchmarks.stockbench import (
     error_profile,
     windows,
 )
-from tradeassay.benchmarks.stockbench.windows import regime_rows
+from tradeassay.benchmarks.stockbench.specs import regime_rows
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Marked
 from tradeassay.data import Snapshot, load_dataset, synthetic

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from stockbench_game import day_of, decide, do, protocol, small_market, small_panel
 
-from tradeassay.benchmarks.stockbench.answers import Refused, read_decisions
+from tradeassay.benchmarks.stockbench.answers import Refused, make_orders, read_decisions
 from tradeassay.benchmarks.stockbench.payload import DECISION, make_payload
-from tradeassay.benchmarks.stockbench.validation import make_orders
 from tradeassay.core.events import Filled
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Membership

@@ -15,10 +15,9 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.factor_models.features import FeatureFeed, features
-from tradeassay.agents.history import buyable
+from tradeassay.agents.momentum import how_many, rotate
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer
-from tradeassay.agents.selection import how_many, rotate
+from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, buyable
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.errors import AgentError, UserError
 from tradeassay.core.orders import Decision, Failure

@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.agents.factor_models.catalogue import FactorModel, Settings, Size, factor_model
-from tradeassay.agents.factor_models.dataset import QlibDataset, QlibQuestion, Samples
-from tradeassay.agents.factor_models.features import Matrix
+from tradeassay.agents.factor_models.features import Matrix, QlibDataset, QlibQuestion, Samples
 from tradeassay.agents.factor_models.qlib_world import mended, model_module, quiet, repeatable
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Floats

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradeassay.assay.leaks.examine import leak_test
+from tradeassay.assay.leaks.playing import LateStamp, late_stamps, withhold_late
 from tradeassay.assay.leaks.records import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
-from tradeassay.assay.leaks.time_guard import LateStamp, late_stamps, withhold_late
 
 __all__ = [
     "CHANNELS",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.probe.config import HARDENINGS, PROGRAMS, ProbeConfig
-from tradeassay.assay.probe.guess import Guess
 from tradeassay.assay.probe.probe import probe_mask
-from tradeassay.assay.probe.records import METRICS, ProbeReport, ProbeRow
+from tradeassay.assay.probe.programs import Guess
+from tradeassay.assay.probe.records import HARDENINGS, METRICS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
 
 __all__ = ["HARDENINGS", "METRICS", "PROGRAMS", "Guess", "ProbeConfig", "ProbeReport", "ProbeRow", "probe_mask"]

@@ -6,13 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradeassay.assay.probe.archive import Archive
-from tradeassay.assay.probe.config import ALWAYS, PROGRAMS, ProbeConfig
-from tradeassay.assay.probe.guess import Guess, interrogate
-from tradeassay.assay.probe.payloads import Payload, make_payloads, require_masks
-from tradeassay.assay.probe.programs import make_program
-from tradeassay.assay.probe.records import ProbeReport, ProbeRow
-from tradeassay.assay.probe.sample import draw_probes
+from tradeassay.assay.probe.payloads import Payload, draw_probes, make_payloads, require_masks
+from tradeassay.assay.probe.programs import Archive, Guess, interrogate, make_program
+from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.score import make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.drive import adrive

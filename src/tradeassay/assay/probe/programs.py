@@ -1,20 +1,157 @@
-"""Attackers that are programs. They see a payload's text and an archive, never the truth."""
+"""Attackers that are programs, and the price archive that they search."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Protocol
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
-from tradeassay.assay.probe.archive import Archive
-from tradeassay.assay.probe.guess import Guess
 from tradeassay.assay.probe.payloads import Payload
+from tradeassay.assay.probe.prompts import PROMPTS
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
+from tradeassay.core.instruments import Instrument
 from tradeassay.core.near import did_you_mean
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.view import Bools, Days, Floats, Ints
+from tradeassay.data import Snapshot
 from tradeassay.llm import fenced_blocks, parse_object
+
+_BLOCK = 6_000_000
+"""Numbers per block of windows: about 50 MB."""
+_PRESENT = 0.8
+"""The share of a window's returns that must be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """T sessions of N names: ``close`` adjusted for splits, ``raw`` and ``amount`` as traded."""
+
+    instruments: tuple[Instrument, ...]
+    sessions: Days
+    close: Floats
+    raw: Floats
+    amount: Floats
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Archive:
+        """Read everything a snapshot holds."""
+        view = snapshot.at(len(snapshot.sessions) - 1, "close")
+        return cls(
+            instruments=view.instruments,
+            sessions=snapshot.sessions,
+            close=view.bars("close"),
+            raw=view.bars("close", adjust="none"),
+            amount=view.bars("amount"),
+        )
+
+    def change(self, sessions: int) -> Floats:
+        """Return returns over some sessions, shape (T, N); NaN where a close is missing."""
+        moved = np.full(self.close.shape, np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            moved[sessions:] = self.close[sessions:] / self.close[:-sessions] - 1.0
+        return moved
+
+    def best_matches(self, queries: Floats) -> tuple[Floats, Ints]:
+        """Return for each of P return series of length K how well it matches every name at best, and where.
+
+        The score is the correlation with the window of that name which fits best, -inf where a name has none; the
+        place is the row of the session in which that window ends. Both have shape (P, N).
+        """
+        names = self.close.shape[1]
+        best = np.full((queries.shape[0], names), -np.inf)
+        place = np.zeros((queries.shape[0], names), dtype=np.int64)
+        step = max(1, _BLOCK // (max(queries.shape) * self.close.shape[0]))
+        for first in range(0, names, step):
+            columns = slice(first, first + step)
+            found = self.correlations(queries, columns)
+            rows = found.argmax(axis=1)
+            place[:, columns] = rows
+            best[:, columns] = np.take_along_axis(found, rows[:, None], axis=1)[:, 0]
+        return best, place
+
+    def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
+        """Return every series' correlation with every window of some names, by the session in which it ends.
+
+        Shape (P, T, names); -inf where the window is not there, or does not move. Missing returns count as zero.
+        """
+        length = queries.shape[1]
+        close = self.close[:, columns]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            returns = close[1:] / close[:-1] - 1.0
+        found = np.full((queries.shape[0], *close.shape), -np.inf)
+        if returns.shape[0] >= length:
+            wanted = queries - queries.mean(axis=1, keepdims=True)
+            size = np.linalg.norm(wanted, axis=1, keepdims=True)
+            wanted = np.divide(wanted, size, out=np.zeros_like(wanted), where=size > 0)
+            there = np.isfinite(returns)
+            found[:, length:] = _correlate(np.where(there, returns, 0.0), there, wanted)
+        return found
+
+
+def _correlate(returns: Floats, there: Bools, wanted: Floats) -> Floats:
+    """Return (P, windows, names): the cosine of centred windows with the wanted shapes, which have length one."""
+    length = wanted.shape[1]
+    windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(returns, length, axis=0))
+    present = np.lib.stride_tricks.sliding_window_view(there, length, axis=0).sum(axis=-1)
+    sums, squares = windows.sum(axis=-1), np.einsum("tnk,tnk->tn", windows, windows)
+    spread = np.sqrt(np.maximum(squares - sums * sums / length, 0.0))
+    dots = (wanted @ windows.reshape(-1, length).T).reshape(-1, *spread.shape)
+    usable = (present >= _PRESENT * length) & (spread > 1e-12)
+    scaled: Floats = np.where(usable, dots / np.where(usable, spread, 1.0), -np.inf)
+    return scaled
+
+
+ATTEMPTS = 2
+
+
+class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who and when. Whatever is empty or None was not answered."""
+
+    tickers: Annotated[tuple[str, ...], Meta(max_length=5)] = ()
+    date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
+    sector: str | None = None
+    board: str | None = None
+
+
+SCHEMA = msgspec.json.encode(msgspec.json.schema(Guess)).decode()
+_DECODER = msgspec.json.Decoder(Guess)
+
+
+def interrogate(payload: Payload) -> Generator[AskModel, ModelReply, Guess | None]:
+    """Ask about one payload; return the guess, None when no usable answer came in two attempts."""
+    messages = [
+        Message(role="system", text=PROMPTS.fill("system")),
+        Message(role="user", text=PROMPTS.fill("question", shown=payload.text, alias=payload.alias)),
+    ]
+    for attempt in range(1, ATTEMPTS + 1):
+        reply = yield AskModel(purpose="probe", messages=tuple(messages), answer_schema=SCHEMA, attempt=attempt)
+        if reply.error is not None or reply.error_kind is not None:
+            return None
+        try:
+            return read_guess(reply.text)
+        except ValueError as error:
+            if reply.text.strip():
+                messages.append(Message(role="assistant", text=reply.text))
+            messages.append(Message(role="user", text=PROMPTS.fill("again", wrong=error)))
+    return None
+
+
+def read_guess(text: str) -> Guess:
+    """Read an answer: one JSON object, bare or in a fence; raises :class:`ValueError` with what is wrong."""
+    blocks = fenced_blocks(text)
+    body = blocks[-1].text if blocks else text.strip()
+    try:
+        return _DECODER.decode(body)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise ValueError("it is no JSON") from None
+
 
 TOP = 5
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -1,13 +1,71 @@
-"""What a probe found: frozen records that can be written as JSON."""
+"""What is probed, and what was found."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from tradeassay.assay.probe.config import ProbeConfig
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.core.near import did_you_mean
+from tradeassay.masking import LEVELS, Level
+
+Mode = Literal["memory-only", "fixed-candidate", "open-research"]
+HARDENINGS: dict[str, dict[str, bool]] = {
+    "plain": {},
+    "rebased": {"rebase_prices": True},
+    "scaled": {"rebase_prices": True, "scale_volumes": True},
+    "scrubbed": {"rebase_prices": True, "scale_volumes": True, "scrub_news": True},
+}
+"""How far a mask goes beyond the published one, each level with all that the one before has."""
+PROGRAMS = {
+    "match": "matches the shown returns against the price archive",
+    "levels": "matches the shown price and turnover against the archive",
+    "reader": "repeats names and dates that are plainly shown; knows nothing else",
+}
+"""Attackers that are no language models."""
+ALWAYS = "match"
+"""The attacker that is always asked: whoever has data access can do what it does."""
+
+
+class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One probe.
+
+    ``probes`` pairs, drawn with ``seed`` and spread evenly over windows and boards. ``masks`` and ``hardenings``
+    are compared on the same pairs; a bright market cannot be hardened. ``windows`` names some of the benchmark's
+    windows, all short ones when empty. ``lookback`` sessions are shown of a stock in open research.
+    Raises :class:`UserError` for a mask or a hardening that does not exist.
+    """
+
+    probes: Annotated[int, Meta(ge=1)] = 200
+    seed: int = 0
+    masks: tuple[Level, ...] = ("blinded",)
+    hardenings: tuple[str, ...] = ("plain",)
+    windows: tuple[str, ...] = ()
+    mode: Mode = "open-research"
+    lookback: Annotated[int, Meta(ge=2)] = 60
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+    def __post_init__(self) -> None:
+        for given, known, what in ((self.masks, LEVELS, "mask"), (self.hardenings, HARDENINGS, "hardening")):
+            if not given:
+                raise UserError(f"no {what} is given", mend=f"one of {', '.join(known)}")
+            for name in given:
+                if name not in known:
+                    raise UserError(f"no {what} '{name}'", mend=did_you_mean(name, known, ", ".join(known)))
+
+    @property
+    def variants(self) -> tuple[tuple[Level, str], ...]:
+        """Every mask with every hardening that it can have."""
+        return tuple(
+            (mask, hardening)
+            for mask in self.masks
+            for hardening in self.hardenings
+            if mask != "bright" or hardening == "plain"
+        )
+
 
 METRICS = {
     "top_1": "the stock, first guess",

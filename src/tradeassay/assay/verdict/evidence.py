@@ -22,7 +22,7 @@ from tradeassay.assay.verdict.record import (
     MemoryEvidence,
     VerdictConfig,
 )
-from tradeassay.benchmarks.ktdfin.outcomes import order_outcomes
+from tradeassay.benchmarks.ktdfin.panel import order_outcomes
 from tradeassay.core.errors import DataError, RunError, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats

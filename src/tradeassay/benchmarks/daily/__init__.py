@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.daily.check import complaint
-from tradeassay.benchmarks.daily.day import ByObservation, DayConfig, day
-from tradeassay.benchmarks.daily.drive import broken, drive
+from tradeassay.benchmarks.daily.day import ByObservation, DayConfig, broken, complaint, day, drive
 
 __all__ = ["ByObservation", "DayConfig", "broken", "complaint", "day", "drive"]

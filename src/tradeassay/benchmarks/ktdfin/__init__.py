@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from tradeassay.benchmarks.ktdfin.config import MODES, BaselineConfig, KtdfinConfig, Mode
 from tradeassay.benchmarks.ktdfin.day import day
-from tradeassay.benchmarks.ktdfin.outcomes import OrderOutcome, order_outcomes
-from tradeassay.benchmarks.ktdfin.panel import DIAGNOSTICS, PANEL, panel
+from tradeassay.benchmarks.ktdfin.panel import (
+    DIAGNOSTICS,
+    PANEL,
+    OrderOutcome,
+    OurSetting,
+    compare_with,
+    order_outcomes,
+    panel,
+    published,
+)
 from tradeassay.benchmarks.ktdfin.protocol import Ktdfin
-from tradeassay.benchmarks.ktdfin.published import OurSetting, compare_with, published
-from tradeassay.benchmarks.ktdfin.specs import KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL
+from tradeassay.benchmarks.ktdfin.specs import (
+    KTDFIN,
+    KTDFIN_PAPER,
+    KTDFIN_US,
+    KTDFIN_US_REAL,
+    paper_windows,
+    windows,
+)
 from tradeassay.benchmarks.ktdfin.tools import TOOLS
-from tradeassay.benchmarks.ktdfin.windows import paper_windows, windows
 
 __all__ = [
     "DIAGNOSTICS",

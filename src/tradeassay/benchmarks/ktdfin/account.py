@@ -1,4 +1,4 @@
-"""The account as a model sees it."""
+"""The account, its performance, and the headlines, as a model is shown them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.numbers import money, rounded
-from tradeassay.benchmarks.ktdfin.words import Stock
+from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, money, rounded
 from tradeassay.core.account import Position
 from tradeassay.core.events import Event, Filled, Rejected, Trimmed
+from tradeassay.core.time import DAY, moment
 
 
 class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,4 +135,30 @@ def show_performance(desk: Desk, started: float | None, yesterday: float | None)
         excess_return=rounded(total - market),
         last_return=rounded(account.nav / yesterday - 1.0) if yesterday else None,
         last_index_return=rounded(last_market),
+    )
+
+
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    """One item: the day it appeared, whom it is about (names in reach only) and its title."""
+
+    day: Day
+    stock_ids: tuple[Stock, ...]
+    title: Prose
+
+
+def headlines(desk: Desk, stock: Stock | None) -> tuple[Headline, ...]:
+    """Return the newest items about a stock, or about the market as a whole; nothing later than the clock."""
+    since = desk.view.clock - desk.config.news_days * DAY
+    most = desk.config.news_items
+    if stock is not None:
+        items = desk.view.news(since, symbols=(stock.symbol,), limit=most)
+    else:
+        items = tuple(item for item in desk.view.news(since, limit=50 * most) if not item.symbols)[:most]
+    return tuple(
+        Headline(
+            day=Day(moment(item.published_at).date().isoformat()),
+            stock_ids=tuple(Stock(symbol) for symbol in item.symbols if desk.in_reach(Stock(symbol))),
+            title=Prose(item.title),
+        )
+        for item in items
     )

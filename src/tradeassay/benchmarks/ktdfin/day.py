@@ -17,14 +17,12 @@ from collections.abc import Generator, Iterable
 import msgspec
 
 from tradeassay.benchmarks.ktdfin.account import Performance
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, read_action
-from tradeassay.benchmarks.ktdfin.constraints import Violation, check_orders
+from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, Violation, check_orders, read_action
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.observation import observe
 from tradeassay.benchmarks.ktdfin.prompts import prompt
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
-from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire
-from tradeassay.benchmarks.ktdfin.words import Stock
+from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError

@@ -8,19 +8,18 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin.account import (
     AccountShown,
     FillShown,
+    Headline,
     Performance,
     RefusalShown,
+    headlines,
     show_account,
     show_fills,
     show_refusals,
 )
 from tradeassay.benchmarks.ktdfin.config import Mode
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.news import Headline, headlines
-from tradeassay.benchmarks.ktdfin.numbers import rounded
 from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
-from tradeassay.benchmarks.ktdfin.wire import Wire
-from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, Wire, rounded
 from tradeassay.core.view import FIELDS
 
 KIND = "ktdfin.observation"

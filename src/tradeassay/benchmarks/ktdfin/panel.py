@@ -1,15 +1,21 @@
-"""The panel of ten, two diagnostics beside it, and both conventions of each."""
+"""What a run of KTD-Fin is judged by: outcomes of orders, the panel, and the published figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin.outcomes import OrderOutcome
 from tradeassay.core.badges import Convention
+from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.orders import Side
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
@@ -24,6 +30,130 @@ from tradeassay.metrics.bootstrap import choose_block, content_seed
 from tradeassay.metrics.intervals import measure_from
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 from tradeassay.play import holdings_from_records
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+
+
+class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """An order with a confidence, and the return of its name from the open that fills it to the next one.
+
+    The next open is the first moment at which T+1 lets a purchase be undone. Dividends count. ``next_return`` is
+    None where one of the two opens does not exist.
+    """
+
+    step: int
+    symbol: str
+    side: Side
+    confidence: float
+    next_return: float | None
+
+    def right(self, convention: Convention) -> bool | None:
+        """Whether it was right: ``paper`` asks for a gain whatever the side, ``sound`` for the order's side."""
+        if self.next_return is None:
+            return None
+        if convention == "sound" and self.side == "SELL":
+            return self.next_return < 0
+        return self.next_return > 0
+
+
+def order_outcomes(records: Iterable[StepRecord], snapshot: Snapshot) -> tuple[OrderOutcome, ...]:
+    """Return the outcome of every order that states a side and a confidence, filled or not."""
+    found: list[OrderOutcome] = []
+    for record in records:
+        decision = record.decision
+        if decision.status != "ok" or not decision.orders:
+            continue
+        row = snapshot.rows(record.session, record.session).start
+        for order in decision.orders:
+            if order.side is not None and order.confidence is not None:
+                found.append(
+                    OrderOutcome(
+                        step=record.step,
+                        symbol=order.symbol,
+                        side=order.side,
+                        confidence=order.confidence,
+                        next_return=_next_return(snapshot, row, order.symbol),
+                    )
+                )
+    return tuple(found)
+
+
+def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
+    if row + 1 >= len(snapshot.sessions):
+        return None
+    view = snapshot.at(row + 1, "close")
+    try:
+        column = view.column(symbol)
+    except DataError:
+        return None
+    before, after = view.bars("open", 2, adjust="total")[:, column].tolist()
+    change = after / before - 1.0 if before else math.nan
+    return change if math.isfinite(change) else None
+
+
+class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One figure; a fraction. ``bound`` says that the paper gives a limit, not a value."""
+
+    who: str
+    measure: str
+    value: float
+    where: str
+    window: str | None = None
+    mask: str | None = None
+    mode: str | None = None
+    bound: Literal["at most", "at least"] | None = None
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All figures and where they come from. ``second_hand``: not taken from the paper itself."""
+
+    source: str
+    second_hand: bool
+    figure: tuple[PublishedFigure, ...]
+
+
+class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result of ours was made with."""
+
+    data: Literal["real", "synthetic"]
+    market: str
+    index: str | None
+    window: str
+    structural: bool
+    convention: Convention
+    mask: str | None = None
+    mode: str | None = None
+
+
+class Comparability(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether two numbers may be compared; every reason why not."""
+
+    comparable: bool
+    reasons: tuple[str, ...]
+
+
+@cache
+def published() -> Published:
+    """Return the figures of the paper."""
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+
+
+def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
+    """Return whether a result of ours may be compared with a published one, and why not."""
+    checks = (
+        (ours.data == "real", "our data is synthetic"),
+        (ours.market == "ashare", "our market is not the Chinese A-share market"),
+        (ours.index in ("CSI300", "000300.SH", "SH000300"), "our universe is not the CSI300"),
+        (ours.convention == "paper", "our convention is 'sound': known errors of the paper are removed"),
+        (figure.window is None or figure.window == ours.window, f"the figure is for the window {figure.window}"),
+        (not ours.structural, "our window has the published length but other dates"),
+        (figure.mask is None or figure.mask == ours.mask, f"the figure is for the mask {figure.mask}"),
+        (figure.mode is None or figure.mode == ours.mode, f"the figure is for the mode {figure.mode}"),
+    )
+    reasons = tuple(why for holds, why in checks if not holds)
+    return Comparability(comparable=not reasons, reasons=reasons)
+
 
 DEFAULT = BootstrapConfig()
 NOT_PARSED = frozenset(("schema", "no_submit"))

@@ -11,9 +11,7 @@ from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.day import SPECS, day
-from tradeassay.benchmarks.ktdfin.desk import Desk, Scales
-from tradeassay.benchmarks.ktdfin.factor_feed import FactorFeed
-from tradeassay.benchmarks.ktdfin.roster import Roster, make_roster
+from tradeassay.benchmarks.ktdfin.desk import Desk, FactorFeed, Roster, Scales, make_roster
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import EpisodeInfo, Observation

@@ -1,21 +1,82 @@
 """The one way in and out: typed results become masked JSON, a model's JSON becomes typed arguments in true terms.
 
 A :class:`Stock`, :class:`Day` or :class:`Prose` can be encoded here and nowhere else, and is read here and nowhere
-else; what it turns into is the episode's mask's business. An error never repeats a word the model wrote: on its
-way back a guessed name would be masked, which would tell the model its alias.
+else; what it turns into is the episode's mask's business. (They are neither structs nor dataclasses, because those
+would be encoded as objects.) An error never repeats a word the model wrote: on its way back a guessed name would
+be masked, which would tell the model its alias.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, TypeVar
 
 import msgspec
 
-from tradeassay.benchmarks.ktdfin.words import Day, Prose, Stock
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.masking import Gate, UnknownAlias
+
+
+class Stock:
+    """A symbol."""
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, symbol: str) -> None:
+        self.symbol = symbol
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stock) and other.symbol == self.symbol
+
+    def __hash__(self) -> int:
+        return hash(self.symbol)
+
+    def __repr__(self) -> str:
+        return f"Stock({self.symbol!r})"
+
+
+class Day:
+    """A calendar day, ISO."""
+
+    __slots__ = ("iso",)
+
+    def __init__(self, iso: str) -> None:
+        self.iso = iso
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Day) and other.iso == self.iso
+
+    def __hash__(self) -> int:
+        return hash(self.iso)
+
+    def __repr__(self) -> str:
+        return f"Day({self.iso!r})"
+
+
+class Prose:
+    """A text from outside (news, say) that may name a company or a date."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return f"Prose({self.text!r})"
+
+
+def rounded(value: float, digits: int = 4) -> float | None:
+    """Return ``value`` rounded to ``digits`` decimals, or None when it is not finite."""
+    value = float(value)
+    return round(value, digits) if math.isfinite(value) else None
+
+
+def money(value: float) -> float:
+    """Return an amount of money in cents."""
+    return round(float(value), 2)
+
 
 T = TypeVar("T")
 

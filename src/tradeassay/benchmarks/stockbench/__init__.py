@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from tradeassay.benchmarks.stockbench.config import INPUTS, PROMPTS, SIZES, Inputs, Prompt, StockbenchConfig
 from tradeassay.benchmarks.stockbench.day import dialogue
-from tradeassay.benchmarks.stockbench.errors import ErrorProfile, error_profile
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL,
+    ErrorProfile,
+    OurSetting,
     SizeRow,
     Standing,
+    compare_with,
     composite,
+    error_profile,
     frictionless_equal_weight,
     measures_of,
+    published,
     published_baseline,
     size_study,
     standings,
 )
 from tradeassay.benchmarks.stockbench.protocol import Stockbench
-from tradeassay.benchmarks.stockbench.published import OurSetting, compare_with, published
 from tradeassay.benchmarks.stockbench.specs import (
     BASELINES,
     DJIA_20,
@@ -30,8 +33,8 @@ from tradeassay.benchmarks.stockbench.specs import (
     STOCKBENCH_SIZES,
     STOCKBENCH_UP,
     market_of,
+    windows,
 )
-from tradeassay.benchmarks.stockbench.windows import windows
 
 __all__ = [
     "BASELINES",

@@ -1,15 +1,17 @@
-"""Reading what a model wrote. Whatever does not have the asked-for form is a ``schema`` failure with a reason."""
+"""Reading what a model wrote, and checking that it adds up and can be paid. Every refusal has a reason."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from tradeassay.benchmarks.protocol import schema_of
+from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.core.orders import Order
 from tradeassay.llm.prompting import answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
@@ -131,3 +133,144 @@ def _object(text: str, key: str) -> dict[str, object]:
 
 def _schema(detail: str, symbol: str | None = None) -> Complaint:
     return Complaint(kind="schema", detail=detail, symbol=symbol)
+
+
+CENT = 0.01
+"""Values are shown in cents; nothing is judged more finely than that."""
+DUST = 1e-9
+
+
+def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[Order, ...]:
+    """Return the orders a decision means, sales first; raises :class:`Refused`.
+
+    ``arithmetic`` is judged name by name, ``liquidity`` only when all of it is right: money cannot be added up
+    from targets that contradict themselves.
+    """
+    tolerance = briefing.config.tolerance
+    wrong = [
+        complaint
+        for symbol, decided in decisions.items()
+        for complaint in _arithmetic(briefing.by_symbol[symbol], decided, tolerance)
+    ]
+    if wrong:
+        raise Refused(*wrong)
+    wrong = list(_liquidity(decisions, briefing))
+    if wrong:
+        raise Refused(*wrong)
+    orders = [
+        order
+        for symbol, decided in decisions.items()
+        if (order := _order(briefing.by_symbol[symbol], decided)) is not None
+    ]
+    return tuple(sorted(orders, key=lambda order: order.side == "BUY"))
+
+
+def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[Complaint]:
+    """Judge one name's target against its action and its number of shares."""
+    target, shares = decided.target_cash_amount, decided.target_shares
+    detail = _against_action(name, decided, tolerance)
+    if detail is not None:
+        yield Complaint(kind="arithmetic", symbol=name.symbol, detail=detail)
+    elif shares is not None and name.price is not None and decided.action in ("increase", "decrease"):
+        assert target is not None
+        worth = shares * name.price
+        if abs(worth - target) > tolerance * target:
+            yield Complaint(
+                kind="arithmetic",
+                symbol=name.symbol,
+                detail=f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}",
+            )
+        elif (shares > name.shares) != (decided.action == "increase") or shares == name.shares:
+            yield Complaint(
+                kind="arithmetic",
+                symbol=name.symbol,
+                detail=f"{decided.action}: {shares:g} shares are wanted, {name.shares:g} are held",
+            )
+
+
+def _against_action(name: Name, decided: Decided, tolerance: float) -> str | None:
+    target, value = decided.target_cash_amount, name.value
+    match decided.action:
+        case "increase":
+            assert target is not None
+            if target <= value + CENT / 2:
+                return f"increase to {target:.2f}, but the position is worth {value:.2f} already"
+        case "decrease":
+            assert target is not None
+            if target == 0.0:
+                return "decrease to 0 is close"
+            if target >= value - CENT / 2:
+                return f"decrease to {target:.2f}, but the position is worth {value:.2f}"
+        case "close":
+            if target or decided.target_shares:
+                return "close leaves nothing, the target must be 0"
+        case "hold":
+            if target is not None and abs(target - value) > tolerance * value + CENT:
+                return f"hold keeps {value:.2f}, the target says {target:.2f}"
+            shares = decided.target_shares
+            if shares is not None and abs(shares - name.shares) > tolerance * name.shares:
+                return f"hold keeps {name.shares:g} shares, the target says {shares:g}"
+    return None
+
+
+def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator[Complaint]:
+    """Judge whether each name can trade, and whether all buys together can be paid."""
+    counts = briefing.config.costs_count
+    buy_cost = briefing.rules.buy_cost if counts else 0.0
+    sell_cost = briefing.rules.sell_cost if counts else 0.0
+    need, money, stuck = 0.0, briefing.cash, False
+    for symbol, decided in decisions.items():
+        name = briefing.by_symbol[symbol]
+        if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
+            continue
+        if name.price is None:
+            stuck = True
+            yield Complaint(kind="liquidity", symbol=symbol, detail="does not trade today and can only be held")
+        elif decided.action == "increase" and not name.buyable:
+            stuck = True
+            yield Complaint(kind="liquidity", symbol=symbol, detail="has left the universe and cannot be bought")
+        else:
+            change = _wanted_value(name, decided) - name.value
+            if change > 0:
+                need += change * (1.0 + buy_cost)
+            else:
+                money -= change * (1.0 - sell_cost)
+    if not stuck and need > money * (1.0 + DUST) + CENT:
+        costs = ", costs included" if counts else ""
+        yield Complaint(
+            kind="liquidity",
+            detail=f"the increases need {need:.2f}{costs}; cash and sales come to {money:.2f}",
+        )
+
+
+def _wanted_value(name: Name, decided: Decided) -> float:
+    """Return the value a position is to have, as the order will be carried out."""
+    if decided.action == "close":
+        return 0.0
+    if decided.target_shares is not None:
+        assert name.price is not None
+        return decided.target_shares * name.price
+    assert decided.target_cash_amount is not None
+    return decided.target_cash_amount
+
+
+def _order(name: Name, decided: Decided) -> Order | None:
+    if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
+        return None
+    by_shares = decided.action == "close" or decided.target_shares is not None
+    amount = (
+        0.0
+        if decided.action == "close"
+        else decided.target_shares
+        if decided.target_shares is not None
+        else decided.target_cash_amount
+    )
+    assert amount is not None
+    return Order(
+        symbol=name.symbol,
+        amount=float(amount),
+        unit="target_shares" if by_shares else "target_value",
+        side="BUY" if decided.action == "increase" else "SELL",
+        confidence=float(decided.confidence),
+        reason=reason_of(decided),
+    )

@@ -24,11 +24,11 @@ from tradeassay.benchmarks.stockbench.answers import (
     Complaint,
     Feedback,
     Refused,
+    make_orders,
     read_decisions,
     read_picks,
 )
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
-from tradeassay.benchmarks.stockbench.context import tokens_in
 from tradeassay.benchmarks.stockbench.payload import (
     ANALYSIS,
     CUTS,
@@ -38,9 +38,9 @@ from tradeassay.benchmarks.stockbench.payload import (
     Parts,
     encode,
     make_payload,
+    tokens_in,
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
-from tradeassay.benchmarks.stockbench.validation import make_orders
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 

@@ -1,15 +1,21 @@
-"""The paper's panel: three measures, the composite rank of a cohort, and results by the universe's size."""
+"""What a run of StockBench is judged by: the panel, the error profile, and the published figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.stockbench.config import Inputs
+from tradeassay.benchmarks.stockbench.day import MISTAKES
+from tradeassay.benchmarks.stockbench.specs import DJIA_20
 from tradeassay.core.badges import Convention
+from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
@@ -17,6 +23,7 @@ from tradeassay.metrics import (
     SeedSummary,
     cumulative_return,
     max_drawdown,
+    rate_measure,
     series_from_nav,
     significant,
     sortino,
@@ -27,6 +34,129 @@ from tradeassay.play import Market, MarketConfig
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
+
+
+NOTES = frozenset(("context_cut",))
+"""Kinds that are notes, not mistakes."""
+
+
+class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of sessions, with Wilson's interval.
+
+    ``schema``, ``arithmetic`` and ``liquidity``: at least one answer of the session was refused for it, whether
+    or not a later one was good. ``give_up``: all attempts were refused. ``unanswered``: the session failed because
+    the model gave no answer. ``context_cut``: something was left out of a prompt. ``refused`` counts refused
+    answers by kind; a session may have several.
+    """
+
+    sessions: int
+    schema: Measure
+    arithmetic: Measure
+    liquidity: Measure
+    give_up: Measure
+    unanswered: Measure
+    context_cut: Measure
+    refused: dict[str, int]
+
+
+def error_profile(records: Iterable[StepRecord]) -> ErrorProfile:
+    """Return the error profile of one or more journals."""
+    sessions, unanswered = 0, 0
+    with_kind = dict.fromkeys((*MISTAKES, "give_up", *NOTES), 0)
+    refused = dict.fromkeys(MISTAKES, 0)
+    for record in records:
+        sessions += 1
+        decision = record.decision
+        kinds = [failure.kind for failure in decision.failures]
+        for kind in with_kind.keys() & set(kinds):
+            with_kind[kind] += 1
+        for kind in MISTAKES:
+            refused[kind] += kinds.count(kind)
+        unanswered += decision.status == "failed" and "give_up" not in kinds
+
+    def rate(count: int) -> Measure:
+        return rate_measure(count, sessions, nothing="no session was played")
+
+    return ErrorProfile(
+        sessions=sessions,
+        schema=rate(with_kind["schema"]),
+        arithmetic=rate(with_kind["arithmetic"]),
+        liquidity=rate(with_kind["liquidity"]),
+        give_up=rate(with_kind["give_up"]),
+        unanswered=rate(unanswered),
+        context_cut=rate(with_kind["context_cut"]),
+        refused=refused,
+    )
+
+
+FIRST, LAST = "2025-03-03", "2025-06-30"
+"""The window of the published figures."""
+
+
+class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One figure; a fraction. ``frictionless``: without costs and dividends, as no agent of ours is played."""
+
+    who: str
+    measure: str
+    value: float
+    where: str
+    inputs: Inputs
+    frictionless: bool = False
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All figures and where they come from. ``second_hand``: not taken from the paper itself."""
+
+    source: str
+    second_hand: bool
+    figure: tuple[PublishedFigure, ...]
+
+
+class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result of ours was made with; ``frictionless`` is true of :func:`frictionless_equal_weight` alone."""
+
+    data: Literal["real", "synthetic"]
+    symbols: tuple[str, ...]
+    first: str
+    last: str
+    convention: Convention
+    inputs: Inputs = "all"
+    has_news: bool = True
+    has_fundamentals: bool = True
+    frictionless: bool = False
+
+
+class Comparability(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether two numbers may be compared; every reason why not."""
+
+    comparable: bool
+    reasons: tuple[str, ...]
+
+
+@cache
+def published() -> Published:
+    """Return the figures of the paper."""
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+
+
+def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
+    """Return whether a result of ours may be compared with a published one, and why not."""
+    wants_news = not figure.frictionless and figure.inputs in ("all", "no-fundamentals")
+    wants_figures = not figure.frictionless and figure.inputs in ("all", "no-news")
+    checks = (
+        (ours.data == "real", "our data is synthetic"),
+        (set(ours.symbols) == set(DJIA_20), "our names are not the paper's twenty"),
+        ((ours.first, ours.last) == (FIRST, LAST), f"the figure is for {FIRST} to {LAST}"),
+        (ours.convention == "paper", "our convention is 'sound': known errors of the paper are removed"),
+        (figure.inputs == ours.inputs, f"the figure is for the inputs '{figure.inputs}'"),
+        (not wants_news or ours.has_news, "our data has no news"),
+        (not wants_figures or ours.has_fundamentals, "our data has no fundamentals"),
+        (figure.frictionless or not ours.frictionless, "our result is without costs and dividends"),
+        (ours.frictionless or not figure.frictionless, "the figure is without costs and dividends"),
+    )
+    reasons = tuple(why for holds, why in checks if not holds)
+    return Comparability(comparable=not reasons, reasons=reasons)
+
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")
 """The measures of the composite, all of them better when greater (a drawdown is negative)."""

@@ -1,18 +1,36 @@
-"""The structured part of the prompts, and what may be left out of it when the context is too small."""
+"""The structured part of the prompts, how long a prompt is, and what may be left out when it is too long."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
-from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.briefing import Briefing, DayShown, FundamentalsShown, Name, NewsShown
 from tradeassay.benchmarks.stockbench.config import StockbenchConfig
-from tradeassay.benchmarks.stockbench.fundamentals import FundamentalsShown
-from tradeassay.benchmarks.stockbench.history import DayShown
-from tradeassay.benchmarks.stockbench.news import NewsShown
 from tradeassay.core.agent import Rules
+from tradeassay.core.dialogue import Message
+
+PER_MESSAGE = 12
+_PIECE = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|[^\sA-Za-z0-9]|[^\S ]+| {2,}")
+
+
+@lru_cache(maxsize=256)
+def tokens_of(text: str) -> int:
+    """Return a careful estimate of a text's tokens."""
+    count = len(_PIECE.findall(text))
+    if not text.isascii():
+        count += len(text.encode("utf-8", "surrogatepass")) - len(text)
+    return count
+
+
+def tokens_in(messages: Iterable[Message]) -> int:
+    """Return a careful estimate of the tokens of messages."""
+    return sum(tokens_of(message.text) + PER_MESSAGE for message in messages)
+
 
 CUTS: tuple[str, ...] = ("texts of news", "history of own actions", "news", "closes before the last one")
 """What is left out, in this order, when a prompt does not fit. Today's open and the position always stay."""

@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
-from tradeassay.benchmarks.stockbench.briefing import Briefing
+from tradeassay.benchmarks.stockbench.briefing import Briefing, History
 from tradeassay.benchmarks.stockbench.config import StockbenchConfig
 from tradeassay.benchmarks.stockbench.day import dialogue
-from tradeassay.benchmarks.stockbench.history import History
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec

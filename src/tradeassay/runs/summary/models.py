@@ -10,8 +10,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin.outcomes import order_outcomes
-from tradeassay.benchmarks.ktdfin.panel import DIAGNOSTICS, PANEL, parse_failure_rate, tool_validity_rate
+from tradeassay.benchmarks.ktdfin.panel import (
+    DIAGNOSTICS,
+    PANEL,
+    order_outcomes,
+    parse_failure_rate,
+    tool_validity_rate,
+)
 from tradeassay.core.dialogue import Message
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Rejected, Rested, StepRecord, Trimmed

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
-from tradeassay.benchmarks.ktdfin.published import Published as KtdfinPublished
-from tradeassay.benchmarks.stockbench.published import Published as StockbenchPublished
+from tradeassay.benchmarks.ktdfin.panel import Published as KtdfinPublished
+from tradeassay.benchmarks.stockbench.panel import Published as StockbenchPublished
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.metrics import BY_ID
 from tradeassay.runs.recorded import Run

@@ -5,12 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.ktdfin.account import Headline, headlines
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.news import Headline, headlines
-from tradeassay.benchmarks.ktdfin.numbers import rounded
-from tradeassay.benchmarks.ktdfin.tools.asked_day import refuse_other_day
-from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool
-from tradeassay.benchmarks.ktdfin.words import Day
+from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, refuse_other_day
+from tradeassay.benchmarks.ktdfin.wire import Day, rounded
 from tradeassay.core.view import Floats
 
 HORIZONS = (1, 5, 20, 60)

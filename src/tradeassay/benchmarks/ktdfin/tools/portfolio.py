@@ -7,7 +7,7 @@ import msgspec
 from tradeassay.benchmarks.ktdfin.account import PositionShown, show_account
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool
-from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock
 
 
 class PortfolioArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):

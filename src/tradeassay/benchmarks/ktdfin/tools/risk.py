@@ -7,12 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.ktdfin.constraints import Violation, check_orders
+from tradeassay.benchmarks.ktdfin.action import Violation, check_orders
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.numbers import money, rounded
-from tradeassay.benchmarks.ktdfin.tools.reach import look_up
-from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool
-from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, look_up
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
 from tradeassay.core.orders import Order
 
 SAME = 5e-4

@@ -9,9 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.numbers import rounded
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused
-from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, rounded
 from tradeassay.core.view import Floats, Ints
 from tradeassay.factors import FACTOR_NAMES
 

@@ -8,13 +8,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.benchmarks.ktdfin.account import Headline, headlines
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.news import Headline, headlines
-from tradeassay.benchmarks.ktdfin.numbers import rounded
-from tradeassay.benchmarks.ktdfin.tools.asked_day import refuse_future
-from tradeassay.benchmarks.ktdfin.tools.reach import look_up
-from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused
-from tradeassay.benchmarks.ktdfin.words import Day, Stock
+from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused, look_up, refuse_future
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, rounded
 from tradeassay.core.view import FIELDS
 
 COLUMNS = ("day", *FIELDS)

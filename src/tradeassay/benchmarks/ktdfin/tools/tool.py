@@ -1,4 +1,4 @@
-"""A tool: a name, a description, typed arguments, and a pure function over the day's desk."""
+"""What a research tool is, and what one may ask for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock
 from tradeassay.core.errors import AgentError
 
 Args = TypeVar("Args", bound="Arguments")
@@ -33,3 +34,27 @@ class Tool(Generic[Args]):
 
 
 AnyTool = Tool[Any]
+
+
+def look_up(desk: Desk, stock: Stock) -> int:
+    """Return a stock's column; raises :class:`ToolRefused` for one that is out of reach."""
+    if not desk.in_reach(stock):
+        raise ToolRefused(
+            "no such stock id in the universe or the portfolio", mend="use an id exactly as it was shown"
+        )
+    return desk.column(stock)
+
+
+def refuse_future(desk: Desk, day: Day | None) -> None:
+    """Raise :class:`ToolRefused` for a day that is not completed yet."""
+    if day is not None and (not desk.days or day.iso > desk.days[-1]):
+        raise ToolRefused(
+            "that day is not over yet: nothing after the data cutoff is known", mend="leave as_of out"
+        )
+
+
+def refuse_other_day(desk: Desk, day: Day | None) -> None:
+    """Raise :class:`ToolRefused` for any day but the last completed one."""
+    refuse_future(desk, day)
+    if day is not None and day.iso != desk.days[-1]:
+        raise ToolRefused("this tool only knows the state at the data cutoff", mend="leave as_of out")
