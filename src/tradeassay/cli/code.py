@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._asking import asking_options, take_asking
-from tradeassay.cli._code_options import filter_options, run_options, take_spec, take_tasks
-from tradeassay.cli._code_strategies import schema, strategies
-from tradeassay.cli._code_submission import evaluate_submission, reports_options
-from tradeassay.cli._output import json_option, print_json, print_table, say
-from tradeassay.cli._run_folder import workers_option
+from tradeassay.cli._code_options import filter_options, parts_of, run_options, take_spec, take_tasks
+from tradeassay.cli._options import asking_options, find_run, out_option, take_asking, workers_option
+from tradeassay.cli._output import (
+    finish,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    show_validation,
+    task_words,
+    tell_program,
+)
 from tradeassay.core.errors import UserError
+from tradeassay.core.secrets import clean_text
+
+if TYPE_CHECKING:
+    from tradeassay.core.measure import Measure
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_REPORTS = (
+    click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
+    click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
+    click.option("--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
+    click.option("--dataset", metavar="NAME", help="With --spec: stored bars instead of the synthetic year."),
+    click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols are the legs."),
+    click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
+    click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
+)  # fmt: skip
+
+
+def reports_options(command: F) -> F:
+    """Add what a submission's check may be told and may write."""
+    for option in reversed(_REPORTS):
+        command = option(command)
+    return command
 
 
 @click.group()
@@ -51,7 +81,6 @@ def run(
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
     """
-    from tradeassay.cli._finish import finish
     from tradeassay.runs import CodeRun, Run, resume
     from tradeassay.runs import run as run_spec
 
@@ -149,7 +178,6 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
         say(f"{len(listed)} tasks")
         return
     from tradeassay.benchmarks.quantcode.check import find_task
-    from tradeassay.cli._code_finish import task_words
 
     found = find_task(task, filters.get("task_file"))
     if as_json:
@@ -173,7 +201,6 @@ def validate(
     Exits with 1 when one does not. All tasks take minutes; --sample 5 takes seconds.
     """
     from tradeassay.benchmarks.quantcode.check import validate_tasks
-    from tradeassay.cli._code_finish import show_validation, tell_program
 
     chosen = take_tasks({**filters, "task": ids})
     done = validate_tasks(chosen, judge=judge, thorough=thorough, workers=workers or 2, tell=tell_program)
@@ -184,5 +211,263 @@ def validate(
     return 0 if done.ok else 1
 
 
-code.add_command(strategies)
-code.add_command(schema)
+@code.command()
+@click.argument("strategy", required=False)
+@click.option("--semantics", is_flag=True, help="With STRATEGY: print its frozen semantics instead of its doc.")
+@click.option(
+    "--reference", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+    help="With STRATEGY: write the reference submission there, to start from.",
+)  # fmt: skip
+@json_option
+def strategies(strategy: str | None, semantics: bool, reference: Path | None, as_json: bool) -> None:
+    """List the twelve strategies, or show one: its doc, its frozen semantics, its reference."""
+    from tradeassay.benchmarks.systrade.loading import strategy_lines, strategy_text, write_reference
+
+    if strategy is None:
+        lines = strategy_lines()
+        if as_json:
+            print_json(lines)
+            return
+        rows = [
+            (one.id, one.title, one.legs, one.timeframes, f"{one.complexity:.2f}", one.sha256[:12])
+            for one in lines
+        ]
+        print_table("strategies", ("id", "title", "legs", "bars", "complexity", "semantics"), rows)
+        return
+    if reference is not None:
+        write_reference(strategy, reference)
+        say(f"written: {reference}; check it with: tradeassay code eval {reference} --spec {strategy}")
+        return
+    click.echo(strategy_text(strategy, semantics=semantics or as_json))
+
+
+@code.command()
+@click.argument("what", type=click.Choice(["card", "semantics"]))
+def schema(what: Any) -> None:
+    """Print the JSON schema of a strategy card, or of frozen semantics."""
+    from tradeassay.benchmarks.systrade.loading import schema_text
+
+    click.echo(schema_text(what))
+
+
+def evaluate_submission(
+    folder: Path,
+    strategy: str,
+    task: str | None,
+    *,
+    as_json: bool,
+    junit: Path | None,
+    sarif: Path | None,
+    html: Path | None,
+    dataset: str | None,
+    symbols: str | None,
+    splits: str | None,
+    data_seed: int,
+) -> int:
+    """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
+    from tradeassay.benchmarks.systrade.data import DAYS
+    from tradeassay.benchmarks.systrade.examine import bars_for, check_submission
+
+    if task is not None:
+        raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
+    bars = bars_for(strategy, dataset, parts_of(symbols), data_seed, parts_of(splits) or DAYS)
+    found = check_submission(folder, strategy, bars=bars)
+    for path, text in ((junit, found.junit), (sarif, found.sarif)):
+        if path is not None:
+            write_text(path, text())
+    if html is not None:
+        from tradeassay.report import write_check_html
+
+        say(f"scorecard: {write_check_html(found, html)}")
+    if as_json:
+        print_json({"passed": found.passed, "scorecard": found.scorecard, "trail": found.trail})
+    else:
+        from tradeassay.report import print_check
+
+        print_check(found, name=folder.resolve().name)
+    return 0 if found.passed else 1
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file; raises :class:`UserError` where it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(clean_text(text), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
+    say(f"written: {path}")
+
+
+@code.command("reward")
+@click.argument("program", type=click.Path(path_type=Path))
+@click.option("--task", required=True, help="The QuantCode task that the program is for.")
+@click.option("--judged", is_flag=True, help="Half of the reward is for doing what the task's reference does.")
+@click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
+@json_option
+def reward_command(program: Path, task: str, judged: bool, framework: Any, as_json: bool) -> None:
+    """Give a program a number between 0 and 1 to train on: how far it came, and what each stage gave."""
+    from tradeassay.benchmarks.quantcode.check import find_task, read_program
+    from tradeassay.code.reward import reward
+
+    found = reward(find_task(task), read_program(program), "behaviour" if judged else None, framework=framework)
+    if as_json:
+        print_json({"value": found.value, "outcome": found.outcome, "parts": found.parts, "reason": found.reason})
+        return
+    click.echo("none" if found.value is None else f"{found.value:g}")
+    parts = ", ".join(f"{name} {part:g}" for name, part in found.parts.items())
+    say(f"{found.outcome}: {parts or 'nothing passed'}")
+    if found.reason:
+        say(found.reason)
+
+
+@code.command()
+@click.argument("names", nargs=-1, metavar="[STRATEGY]...")
+@click.option("--variants", type=click.IntRange(1), default=17, show_default=True,
+              help="Settings around the frozen ones; the first are the frozen ones.")  # fmt: skip
+@click.option("--tapes", type=click.IntRange(1), default=3, show_default=True, help="Synthetic years of days.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other settings.")
+@workers_option
+@json_option
+def sweep(
+    names: tuple[str, ...], variants: int, tapes: int, seed: int, workers: int | None, as_json: bool
+) -> None:
+    """Backtest many settings of the strategies on synthetic days, each at five levels of costs."""
+    from tradeassay.code.sweep import sweep as run_sweep
+
+    batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
+    rows = run_sweep(batches, workers=workers or 2)
+    if as_json:
+        print_json(rows)
+        return
+    found: dict[tuple[str, float], list[float]] = {}
+    for row in rows:
+        found.setdefault((row.strategy, row.cost_bp), []).append(row.final - 1.0)
+    table = [
+        (strategy, f"{cost:g}", str(len(made)), *(f"{quantile:+.1%}" for quantile in _quartiles(made)))
+        for (strategy, cost), made in found.items()
+    ]
+    print_table("returns", ("strategy", "costs in bp", "backtests", "lowest", "median", "highest"), table)
+
+
+def _swept() -> list[str]:
+    """Return the strategies that have a daily version."""
+    from tradeassay.benchmarks.systrade.loading import strategy_lines
+
+    return [line.id for line in strategy_lines() if "1d" in line.timeframes]
+
+
+def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
+    from tradeassay.benchmarks.systrade.loading import load_spec
+    from tradeassay.code.bars import make_bars
+    from tradeassay.code.semantics.compiler import Tape
+    from tradeassay.code.sweep import Batch, spread_parameters
+
+    spec = load_spec(name).semantics
+    if "1d" not in spec.inputs.timeframes:
+        raise UserError(f"'{name}' has no daily version", mend=f"one of {', '.join(_swept())}")
+    legs, made = spec.inputs.legs, []
+    for tape in range(tapes):
+        bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
+        feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
+        settings = spread_parameters(spec, variants, seed)
+        made.append(Batch(spec, Tape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
+    return made
+
+
+def _quartiles(values: list[float]) -> tuple[float, float, float]:
+    ordered = sorted(values)
+    return ordered[0], ordered[len(ordered) // 2], ordered[-1]
+
+
+@code.command("leak-bench")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
+@json_option
+def leak_bench(seed: int, as_json: bool) -> int:
+    """Try the leak check on strategies that are known to look ahead, or not to.
+
+    Exits with 1 when one is missed or an honest one is accused.
+    """
+    from tradeassay.code.leak.bench import measure_bench
+
+    lines = measure_bench(seed)
+    wrong = [line.name for line in lines if line.check != line.leaky]
+    if as_json:
+        print_json(lines)
+    else:
+        rows = [
+            (line.name, "yes" if line.leaky else "no", "yes" if line.check else "no", line.method, str(line.runs))
+            for line in lines
+        ]
+        print_table("leak check", ("strategy", "looks ahead", "found", "by", "runs"), rows)
+        say(f"wrong: {', '.join(wrong)}" if wrong else f"all {len(lines)} judged right")
+    return 1 if wrong else 0
+
+
+@code.group()
+def review() -> None:
+    """Let people mark the submissions of a systrade run, blind, and count what they say."""
+
+
+@review.command()
+@click.argument("run")
+@out_option
+@click.option("--form", type=_FILE, default=Path("form.json"), show_default=True, help="What raters read.")
+@click.option("--table", type=_FILE, default=Path("marks.csv"), show_default=True, help="What raters fill in.")
+@click.option("--key", type=_FILE, default=Path("key.json"), show_default=True,
+              help="Which number is whose work: keep it from the raters.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
+def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int) -> None:
+    """Write a form with the last submission of every model, a table to fill in, and the key."""
+    import msgspec
+
+    from tradeassay.code.review import make_form
+    from tradeassay.runs import CodeRun
+
+    recorded = CodeRun.load(find_run(run, out))
+    last = [
+        (record.strategy, [one.submission for one in record.iterations if one.submission is not None][-1:])
+        for record in recorded.records().values()
+        if hasattr(record, "iterations")
+    ]
+    submissions = [(strategy, found[0]) for strategy, found in last if found]
+    if not submissions:
+        raise UserError(f"no submissions in '{run}'", mend="name a run of systrade-v1")
+    made, joined = make_form(submissions, seed=seed)
+    for path, text in (
+        (form, made.as_json()),
+        (table, made.as_csv()),
+        (key, msgspec.json.encode(joined).decode()),
+    ):
+        write_text(path, text)
+
+
+@review.command("read")
+@click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--key", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True,
+              help="The key that was written with the form.")  # fmt: skip
+@json_option
+def read_marks(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
+    """Read filled tables: mean marks, ratings, and how far the raters agree."""
+    import msgspec
+
+    from tradeassay.code.review import agreement_of, as_reviews, read_ratings, review_board
+
+    ratings = tuple(one for table in tables for one in read_ratings(table.read_text(encoding="utf-8")))
+    joined = msgspec.json.decode(key.read_bytes(), type=dict[str, tuple[str, str]])
+    board, agreed = review_board(as_reviews(ratings, joined)), agreement_of(ratings)
+    if as_json:
+        print_json({"board": board, "agreement": agreed})
+        return
+    rows = [
+        (author, *(_mark(kind[author]) for kind in (board.fidelity, board.risk)), _mark(board.rating.get(author)))
+        for author in board.fidelity
+    ]
+    print_table(
+        f"{agreed.ratings} marks by {agreed.raters} raters", ("author", "fidelity", "risk", "rating"), rows
+    )
+    for name, alpha in (("fidelity", agreed.fidelity), ("risk", agreed.risk)):
+        say(f"agreement on {name}: {_mark(alpha)}" + (f" ({alpha.reason})" if alpha.reason else ""))
+
+
+def _mark(measure: Measure | None) -> str:
+    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"

@@ -1,18 +1,161 @@
-"""``tradeassay doctor``."""
+"""``tradeassay doctor``: what it looks at, and how it tells."""
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Literal
+
 import click
+import msgspec
 
 from tradeassay.cli._output import json_option, print_json, print_table, say
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One look at the machine. ``absent`` is a missing optional part, ``broken`` a missing needed one."""
+
+    part: str
+    state: Literal["ok", "absent", "broken"]
+    finding: str
+
+
+_NEEDED = (
+    "click",
+    "exchange-calendars",
+    "jinja2",
+    "msgspec",
+    "numpy",
+    "plotly",
+    "polars",
+    "pyarrow",
+    "rich",
+)
+_OPTIONAL = {
+    "us": ("yfinance", "live US prices"),
+    "crypto": ("ccxt", "live crypto prices"),
+    "ashare": ("baostock", "live A-share prices"),
+    "ray": ("ray", "grids over many machines"),
+    "models": ("inspect_ai", "language models of any provider"),
+    "local": ("xllamacpp", "a language model on this machine"),
+    "code": ("talib", "generated strategies"),
+    "qlib": ("qlib", "factor-model baselines"),
+    "arena": ("sqlalchemy", "the arena"),
+    "postgres": ("psycopg", "an arena with several workers"),
+    "mcp": ("mcp", "agents that speak MCP"),
+    "rl": ("gymnasium", "the market as a Gymnasium environment"),
+}
+
+
+def examine() -> tuple[Finding, ...]:
+    """Look at everything."""
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        _python,
+        _machine,
+        _packages,
+        _store,
+        _extras,
+        _plugins,
+        _tools,
+        _sandbox,
+    )
+    return tuple(finding for check in checks for finding in check())
+
+
+def _python() -> Iterator[Finding]:
+    good = sys.version_info >= (3, 11)
+    yield Finding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
+
+
+def _machine() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
+
+
+def _packages() -> Iterator[Finding]:
+    missing, present = [], []
+    for name in _NEEDED:
+        try:
+            present.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        yield Finding("packages", "broken", f"missing: {', '.join(missing)} (pip install tradeassay)")
+    else:
+        yield Finding("packages", "ok", ", ".join(present))
+
+
+def _store() -> Iterator[Finding]:
+    from tradeassay.data import data_home, list_datasets
+
+    home = data_home()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        yield Finding("store", "broken", f"cannot write to {home}: {error.strerror} (set TRADEASSAY_HOME)")
+        return
+    free = shutil.disk_usage(home).free / 1e9
+    yield Finding(
+        "store",
+        "ok" if free > 1 else "broken",
+        f"{home}, {len(list_datasets(home))} data sets, {free:.0f} GB free",
+    )
+
+
+def _extras() -> Iterator[Finding]:
+    packages = metadata.packages_distributions()  # reads every installed package: once
+    for extra, (module, purpose) in _OPTIONAL.items():
+        if find_spec(module) is None:
+            yield Finding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
+        else:
+            package = packages.get(module, [module])[0]
+            yield Finding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
+
+
+def _plugins() -> Iterator[Finding]:
+    """What other packages add to tradeassay and cannot be loaded."""
+    from tradeassay.account import venues
+    from tradeassay.agents import agents
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.data import sources
+
+    for registry in (agents, benchmarks, sources, venues):
+        for name, error in registry.broken().items():
+            yield Finding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
+
+
+def _tools() -> Iterator[Finding]:
+    if find_spec("pip") is None:
+        yield Finding("pip", "absent", "'data get' needs it: python -m ensurepip")
+    else:
+        yield Finding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
+
+
+def _sandbox() -> Iterator[Finding]:
+    """The walls around untrusted code, tried by the short form of the escape suite."""
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.testing import CheckFailed, check_sandbox
+
+    try:
+        yield Finding("sandbox", "ok", check_sandbox(short=True).summary())
+    except CheckFailed as failed:
+        yield Finding("sandbox", "broken", str(failed))
+    except TradeassayError as refused:
+        yield Finding("sandbox", "absent", str(refused))
 
 
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
     """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails."""
-    from tradeassay.cli._machine import examine
-
     findings = examine()
     if as_json:
         print_json(findings)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from tradeassay.cli._options import parse_settings
 from tradeassay.cli._output import say
-from tradeassay.cli._spec import parse_settings
 
 
 @click.group()

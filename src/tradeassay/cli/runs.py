@@ -1,0 +1,189 @@
+"""Commands about a run: ``run``, ``plan``, ``resume``, ``verify``, ``compare``, ``report``, ``demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradeassay.cli._options import (
+    asking_options,
+    build_spec,
+    find_run,
+    out_option,
+    planning_options,
+    spec_options,
+    take_asking,
+    workers_option,
+)
+from tradeassay.cli._output import finish, json_option, print_json, print_table, say
+
+
+@click.command()
+@spec_options
+@out_option
+@workers_option
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "inline", "ray"]),
+    default="local",
+    show_default=True,
+    help="Processes here, this process, or Ray; the bytes are the same.",
+)
+@asking_options
+@json_option
+def run(out: Path, workers: int | None, executor: Any, as_json: bool, **described: Any) -> int:
+    """Run agents over benchmarks, score them, write the page.
+
+    \b
+    tradeassay run daily-us-v1 daily-ashare-v1 -a momentum-12-1:k=10 -a random --seeds 3
+    tradeassay run my-grid.toml
+    tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
+
+    Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
+    """
+    from tradeassay.runs import run as run_spec
+
+    asking = take_asking(described, out)
+    spec = build_spec(**described)
+    done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
+    return finish(done, as_json=as_json)
+
+
+@click.command()
+@spec_options
+@planning_options
+@json_option
+def plan(as_json: bool, **described: Any) -> None:
+    """Say what a run would take, before it is started: episodes, sessions, time and disk.
+
+    For models also calls, tokens, dollars and hours; none is asked. Their prompts are measured with a scripted
+    model; what they write and how fast is assumed.
+    """
+    from tradeassay.runs import plan as plan_spec
+
+    asking = take_asking(described)
+    planned = plan_spec(build_spec(**described), asking=asking)
+    if as_json:
+        print_json(planned)
+        return
+    print_table(f"plan of '{planned.slug}'", ("what", "how much"), planned.rows())
+
+
+@click.command()
+@click.argument("run")
+@out_option
+@workers_option
+@asking_options
+@click.option(
+    "--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are not asked again."
+)
+def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked: Any) -> int:
+    """Continue a stopped run. It ends with the same bytes as if it had never stopped.
+
+    Refuses when data, rules, prompts or versions are no longer what the manifest says.
+    """
+    from tradeassay.runs import resume as resume_run
+
+    asking = take_asking(asked, out)
+    folder = find_run(run, out)
+    done = resume_run(folder, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking)
+    return finish(done)
+
+
+@click.command()
+@click.argument("run")
+@out_option
+@json_option
+def verify(run: str, out: Path, as_json: bool) -> int:
+    """Check a recorded run: hashes, money, fills inside the bar, venue rules, scores.
+
+    Exits with 1 and names every violation when something does not hold.
+    """
+    from tradeassay.runs import verify as verify_run
+
+    found = verify_run(find_run(run, out))
+    if as_json:
+        print_json(found)
+    else:
+        for violation in found.violations:
+            click.echo(str(violation))
+        say(found.summary())
+    return 0 if found.ok else 1
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@out_option
+@json_option
+def compare(first: str, second: str, out: Path, as_json: bool) -> None:
+    """Put two runs side by side, with a paired test where the sessions coincide."""
+    from tradeassay.runs import compare as compare_runs
+
+    comparison = compare_runs(find_run(first, out), find_run(second, out))
+    if as_json:
+        print_json(comparison)
+        return
+    from tradeassay.report import print_comparison
+
+    print_comparison(comparison)
+
+
+@click.command()
+@click.argument("run")
+@out_option
+@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
+def report(run: str, out: Path, html: Path | None) -> None:
+    """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it)."""
+    from tradeassay.report import print_leaderboard, write_html
+    from tradeassay.runs import load_run
+
+    recorded = load_run(find_run(run, out))
+    print_leaderboard(recorded)
+    say(f"report: {write_html(recorded, html)}")
+
+
+_SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
+_REAL = "daily-us-real-v1"
+_TALKING = "ktdfin-v1"
+_MODELS = ("scripted/sensible", "scripted/broken-json")
+
+
+@click.command()
+@out_option
+@workers_option
+@click.option("--offline", is_flag=True, help="Do not ask the package index for the small real US panel.")
+def demo(out: Path, workers: int | None, offline: bool) -> int:
+    """Rules on three synthetic markets and, when it can be had, a small real one; then two scripted models.
+
+    The models are programs that answer as a language model would, one well and one in broken JSON: no key.
+    """
+    from tradeassay.api import make_spec
+    from tradeassay.runs import run
+
+    names = _SYNTHETIC if offline or not _have_real_panel() else (*_SYNTHETIC, _REAL)
+    spec = make_spec(benchmarks=names, slug="demo" if len(names) > len(_SYNTHETIC) else "demo-offline")
+    finish(run(spec, out / spec.slug, workers=workers, progress="auto"))
+    talk = make_spec(_TALKING, agents=["momentum-12-1"], models=_MODELS, windows="W4", slug="demo-models")
+    finish(run(talk, out / talk.slug, workers=workers, progress="auto"))
+    return 0
+
+
+def _have_real_panel() -> bool:
+    """Get the real panel unless it is in the store; False, with the reason said, when it cannot be had."""
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.core.errors import DataError, UserError
+    from tradeassay.data import get_dataset, list_datasets
+
+    name = benchmarks.get(_REAL).dataset
+    if any(info.name == name and info.problem is None for info in list_datasets()):
+        return True
+    say(f"getting the real US panel '{name}' from the package index ...")
+    try:
+        get_dataset(name)
+    except (DataError, UserError) as error:
+        say(f"going on without it: {error.message}")
+        return False
+    return True

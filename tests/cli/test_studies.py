@@ -1,0 +1,76 @@
+"""Commands that lead to studies beside the verdict, on runs that were recorded once."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tradeassay.cli import main
+
+RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "v1"
+
+
+@pytest.mark.slow
+def test_an_assay_can_be_studied_further(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "ktdfin-paper" / "run", tmp_path / "run")
+    assert main(["assay", str(tmp_path / "run"), "--portfolios", "0", "--rationales", "--regimes", "--json"]) == 0
+    studies = json.loads(capsys.readouterr().out)["studies"]
+    assert studies["rationales"]["rows"][0]["agent"] == "scripted-sensible" and studies["regimes"]
+
+
+def test_a_sweep_prices_every_setting_at_every_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["code", "sweep", "bollinger", "--variants", "2", "--tapes", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 2 * 5 and {row["variant"] for row in rows} == {0, 1}
+    assert main(["code", "sweep", "bolinger"]) == 2
+    assert "did you mean bollinger" in capsys.readouterr().err
+
+
+def test_people_mark_submissions_blind(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["code", "review", "form", str(RECORDED / "systrade" / "run")]) == 0
+    form = Path("form.json").read_text()
+    assert "scripted/builder-mends" not in form and "item-001" in form
+    head, row = Path("marks.csv").read_text().splitlines()
+    marks = [row.replace(",,,,", f",{who},{mark},7,") for who, mark in (("ann", 8), ("bob", 9))]
+    Path("marks.csv").write_text("\n".join([head, *marks]) + "\n")
+    capsys.readouterr()
+    assert main(["code", "review", "read", "marks.csv", "--key", "key.json", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["board"]["fidelity"]["scripted/builder-mends"]["value"] == 8.5
+    assert found["agreement"]["raters"] == 2
+    assert main(["code", "review", "form", str(RECORDED / "quantcode" / "run")]) == 2
+    assert "name a run of systrade-v1" in capsys.readouterr().err
+
+
+def test_a_policy_practises_and_is_examined_on_later_days(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["arena", "learn", "--episodes", "1", "--exams", "2", "--sessions", "3", "--json"]
+    assert main(argv) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["gain"]["n"] == 2 and len(found["rewards"]) == 1
+
+
+def test_a_season_without_feedback_has_no_rewards(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shutil.copy(RECORDED / "arena" / "arena.db", tmp_path / "arena.db")
+    assert main(["arena", "rewards", "recorded-v1", "trade", "--db", str(tmp_path / "arena.db"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.slow
+def test_the_leak_check_is_tried_on_known_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["code", "leak-bench"]) == 0
+    assert "judged right" in capsys.readouterr().err
+
+
+def test_broken_plugins_are_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from tradeassay.agents import agents
+    from tradeassay.cli import doctor
+
+    monkeypatch.setattr(agents, "_broken", {"theirs": "ImportError: no module named theirs"})
+    monkeypatch.setattr(doctor, "_sandbox", lambda: iter(()))
+    assert main(["doctor", "--json"]) == 1
+    broken = [one for one in json.loads(capsys.readouterr().out) if one["state"] == "broken"]
+    assert [one["part"] for one in broken] == ["agent theirs"]
