@@ -22,10 +22,8 @@ from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._blank_view import BlankView
 from tradeassay.testing._failed import CheckFailed
-from tradeassay.testing._fingerprint import fingerprint
-from tradeassay.testing._watch import watched
+from tradeassay.testing._watch import BlankView, fingerprint, watched
 from tradeassay.testing._worlds import CUT, MARKETS, SmallWorld, small_world
 
 _MAX_ORDERS = DayConfig().max_orders

@@ -19,8 +19,7 @@ from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing._failed import CheckFailed
-from tradeassay.testing._rough_market import RoughSession, rough_market
-from tradeassay.testing._rough_orders import rough_orders
+from tradeassay.testing._rough import RoughSession, rough_market, rough_orders
 
 CASH = 250_000.0
 _SESSIONS = 70
