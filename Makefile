@@ -30,11 +30,10 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
 .venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
-	scripts/install $(BIN)/python requirements/runtime.txt && $(BIN)/python -m pip install -q --no-deps -e .
+	scripts/install $(BIN)/python requirements/runtime.txt
 	touch $@
 .venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
-	scripts/install $(BIN)/python requirements/test.txt
-	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e . && $(BIN)/python -m compileall -q src
+	scripts/install $(BIN)/python requirements/test.txt && $(BIN)/python -m compileall -q src
 	touch $@ .venv/.runtime
 .venv/.test-all: .venv/.test requirements/test-all.txt requirements/qlib.txt
 	scripts/install $(BIN)/python requirements/test-all.txt
