@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tradeassay.testing._rough import rough_market
 
 from tradeassay.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Exchange, Ledger, Venue
 from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing import check_exchange
+from tradeassay.testing._rough import rough_market
 
 SESSIONS = 12
 CASH = 100_000.0

@@ -1,9 +1,13 @@
 """What importing costs, seen from a fresh interpreter."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
+
+import tradeassay
 
 HEAVY = (
     "pandas",
@@ -33,3 +37,15 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "HEAVY"
+
+
+def test_every_name_that_a_package_offers_is_there() -> None:
+    """Names that are loaded on use must not point at a file that has moved."""
+    missing = []
+    for found in pkgutil.walk_packages(tradeassay.__path__, "tradeassay."):
+        if found.ispkg:
+            package = importlib.import_module(found.name)
+            missing += [
+                f"{found.name}.{name}" for name in getattr(package, "__all__", ()) if not hasattr(package, name)
+            ]
+    assert not missing

@@ -185,9 +185,8 @@ def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, s
     from tradeassay.core.errors import require
 
     require("gymnasium", "rl")
-    from tradeassay.arena.learning.learner import LearnConfig, improvement
-    from tradeassay.arena.learning.learner import learn as practise
-    from tradeassay.arena.learning.policy import LinearPolicy
+    from tradeassay.arena.learning import LearnConfig, LinearPolicy, improvement
+    from tradeassay.arena.learning import learn as practise
     from tradeassay.data import load_dataset
     from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
 
@@ -221,7 +220,7 @@ def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, s
 def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
     """Show the reward log of an entry, in a season whose rules ask for feedback."""
     _need_extra()
-    from tradeassay.arena.learning.reward_log import experiences
+    from tradeassay.arena.learning import experiences
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
 
