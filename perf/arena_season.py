@@ -1,7 +1,7 @@
 """Twenty agents, four assets, 250 replayed days, every architecture with its full call graph: how long?
 
 ``python perf/arena_season.py [days]`` plays a season with scripted models on a fresh SQLite file and prints
-decisions, model calls, wall and CPU seconds (bar: 5 minutes on 2 cores for 250 days).
+decisions, model calls, wall and CPU seconds (bar: 2 minutes on 2 cores for 250 days).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> int:
             asked = db.execute(select(func.count()).select_from(calls)).scalar_one()
         size = os.path.getsize(f"{folder}/arena.db") / 1e6
     print(f"{rounds} rounds, {decided} decisions, {asked} model calls, {size:.0f} MB")
-    print(f"{wall:.0f} s wall, {cpu:.0f} s CPU, load {os.getloadavg()[0]:.1f} (bar: 300 s for 250 days)")
+    print(f"{wall:.0f} s wall, {cpu:.0f} s CPU, load {os.getloadavg()[0]:.1f} (bar: 120 s for 250 days)")
     return 0
 
 

@@ -318,7 +318,7 @@ def _orders(
             answered.add(event.order_id)
         order = known.get(event.order_id)
         if order is None:
-            yield Finding("orders", f"{event.symbol}: nobody placed order {event.order_id}")
+            yield Finding("orders", f"{event.symbol}: order {event.order_id} was never placed")
             continue
         if order.symbol != event.symbol:
             yield Finding("orders", f"order {event.order_id} is for {order.symbol}, not for {event.symbol}")
@@ -444,7 +444,7 @@ class _Fills:
         closes = held * fill.quantity < 0 and _near(size, abs(held))
         rest = abs(held) % lot if held * fill.quantity < 0 else 0.0
         if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
-            yield Finding("lots", f"{size:g} of {fill.symbol} is no multiple of {lot:g}")
+            yield Finding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
 
     def _volume(self, fill: Filled) -> Iterator[Finding]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)

@@ -159,7 +159,7 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
             if before is not None and before.kind != "settled":
                 raise LedgerError(f"a decision about {asset} is executed before the last one is settled")
             if booking.position_before != (0 if before is None else before.position):
-                raise LedgerError(f"{asset} starts from a position nobody had")
+                raise LedgerError(f"{asset} starts from another position than the last booking left")
             _same(booking.nav_before, value, f"the account before a decision about {asset}")
             _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
         else:

@@ -41,7 +41,7 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
     instrument's own). One sells in lots too, except that an odd remainder (held modulo lot) may be
     sold in full, alone or with whole lots.
 
-    An order in shares that is no multiple is refused or, with ``on_odd="trim"``, cut with an event. An
+    An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, cut with an event. An
     order in money or weight is rounded down to a lot: that is how it is turned into shares.
     ``min_value`` is the least value of an order; closing a position is exempt.
     """

@@ -102,7 +102,7 @@ async def entry_agents(
     """Open every model once and make the agent of every entry; leaving the block closes the models.
 
     Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
-    entry nobody was handed over for.
+    entry without an agent.
     """
     async with AsyncExitStack() as stack:
         models: dict[str, Model] = {}
@@ -126,7 +126,7 @@ def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
             _rule(entry)
         elif kind in OUTSIDE:
             if entry.id not in outside:
-                raise _nobody(entry)
+                raise _no_agent(entry)
         else:
             _known(entry)
             make_architecture(kind, entry.params)
@@ -140,7 +140,7 @@ def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, Outs
         return EntryAgent(_rule(entry))
     if entry.architecture in OUTSIDE:
         if entry.id not in outside:
-            raise _nobody(entry)
+            raise _no_agent(entry)
         return EntryAgent(outside[entry.id])
     _known(entry)
     if not entry.model:
@@ -170,7 +170,7 @@ def _known(entry: Entry) -> None:
         raise UserError(f"entry '{entry.id}': no architecture '{entry.architecture}'", mend=hint)
 
 
-def _nobody(entry: Entry) -> UserError:
+def _no_agent(entry: Entry) -> UserError:
     return UserError(
         f"entry '{entry.id}' decides outside ({entry.architecture}), but no agent is connected for it",
         mend="register it first",

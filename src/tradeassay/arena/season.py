@@ -140,7 +140,7 @@ def load_season(path: Path) -> Season:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", mend="name a season's TOML file") from error
     except (msgspec.DecodeError, ValueError) as error:
-        raise UserError(f"{path} is no season: {error}", mend="see docs/reference/arena.md") from error
+        raise UserError(f"{path} is not a season: {error}", mend="see docs/reference/arena.md") from error
 
 
 def _check_ids(season: Season) -> None:

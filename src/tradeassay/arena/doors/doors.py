@@ -258,7 +258,7 @@ class Doors:
             }
 
     def who(self, token: str) -> Agent | None:
-        """Return whose token this is, None when it is nobody's."""
+        """Return whose token this is, or None."""
         parts = split_token(token)
         if parts is None:
             return None
@@ -315,7 +315,7 @@ class Doors:
             raise Refused(409, "this request was received before") from error
 
     def offer(self, season: str, entry: str, asset: str, session: str) -> Choice | None:
-        """Return what an entry answered for a session, for whoever plays the round."""
+        """Return what an entry answered for a session, for the process that plays the round."""
         where = (
             slots.c.season == season,
             slots.c.entry == entry,
@@ -370,7 +370,7 @@ class Doors:
             with self.store.read() as db:
                 spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
             if spec is None:
-                raise UserError(f"there is no season '{id}'", mend="found it first: start the arena with it")
+                raise UserError(f"there is no season '{id}'", mend="start the arena with it first")
             self._seasons[id] = _SEASON.decode(spec)
         return self._seasons[id]
 

@@ -112,9 +112,9 @@ _PROBLEM = {
     "required": ["detail"],
 }
 _WHY = {
-    401: "The token is missing or nobody's.",
+    401: "The token is missing or unknown.",
     403: "The operator's token is missing or wrong.",
-    404: "There is no such slot of yours.",
+    404: "You have no such slot.",
     409: "The request was seen before, or the slot is closed or answered.",
     413: "The body is too large.",
     415: "The body is not sent as JSON.",

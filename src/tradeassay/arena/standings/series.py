@@ -16,6 +16,7 @@ from tradeassay.arena.state.tables import rounds, slots
 from tradeassay.benchmarks.ama.rules import Kind
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
+from tradeassay.metrics import growth
 from tradeassay.metrics.intervals import rate_measure
 
 
@@ -62,7 +63,7 @@ class Line:
     @property
     def nav(self) -> Floats:
         """The value of 1, from before the first session on."""
-        return np.concatenate(([1.0], np.cumprod(1.0 + self.earned)))
+        return growth(self.earned)
 
 
 def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Mapping[tuple[str, str], Line]:

@@ -77,7 +77,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened, for whoever watches."""
+    """Something that happened, as the live pages show it."""
 
     seq: int
     season: str

@@ -242,7 +242,7 @@ class Store:
         return len(mine)
 
     def note(self, season: str, kind: str, now: str, asset: str, session: str) -> None:
-        """Tell whoever watches that something did not come to pass."""
+        """Tell the live pages that something did not happen."""
         with self.write("note") as db:
             tell(db, season, kind, now, {"asset": asset, "session": session})
 
@@ -396,5 +396,5 @@ def _remember(db: Connection, made: Sequence[Decided]) -> None:
 
 
 def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
-    """Add an event for whoever watches, in the transaction of what happened."""
+    """Add an event for the live pages, in the transaction of what happened."""
     db.execute(_ADD_EVENT, {"season": season, "kind": kind, "at": at, "body": _ENCODE(body).decode()})

@@ -123,7 +123,7 @@ _MONEY = ("position_before", "position", "nav_before", "fee", "earned", "nav")
 
 slots = Table(
     "slots",
-    MetaData(),  # a view, which nobody creates as a table
+    MetaData(),  # a view: it is not created with the tables
     *(
         Column(column.name, column.type, *([ForeignKey(rounds.c.id)] if column.name == "round" else []))
         for column in decisions.c
