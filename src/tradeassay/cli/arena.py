@@ -107,7 +107,7 @@ def run(
     from tradeassay.arena.clock import parse_speed
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.playing import play
+    from tradeassay.arena.web.serving import play
     from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
 
@@ -144,7 +144,7 @@ def standings(
 ) -> None:
     """Show who stands where, with intervals and the probability of being first."""
     _need_extra()
-    from tradeassay.arena.reading.ask import board_of
+    from tradeassay.arena.reading.reader import board_of
 
     board = board_of(db, id, assets=assets, models=models, architectures=architectures, first=first, last=last)
     if as_json:

@@ -47,6 +47,7 @@ def page_environment(*packages: str) -> Environment:
         breakable=_breakable,
         dollars=numbers.dollars,
         order_words=numbers.order_words,
+        script_json=_in_script,
         share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
         short=numbers.short,
         shown=shown,
@@ -119,6 +120,12 @@ def script_source(script: str) -> str:
     """Return a script's hash for the content security policy: a script that is not ours does not run."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _in_script(value: object) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(script_json(value))
 
 
 def _breakable(text: str) -> Markup:

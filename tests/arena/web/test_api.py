@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tradeassay.arena.reading.reader import Reader, SeasonReader
-from tradeassay.arena.reading.selection import Selection
+from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.standings import read_lines
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app

@@ -25,7 +25,7 @@ def test_pages_open_in_both_languages_and_escape_what_others_wrote(client: TestC
         assert "&lt;script&gt;window.hacked" in text
         # Every script of ours is a file; data stands in blocks that no browser runs.
         assert all("src=" in tag or "application/json" in tag for tag in re.findall(r"<script[^>]*>", text))
-        assert len(re.findall(r"<h1\b", text)) == 1 and "<main" in text and 'href="#content"' in text
+        assert len(re.findall(r"<h1\b", text)) == 1 and "<main" in text and 'href="#main"' in text
 
 
 def test_headers_let_nothing_foreign_run(client: TestClient) -> None:

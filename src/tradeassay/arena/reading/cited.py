@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.arena.reading.selection import Selection
+from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.reading.view import SeasonView
 from tradeassay.benchmarks.ama import PublishedFigure, compare_with, published
 from tradeassay.benchmarks.ama.published import Setting

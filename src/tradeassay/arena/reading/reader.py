@@ -3,32 +3,93 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from threading import Lock, Thread
 
 import msgspec
+from sqlalchemy import func, select
 
 from tradeassay.arena.reading import decisions as made
 from tradeassay.arena.reading.cited import CitedFigures, cited_figures
-from tradeassay.arena.reading.information import Given, given
-from tradeassay.arena.reading.memory import EntryMemory, entry_memory
-from tradeassay.arena.reading.pulse import Pulse
+from tradeassay.arena.reading.decisions import Timeline, timeline
 from tradeassay.arena.reading.seasons import (
     SeasonBadges,
     SeasonFacts,
+    Selection,
     badges_of,
     facts_of,
     progress_of,
     read_season,
     season_ids,
+    select_from,
 )
-from tradeassay.arena.reading.selection import Selection
-from tradeassay.arena.reading.timeline import Timeline, timeline
+from tradeassay.arena.reading.told import EntryMemory, Given, entry_memory, given
 from tradeassay.arena.reading.view import SeasonView
 from tradeassay.arena.season import Season
-from tradeassay.arena.standings import BoardConfig
+from tradeassay.arena.standings import Board, BoardConfig
+from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.records import Event
 from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import events
+from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
+
+MOST_EVENTS = 500
+"""How many events one question may ask for."""
+
+_ANY = msgspec.json.Decoder()
+
+
+class Pulse:
+    """The numbers of the newest events, asked for at most every ``rest_s`` seconds by however many readers."""
+
+    def __init__(self, store: Store, rest_s: float = 0.05, now: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._rest_s = rest_s
+        self._now = now
+        self._lock = Lock()
+        self._found: dict[tuple[str | None, str | None], tuple[float, int]] = {}
+
+    def newest(self, season: str | None, kind: str | None = None) -> int:
+        """Return the number of the newest event of a season (None: of all) and a kind, 0 when there is none."""
+        key = (season, kind)
+        with self._lock:
+            at, seq = self._found.get(key, (float("-inf"), 0))
+            if self._now() - at < self._rest_s:
+                return seq
+            seq = self._ask(season, kind, seq)
+            self._found[key] = (self._now(), seq)
+            return seq
+
+    def _ask(self, season: str | None, kind: str | None, known: int) -> int:
+        # Only what is newer than the last answer is looked at: a kind has no index of its own.
+        query = select(func.max(events.c.seq)).where(events.c.seq > known)
+        if season is not None:
+            query = query.where(events.c.season == season)
+        if kind is not None:
+            query = query.where(events.c.kind == kind)
+        with self._store.read() as db:
+            return int(db.execute(query).scalar() or known)
+
+    def after(self, season: str | None, seq: int, most: int = MOST_EVENTS) -> tuple[Event, ...]:
+        """Return the events of a season (None: of all) after a number, oldest first."""
+        query = select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(min(most, MOST_EVENTS))
+        return self._read(query if season is None else query.where(events.c.season == season))
+
+    def before(self, season: str, seq: int | None, most: int) -> tuple[Event, ...]:
+        """Return the newest events of a season below a number (None: no bound), newest first."""
+        query = select(events).where(events.c.season == season).order_by(events.c.seq.desc())
+        query = query.limit(min(most, MOST_EVENTS))
+        return self._read(query if seq is None else query.where(events.c.seq < seq))
+
+    def _read(self, query: object) -> tuple[Event, ...]:
+        with self._store.read() as db:
+            return tuple(
+                Event(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))
+                for row in db.execute(query)  # type: ignore[call-overload]  # any of the selects above
+            )
+
 
 REST = 4.0
 """A view is made anew at most so often that making views takes a fifth of the time."""
@@ -204,3 +265,36 @@ def shown(event: Event, sealed: bool) -> Event:
 
 EVERYTHING = Selection()
 """The selection of a reader who chose nothing."""
+
+
+def board_of(
+    db: str,
+    season: str | None = None,
+    *,
+    assets: Iterable[str] = (),
+    models: Iterable[str] = (),
+    architectures: Iterable[str] = (),
+    first: str | None = None,
+    last: str | None = None,
+) -> Board:
+    """Return the standings of a season (None: the newest) in a database.
+
+    Raises :class:`UserError` for a missing database, an unknown season, or a selection that does not fit.
+    """
+    if "://" not in db and not Path(db).is_file():
+        raise UserError(f"there is no database '{db}'", mend="tradeassay arena run --replay synthetic makes one")
+    store = Store(open_engine(db))
+    try:
+        reader = Reader(store)
+        ids = reader.ids()
+        wanted = season or next(iter(ids), None)
+        found = None if wanted is None else reader.season(wanted)
+        if found is None:
+            hint = did_you_mean(wanted or "", ids, f"it has {', '.join(ids) or 'none yet'}")
+            raise UserError(f"'{db}' has no season '{wanted or ''}'", mend=hint)
+        chosen = select_from(
+            found.season, assets=assets, models=models, architectures=architectures, first=first, last=last
+        )
+        return found.view().board(chosen)
+    finally:
+        store.engine.dispose()

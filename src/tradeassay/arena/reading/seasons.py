@@ -1,19 +1,23 @@
-"""The seasons of a database: their frozen specs, where their numbers come from, and how far they are."""
+"""The seasons of a database: frozen specs and rules, badges, progress, and the part of one a reader selects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+from urllib.parse import urlencode
 
 import msgspec
 from sqlalchemy import func, select
 
 from tradeassay.arena.agents import OUTSIDE
-from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
+from tradeassay.arena.standings import Filter, Line
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, seasons
+from tradeassay.benchmarks.ama.rules import AmaRules
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import TradeassayError, UserError
+from tradeassay.core.time import parse_day
 
 Origin = Literal["synthetic", "real", "unknown"]
 _EPOCH = "1970-01-01"
@@ -135,3 +139,150 @@ def check_choice(what: str, values: tuple[str, ...] | None, known: tuple[str, ..
     for value in values or ():
         if value not in known:
             raise UserError(f"no {what} '{value[:80]}' in this season", mend=f"one of {', '.join(known[:12])}")
+
+
+class AssetRule(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset, where its prices come from and how many sessions make its year."""
+
+    symbol: str
+    kind: str
+    dataset: str
+    year: int
+
+
+class SeasonRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that decides the standings, and the hash it is frozen under."""
+
+    season: str
+    sha256: str
+    first: str
+    last: str | None
+    warmup: int
+    cash: float
+    window_s: int
+    timeout_s: int
+    news_days: int
+    seed: int
+    temperature: float
+    max_tokens: int
+    money: AmaRules
+    optional: OptionalRules
+    assets: tuple[AssetRule, ...]
+    entries: tuple[Entry, ...]
+
+
+def season_rules(season: Season) -> SeasonRules:
+    """Return the rules of a season."""
+    names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
+    plain: dict[str, Any] = {name: getattr(season, name) for name in names}
+    return SeasonRules(
+        season=season.id,
+        sha256=season.sha256,
+        **plain,
+        money=season.money,
+        optional=season.rules,
+        assets=tuple(
+            AssetRule(
+                symbol=asset.symbol,
+                kind=asset.kind,
+                dataset=asset.dataset,
+                year=season.money.periods_per_year(asset.kind),
+            )
+            for asset in season.assets
+        ),
+        entries=tuple(_without_secrets(entry) for entry in season.everyone),
+    )
+
+
+_OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
+"""Settings that are shown. An outside agent's may hold addresses or commands, which concern nobody."""
+
+
+def _without_secrets(entry: Entry) -> Entry:
+    shown = {name: value for name, value in entry.params.items() if name in _OPEN}
+    return msgspec.structs.replace(entry, params=shown)
+
+
+Lines = Mapping[tuple[str, str], Line]
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown; an empty tuple means everything. The baseline is always shown beside it."""
+
+    entries: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+
+    @property
+    def period(self) -> Filter:
+        """The part that only the database can answer: tokens and dollars are sums over the sessions asked for."""
+        return Filter(first=self.first, last=self.last)
+
+    def pick(self, season: Season, lines: Lines) -> Lines:
+        """Return the selected lines, and the baseline's on the same assets."""
+        wanted = Filter(
+            entries=self.entries or None, architectures=self.architectures or None, models=self.models or None
+        )
+        taken = {entry.id for entry in season.everyone if wanted.takes(entry)} | {BASELINE}
+        return {
+            key: line
+            for key, line in lines.items()
+            if key[0] in taken and (not self.assets or key[1] in self.assets)
+        }
+
+    @property
+    def query(self) -> str:
+        """The selection as the query of an address, empty when everything is shown."""
+        pairs: list[tuple[str, str]] = []
+        for name, values in (
+            ("entry", self.entries),
+            ("architecture", self.architectures),
+            ("model", self.models),
+            ("asset", self.assets),
+        ):
+            pairs += [(name, value) for value in values]
+        pairs += [(name, value) for name, value in (("first", self.first), ("last", self.last)) if value]
+        return urlencode(pairs)
+
+
+def select_from(
+    season: Season,
+    *,
+    entries: Iterable[str] = (),
+    architectures: Iterable[str] = (),
+    models: Iterable[str] = (),
+    assets: Iterable[str] = (),
+    first: str | None = None,
+    last: str | None = None,
+) -> Selection:
+    """Return a checked selection: sorted, without repetition and blanks.
+
+    Raises :class:`UserError` for a name the season does not have, or a day that is none.
+    """
+    made = Selection(
+        entries=_clean(entries),
+        architectures=_clean(architectures),
+        models=_clean(models),
+        assets=_clean(assets),
+        first=_day(first),
+        last=_day(last),
+    )
+    everyone = season.everyone
+    check_choice("entry", made.entries, tuple(entry.id for entry in everyone))
+    check_choice("architecture", made.architectures, tuple(sorted({entry.architecture for entry in everyone})))
+    check_choice("model", made.models, tuple(sorted({entry.model for entry in everyone if entry.model})))
+    check_choice("asset", made.assets, tuple(asset.symbol for asset in season.assets))
+    if made.first and made.last and made.last < made.first:
+        raise UserError("the period ends before it begins", mend="exchange its two days")
+    return made
+
+
+def _clean(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))
+
+
+def _day(text: str | None) -> str | None:
+    return parse_day(text).isoformat() if text else None

@@ -8,15 +8,19 @@ from collections.abc import Callable, Hashable
 from threading import Lock, RLock
 from typing import TypeVar, cast
 
-from tradeassay.arena.reading.equity import Equity, equity
-from tradeassay.arena.reading.selection import Lines, Selection
-from tradeassay.arena.season import Season
+import numpy as np
+
+from tradeassay.arena.reading.seasons import Lines, Selection
+from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
     Behaviour,
     Board,
     BoardConfig,
+    Line,
     LuckBand,
     Split,
+    account,
+    account_band,
     behaviour,
     first_day,
     luck_band,
@@ -25,6 +29,40 @@ from tradeassay.arena.standings import (
     standings,
 )
 from tradeassay.arena.state.store import Store
+from tradeassay.core.view import Floats
+from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked
+
+POINTS = 500
+"""More points per line than this are thinned out; highs, lows and deepest falls stay."""
+
+
+def equity(season: Season, lines: Lines) -> Equity:
+    """Return the accounts of the lines' entries, the best at the end first, and the luck band behind them."""
+    by_entry: dict[str, list[Line]] = {}
+    for (entry, _), line in lines.items():
+        by_entry.setdefault(entry, []).append(line)
+    days = sorted({day for line in lines.values() for day in line.sessions})
+    paths = {entry: _growth(account(found, days)) for entry, found in by_entry.items()} if days else {}
+    places = kept(len(days) + 1, [path.tolist() for path in paths.values()], POINTS)
+    order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
+    drawn = [
+        (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist()) for entry in order
+    ]
+    return curve_chart(days, places, drawn, _band(season, lines, days, places) if days else None)
+
+
+def _band(season: Season, lines: Lines, days: list[str], places: list[int]) -> Band | None:
+    found = account_band(lines, season.money.fee_bp)
+    if found is None or list(found[0]) != days:
+        return None
+    low, middle, high = (picked((row - 1.0).tolist(), places) for row in found[1])
+    return Band(low=low, middle=middle, high=high)
+
+
+def _growth(earned: Floats) -> Floats:
+    """Return the value of 1, from before the first day on."""
+    return np.asarray(np.concatenate(([1.0], np.cumprod(1.0 + earned))))
+
 
 Value = TypeVar("Value")
 KEPT = 96

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tradeassay.arena.reading.cited import CitedFigures
-from tradeassay.arena.reading.decisions import MOST, Decision, DecisionLine, DecisionPage, Wanted, Which
-from tradeassay.arena.reading.equity import Equity
-from tradeassay.arena.reading.information import Given
-from tradeassay.arena.reading.memory import EntryMemory
-from tradeassay.arena.reading.pulse import MOST_EVENTS
-from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
-from tradeassay.arena.reading.ruling import SeasonRules, season_rules
-from tradeassay.arena.reading.seasons import SeasonFacts
-from tradeassay.arena.reading.selection import Selection, select_from
-from tradeassay.arena.reading.timeline import MOST_SESSIONS, Timeline
+from tradeassay.arena.reading.decisions import (
+    MOST,
+    MOST_SESSIONS,
+    Decision,
+    DecisionLine,
+    DecisionPage,
+    Timeline,
+    Wanted,
+    Which,
+)
+from tradeassay.arena.reading.reader import EVERYTHING, MOST_EVENTS, SeasonReader
+from tradeassay.arena.reading.seasons import SeasonFacts, SeasonRules, Selection, season_rules, select_from
+from tradeassay.arena.reading.told import EntryMemory, Given
 from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.standings import Behaviour, Board, Split, Standing
 from tradeassay.arena.state.records import Event
-from tradeassay.arena.web.house import House, NotHere, asset_of, entry_of
-from tradeassay.arena.web.schema import answers
+from tradeassay.arena.stream import (
+    ItemPage,
+    Review,
+    StreamItem,
+    StreamQuality,
+    count_items,
+    item_page,
+    items,
+    quality,
+)
+from tradeassay.arena.stream import Wanted as Filters
+from tradeassay.arena.web.house import House, NotHere, answers, asset_of, entry_of
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.report.charts import Equity
 
 
 class SeasonList(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,3 +312,68 @@ def _entries(router: APIRouter, house: House) -> None:
                 asset_of(reader, asset), entry_of(reader, entry).id, days[0], days[1], limit
             ),
         )
+
+
+Fate = Literal["published", "merged", "rejected"]
+
+
+class ItemList(msgspec.Struct, frozen=True, kw_only=True):
+    """News items, newest first, and how many there are in all."""
+
+    items: tuple[StreamItem, ...]
+    total: int
+
+
+STREAM_TYPES: tuple[Any, ...] = (ItemList, ItemPage, StreamQuality, Review)
+
+
+def one_item(reader: SeasonReader, id: str) -> ItemPage:
+    """Return an item of a season; raises :class:`NotHere`."""
+    try:
+        return item_page(reader.store, reader.season.id, id)
+    except UserError as error:
+        raise NotHere(error.message, mend=error.mend) from error
+
+
+def stream_api(house: House) -> APIRouter:
+    """Return the routes of the stream."""
+    router = APIRouter(prefix="/api", tags=["arena"])
+
+    @router.get("/seasons/{season}/stream", responses=answers(StreamQuality, "The stream's quality."))
+    async def figures(request: Request, season: Annotated[str, Path(max_length=64)]) -> Response:
+        """Give what came in, what was held back and why, how good the checks are, what experts say."""
+        return await house.json(request, season, "stream", lambda reader: quality(reader.store, reader.season.id))
+
+    @router.get("/seasons/{season}/items", responses=answers(ItemList, "News items."))
+    async def listed(
+        request: Request,
+        season: Annotated[str, Path(max_length=64)],
+        asset: Annotated[str | None, Query(max_length=64)] = None,
+        status: Fate | None = None,
+        session: date | None = None,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    ) -> Response:
+        """List news items with what became of them."""
+        day = None if session is None else session.isoformat()
+
+        def make(reader: SeasonReader) -> ItemList:
+            if asset is not None:
+                asset_of(reader, asset)
+            id = reader.season.id
+            wanted = Filters(asset=asset, session=day, status=status)
+            found = items(reader.store, id, wanted, limit=limit, offset=offset)
+            return ItemList(items=found, total=count_items(reader.store, id, wanted))
+
+        return await house.json(request, season, ("items", asset, status, day, limit, offset), make)
+
+    @router.get("/seasons/{season}/items/{item}", responses=answers(ItemPage, "One item."))
+    async def one(
+        request: Request,
+        season: Annotated[str, Path(max_length=64)],
+        item: Annotated[str, Path(max_length=64)],
+    ) -> Response:
+        """Give an item with its provenances, checks and reviews."""
+        return await house.json(request, season, ("item", item), lambda reader: one_item(reader, item))
+
+    return router

@@ -14,13 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tradeassay import __version__
 from tradeassay.arena.reading.reader import Reader
 from tradeassay.arena.web import assets
-from tradeassay.arena.web.api import TYPES, api
+from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
 from tradeassay.arena.web.experts import Experts, Verdict, judging
-from tradeassay.arena.web.house import House, NotHere
+from tradeassay.arena.web.house import House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
-from tradeassay.arena.web.schema import Problem, describe
-from tradeassay.arena.web.stream_api import STREAM_TYPES, stream_api
 from tradeassay.core.errors import UserError
 
 ABOUT = (

@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from tradeassay.report.shell import plotly_js
+from tradeassay.report.shell import plotly_js, template_text
 
 YEAR_S = 365 * 86_400
 
@@ -24,7 +24,8 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-NAMES = ("report.css", "arena.css", "theme.js", "charts.js", "arena.js", "plotly.js", "mark.svg")
+_SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
+NAMES = (*_SHELL, "arena.css", "arena.js", "plotly.js", "mark.svg")
 
 
 @cache
@@ -32,9 +33,8 @@ def asset(name: str) -> Asset:
     """Return one of :data:`NAMES`; the look is that of the reports, with what the arena adds."""
     if name == "plotly.js":
         text = plotly_js()
-    elif name in ("report.css", "theme.js"):
-        source = {"report.css": "page.css"}.get(name, name)
-        text = resources.files("tradeassay.report").joinpath("templates", source).read_text(encoding="utf-8")
+    elif name in _SHELL:
+        text = template_text(name)
     else:
         text = resources.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
     body = text.encode()

@@ -1,26 +1,34 @@
-"""What each page holds: the reader's answers, put together for its template."""
+"""What each page holds: the reader's answers, put together and written out for its template."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 
-from tradeassay.arena.reading.decisions import Wanted
+from tradeassay.arena.reading.decisions import Wanted, Which
 from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
-from tradeassay.arena.reading.ruling import season_rules
-from tradeassay.arena.reading.selection import Selection, select_from
-from tradeassay.arena.season import BASELINE
-from tradeassay.arena.web import show
-from tradeassay.arena.web.api import entry_shown
+from tradeassay.arena.reading.seasons import Selection, season_rules, select_from
+from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.standings import Behaviour, Board, Standing
+from tradeassay.arena.stream import Wanted as Filters
+from tradeassay.arena.stream import items, quality
+from tradeassay.arena.web.api import Fate, entry_shown, one_item
 from tradeassay.arena.web.house import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import Words
 from tradeassay.core.errors import UserError
-from tradeassay.report.shown import Scale
+from tradeassay.core.measure import Measure
+from tradeassay.report.numbers import NONE, number
+from tradeassay.report.palette import LineStyle, styles
+from tradeassay.report.shown import UNIT, Scale, Shown, common_scale, shown
 
 FEED = 40
 LATEST = 9
-STATUSES = ("all", "decided", "failed", "missed")
+STATUSES: tuple[Which, ...] = ("all", "decided", "failed", "missed")
+FATES: tuple[Fate, ...] = ("published", "merged", "rejected")
+ITEMS = 40
 
 
 def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
@@ -29,21 +37,20 @@ def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str,
     view = reader.view()
     board = view.board(wanted)
     rows = _rows(reader, words, wanted)
-    players = [row for row in rows if not row.baseline]
     return {
         "wanted": wanted,
         "board": board,
         "rows": rows,
         "leader": _leader(words, rows),
-        "look": {row.entry: show.style_of(row.style) for row in rows},
+        "look": {row.entry: row.style for row in rows},
         "groups": _groups(reader, words),
         "positions": reader.holdings(),
         "behaviours": [
-            (row, view.behaviour(row.entry, wanted), show.shares(words, view.behaviour(row.entry, wanted)))
+            (row, view.behaviour(row.entry, wanted), shares(words, view.behaviour(row.entry, wanted)))
             for row in rows
         ],
         "first_day": view.first_day(),
-        "divergence": show.divergence(view.first_day(), [row.entry for row in players]),
+        "divergence": divergence(view.first_day(), [row.entry for row in rows if not row.baseline]),
         "latest": reader.decisions(Wanted(limit=LATEST)).items,
         "names": _names(reader, words),
     }
@@ -55,19 +62,17 @@ def entry(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any
     shown = entry_shown(reader, id)
     asset, status, before = _decision_filter(reader, request)
     wanted = Wanted(entry=id, asset=asset, status=status, before=before)
-    row = next(
-        (r for r in show.rows(words, reader.season, reader.view().board(EVERYTHING)) if r.entry == id), None
-    )
+    row = next((r for r in _rows(reader, words, EVERYTHING) if r.entry == id), None)
     return {
         "shown": shown,
-        "name": show.shown_name(words, id, shown.entry.shown),
+        "name": shown_name(words, id, shown.entry.shown),
         "row": row,
-        "look": {e: show.style_of(style) for e, style in show.looks(reader.season).items() if e in (id, BASELINE)},
+        "look": {e: style for e, style in looks(reader.season).items() if e in (id, BASELINE)},
         "behaviour": shown.behaviour,
-        "shares": show.shares(words, shown.behaviour),
-        "luck": {asset: show.cell(words, "share", measure) for asset, measure in shown.luck.items()},
+        "shares": shares(words, shown.behaviour),
+        "luck": {asset: cell(words, "share", measure) for asset, measure in shown.luck.items()},
         "first_day": {asset: found.get(id) for asset, found in reader.view().first_day().items()},
-        "divergence": show.divergence(
+        "divergence": divergence(
             reader.view().first_day(), [e.id for e in reader.season.everyone if e.id not in (id, BASELINE)]
         ),
         "memory": reader.memory(id),
@@ -101,8 +106,7 @@ def split(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any
     """What matters more, the architecture or the model."""
     wanted = _selection(reader, request)
     found = reader.view().split(wanted)
-    scale = Scale(low=0.0, high=1.0)
-    cells = {part: show.cell(words, "share", measure, scale) for part, measure in found.shares.items()}
+    cells = {part: cell(words, "share", measure, UNIT) for part, measure in found.shares.items()}
     return {
         "split": found,
         "cells": cells,
@@ -136,18 +140,55 @@ def published(reader: SeasonReader, words: Words, request: Request) -> dict[str,
     found = reader.cited()
     return {
         "cited": found,
+        "forms": FORMS,
         "cells": {
-            (place, ours.entry): show.cell(words, one.figure.measure, ours.measure)
+            (place, ours.entry): cell(words, one.figure.measure, ours.measure)
             for place, one in enumerate(found.figures)
             for ours in one.ours
         },
     }
 
 
-def _rows(reader: SeasonReader, words: Words, wanted: Selection) -> tuple[show.Row, ...]:
+def information(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+    """What agents were told, what was held back and why, and how good the checks are."""
+    query = request.query_params
+    asked = query.get("status") or None
+    status = next((fate for fate in FATES if fate == asked), None)
+    if asked is not None and status is None:
+        raise UserError(f"no status '{asked[:40]}'", mend=f"one of {', '.join(FATES)}")
+    asset = asset_of(reader, query["asset"]) if query.get("asset") else None
+    found = quality(reader.store, reader.season.id)
+    return {
+        "given": reader.information(),
+        "quality": found if found.news or found.kinds else None,
+        "shares": {
+            name: cell(words, "share", getattr(found, name))
+            for name in ("published", "merged", "rejected", "contradicting", "confirmed", "rightly_rejected")
+        },
+        "agreement": cell(words, "alpha", found.agreement),
+        "checks": [
+            (check, cell(words, "share", check.precision), cell(words, "share", check.recall))
+            for check in found.checks
+            if check.part != "all"
+        ],
+        "items": items(reader.store, reader.season.id, Filters(asset=asset, status=status), limit=ITEMS),
+        "asset": asset,
+        "status": status,
+        "fates": FATES,
+    }
+
+
+def item(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+    """One item with where it was found, what the checks said and what experts say."""
+    return {"found": one_item(reader, request.path_params["item"])}
+
+
+def _rows(reader: SeasonReader, words: Words, wanted: Selection) -> tuple[BoardRow, ...]:
     """Return the standings written out, once per view and language."""
     view = reader.view()
-    return view.once(("rows", words.language, wanted), lambda: show.rows(words, reader.season, view.board(wanted)))
+    return view.once(
+        ("rows", words.language, wanted), lambda: board_rows(words, reader.season, view.board(wanted))
+    )
 
 
 def _selection(reader: SeasonReader, request: Request) -> Selection:
@@ -163,15 +204,16 @@ def _selection(reader: SeasonReader, request: Request) -> Selection:
     )
 
 
-def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None, Any, int | None]:
+def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None, Which, int | None]:
     query = request.query_params
     asset = asset_of(reader, query["asset"]) if query.get("asset") else None
-    status = query.get("status") or "all"
-    if status not in STATUSES:
-        raise UserError(f"no status '{status[:40]}'", mend=f"one of {', '.join(STATUSES)}")
+    asked = query.get("status") or "all"
+    status = next((one for one in STATUSES if one == asked), None)
+    if status is None:
+        raise UserError(f"no status '{asked[:40]}'", mend=f"one of {', '.join(STATUSES)}")
     before = query.get("before")
     if before and not (before.isascii() and before.isdigit() and len(before) < 10):
-        raise UserError(f"'{before[:40]}' is no place in the list", mend="follow the link to older decisions")
+        raise UserError(f"'{before[:40]}' is not a place in the list", mend="follow the link to older decisions")
     return asset, status, int(before) if before else None
 
 
@@ -187,7 +229,7 @@ def _groups(reader: SeasonReader, words: Words) -> list[tuple[str, list[tuple[st
 
 
 def _names(reader: SeasonReader, words: Words) -> dict[str, str]:
-    return {entry.id: show.shown_name(words, entry.id, entry.shown) for entry in reader.season.everyone}
+    return {entry.id: shown_name(words, entry.id, entry.shown) for entry in reader.season.everyone}
 
 
 def _first(reader: SeasonReader) -> str:
@@ -195,29 +237,143 @@ def _first(reader: SeasonReader) -> str:
     return ranked[0] if ranked else reader.season.everyone[0].id
 
 
-def _leader(words: Words, rows: tuple[show.Row, ...]) -> str:
+def _leader(words: Words, rows: tuple[BoardRow, ...]) -> str:
     """Return the first page's one sentence: who leads, and whether that means anything."""
-    ranked = [row for row in rows if row.rank]
+    ranked = [row for row in rows if row.standing.rank]
     if not ranked:
         return words("standings.nobody")
     first = ranked[0]
     chance = first.cells["best"]
     leads = words("standings.leads", name=first.label, value=first.cells["CR"].text)
-    tied = sum(row.rank == "1" for row in ranked)
+    tied = sum(row.standing.rank == 1 for row in ranked)
     if tied > 1:
         leads = words("standings.lead_together", count=tied, value=first.cells["CR"].text)
-    if chance.sort is None:
+    if chance.value is None:
         return f"{leads} {words('standings.too_early')}"
     sure = words("standings.chance", value=chance.text)
-    return f"{leads} {sure} {words('standings.clear' if chance.sort >= 0.95 else 'standings.unclear')}"
+    return f"{leads} {sure} {words('standings.clear' if chance.value >= 0.95 else 'standings.unclear')}"
 
 
-def _verdict(one: Any, other: Any) -> str:
+def _verdict(one: Measure, other: Measure) -> str:
     """Return which matters more, or that it cannot be told: intervals must not overlap."""
     if one.value is None or other.value is None:
         return "unknown"
-    if one.low is None or other.low is None:
+    if one.low is None or one.high is None or other.low is None or other.high is None:
         return "early"
     if one.low > other.high:
         return "architecture"
     return "model" if other.low > one.high else "unclear"
+
+
+FORMS = {
+    "CR": "change",
+    "AR": "change",
+    "excess": "change",
+    "SR": "signed",
+    "AV": "share",
+    "MDD": "share",
+    "share": "share",
+    "best": "share",
+}
+"""How measures are written; those not named are plain numbers."""
+COLUMNS = ("CR", "excess", "SR", "MDD")
+
+
+def cell(words: Words, name: str, measure: Measure, scale: Scale | None = None) -> Shown:
+    """Return a measure as a table shows it, in the reader's language."""
+    between = words("table.interval", low="{low}", high="{high}")
+    made = shown(measure, FORMS.get(name, "number"), scale, between)
+    return msgspec.structs.replace(made, note=words.reason(made.note))
+
+
+class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the standings with its measures written out."""
+
+    standing: Standing
+    label: str
+    style: LineStyle
+    cells: dict[str, Shown]
+    ranks: str
+
+    @property
+    def entry(self) -> str:
+        """Whose it is."""
+        return self.standing.entry
+
+    @property
+    def baseline(self) -> bool:
+        """Whether it is the one that everybody is compared with."""
+        return self.standing.entry == BASELINE
+
+    @property
+    def kind(self) -> str:
+        """Its architecture and model."""
+        return " · ".join(part for part in (self.standing.architecture, self.standing.model) if part)
+
+
+def board_rows(words: Words, season: Season, board: Board) -> tuple[BoardRow, ...]:
+    """Return the standings written out; intervals of a column share a scale."""
+    measures = {
+        name: [row.excess if name == "excess" else row.measures[name] for row in board.rows] for name in COLUMNS
+    }
+    scales = {name: common_scale(measures[name]) for name in ("CR", "excess")}
+    look = looks(season)
+    made = []
+    for place, row in enumerate(board.rows):
+        cells = {name: cell(words, name, measures[name][place], scales.get(name)) for name in COLUMNS}
+        cells["best"] = cell(words, "best", row.best)
+        ranks = "" if row.rank_low is None else words("table.ranks", low=row.rank_low, high=row.rank_high)
+        made.append(
+            BoardRow(
+                standing=row,
+                label=shown_name(words, row.entry, row.label),
+                style=look[row.entry],
+                cells=cells,
+                ranks=ranks,
+            )
+        )
+    return tuple(made)
+
+
+def shown_name(words: Words, entry: str, label: str) -> str:
+    """Return an entry's name; only the baseline's is ours to translate. A model's provider is left out."""
+    if entry == BASELINE:
+        return words("word.buy_and_hold")
+    kind, dot, model = label.partition(" · ")
+    return f"{kind}{dot}{model.rsplit('/', 1)[-1]}"
+
+
+def looks(season: Season) -> dict[str, LineStyle]:
+    """Return everybody's line, which depends on the season alone and not on what is selected."""
+    return styles([entry.id for entry in season.everyone], BASELINE)
+
+
+def shares(words: Words, found: Behaviour) -> dict[str, Shown]:
+    """Return the parts of a behaviour panel."""
+    names = ("long", "short", "flat", "with_trend", "right", "changes")
+    made = {name: cell(words, "share", getattr(found, name)) for name in names}
+    made["holding"] = cell(words, "holding", found.holding)
+    return made
+
+
+def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return how many of the entries did what on each asset's first day."""
+    wanted = set(entries)
+    found: dict[str, dict[str, int]] = {}
+    for asset, by_entry in sorted(actions.items()):
+        counts = dict.fromkeys(("BUY", "SELL", "HOLD"), 0)
+        for entry, action in by_entry.items():
+            if entry in wanted:
+                counts[action] = counts.get(action, 0) + 1
+        found[asset] = counts
+    return found
+
+
+def percent(value: float | None, signed: bool = True) -> str:
+    """Return a fraction in per cent."""
+    return NONE if value is None else number(value, unit="fraction", signed=signed)
+
+
+def price(value: float | None) -> str:
+    """Return a price."""
+    return NONE if value is None else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"

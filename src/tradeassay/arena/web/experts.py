@@ -13,8 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.doors.router import Limiter
 from tradeassay.arena.stream import Review, confirm, item_page
-from tradeassay.arena.web.house import House, NotHere
-from tradeassay.arena.web.schema import Problem, answers, problem
+from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
 from tradeassay.core.errors import UserError
 
 MOST_BYTES = 8192

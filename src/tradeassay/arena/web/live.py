@@ -12,8 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from tradeassay.arena.state.records import Event
-from tradeassay.arena.web.house import House
-from tradeassay.arena.web.schema import problem
+from tradeassay.arena.web.house import House, problem
 
 BATCH = 100
 """How many events are read at a time; a slow reader holds these and no more, whatever happens meanwhile."""

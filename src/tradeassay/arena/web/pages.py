@@ -8,16 +8,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from tradeassay import __version__
 from tradeassay.arena.reading.reader import SeasonReader
-from tradeassay.arena.web import assets, contents, show, stream_contents
+from tradeassay.arena.web import contents
+from tradeassay.arena.web.assets import address
 from tradeassay.arena.web.house import House, NotHere
 from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, Words, choose, words
-from tradeassay.report.numbers import dollars, number, short
+from tradeassay.report.shell import page_environment
 
 Make = Callable[[SeasonReader, Words, Request], dict[str, Any]]
 PAGES: dict[str, tuple[str, Make]] = {
@@ -25,8 +26,8 @@ PAGES: dict[str, tuple[str, Make]] = {
     "/timeline": ("timeline", contents.timeline),
     "/split": ("split", contents.split),
     "/feed": ("feed", contents.feed),
-    "/information": ("information", stream_contents.information),
-    "/items/{item}": ("item", stream_contents.item),
+    "/information": ("information", contents.information),
+    "/items/{item}": ("item", contents.item),
     "/rules": ("rules", contents.rules),
     "/published": ("published", contents.published),
     "/entries/{entry}": ("entry", contents.entry),
@@ -128,20 +129,6 @@ def _remember(request: Request, answer: Response) -> Response:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("tradeassay.arena.web", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals.update(
-        static=assets.address,
-        percent=show.percent,
-        price=show.price,
-        number=number,
-        dollars=dollars,
-        short=short,
-        version=__version__,
-    )
+    made = page_environment("tradeassay.arena.web")
+    made.globals.update(static=address, percent=contents.percent, price=contents.price, version=__version__)
     return made

@@ -1,28 +1,9 @@
 "use strict";
-// Theme, unfolding decisions, and pages that follow what happens. Everything works without it but charts and the last.
+// Unfolding decisions, forms, and pages that follow what happens. Without it every page still shows its numbers.
 (function () {
   const root = document.documentElement;
   const body = document.body;
-  const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
-  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-
-  // Theme -------------------------------------------------------------------------------------------------------
-  const button = document.getElementById("theme");
-  const nameTheme = () => { button.textContent = body.dataset[root.dataset.theme || "auto"]; };
-  button.addEventListener("click", () => {
-    // The first click leaves "auto" for the opposite of what is shown, the second for what was shown, the third returns.
-    const system = prefersDark.matches ? "dark" : "light";
-    const other = system === "dark" ? "light" : "dark";
-    const now = root.dataset.theme;
-    const next = !now ? other : now === other ? system : null;
-    if (next) root.dataset.theme = next; else delete root.dataset.theme;
-    try {
-      if (next) localStorage.setItem("tradeassay-theme", next); else localStorage.removeItem("tradeassay-theme");
-    } catch (error) { /* without storage the choice lasts as long as the page */ }
-    nameTheme();
-    document.dispatchEvent(new Event("arena:theme"));
-  });
-  nameTheme();
+  const all = window.shell.all;
 
   // Decisions unfold to everything that led to them -----------------------------------------------------------------
   document.addEventListener("toggle", (event) => {
@@ -113,5 +94,4 @@
     document.addEventListener("visibilitychange", () => { if (!document.hidden && heard > shown) later(); });
     window.addEventListener("pagehide", () => source.close());
   }
-  root.dataset.ready = "yes";
 })();
