@@ -64,7 +64,7 @@
       const every = Math.max(1, Math.floor(found.days.length / 9));
       const spots = found.days.map((day, at) => at).filter((at) => at % every === (place * 5) % every);
       marks.push(Object.assign({
-        x: spots.map((at) => found.days[at]), y: spots.map((at) => curve.returns[at]), mode: "markers", line: line,
+        x: spots.map((at) => found.days[at]), y: spots.map((at) => curve.returns[at]), mode: "markers", line: { color: line.color },
         marker: { color: line.color, size: 7, symbol: style.marker }, hoverinfo: "skip", meta: { role: "marks", entry: curve.entry }
       }, common));
     });
