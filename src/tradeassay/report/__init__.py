@@ -1,59 +1,28 @@
 """Reports: leaderboards for a terminal and self-contained HTML pages, written from recorded runs and assays.
 
-Everything is written out from records of ``runs`` and ``assay``; nothing is computed here. Modules are imported on
-first use.
+Everything is written out from records of ``runs`` and ``assay``; nothing is computed here. The names are imported
+on first use, because some of them are heavy.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.report.code_board import print_check, print_code_board, print_evaluation
-    from tradeassay.report.code_page import write_code_html
-    from tradeassay.report.run_board import TerminalReport, print_comparison, print_leaderboard, terminal
-    from tradeassay.report.run_page import render_html, write_html
-    from tradeassay.report.systrade_page import write_check_html
-    from tradeassay.report.verdicts import print_verdicts, write_verdicts
-
-_HOMES = {
-    "TerminalReport": "run_board",
-    "print_check": "code_board",
-    "print_code_board": "code_board",
-    "print_comparison": "run_board",
-    "print_evaluation": "code_board",
-    "print_leaderboard": "run_board",
-    "print_verdicts": "verdicts",
-    "render_html": "run_page",
-    "terminal": "run_board",
-    "write_check_html": "systrade_page",
-    "write_code_html": "code_page",
-    "write_html": "run_page",
-    "write_verdicts": "verdicts",
-}
-
-__all__ = [
-    "TerminalReport",
-    "print_check",
-    "print_code_board",
-    "print_comparison",
-    "print_evaluation",
-    "print_leaderboard",
-    "print_verdicts",
-    "render_html",
-    "terminal",
-    "write_check_html",
-    "write_code_html",
-    "write_html",
-    "write_verdicts",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from the module that holds it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    from tradeassay.report.code_board import print_check as print_check
+    from tradeassay.report.code_board import print_code_board as print_code_board
+    from tradeassay.report.code_board import print_evaluation as print_evaluation
+    from tradeassay.report.code_page import write_code_html as write_code_html
+    from tradeassay.report.run_board import TerminalReport as TerminalReport
+    from tradeassay.report.run_board import print_comparison as print_comparison
+    from tradeassay.report.run_board import print_leaderboard as print_leaderboard
+    from tradeassay.report.run_board import terminal as terminal
+    from tradeassay.report.run_page import render_html as render_html
+    from tradeassay.report.run_page import write_html as write_html
+    from tradeassay.report.systrade_page import write_check_html as write_check_html
+    from tradeassay.report.verdicts import print_verdicts as print_verdicts
+    from tradeassay.report.verdicts import write_verdicts as write_verdicts
+else:
+    __getattr__, __dir__, __all__ = lazily(__name__)
