@@ -75,7 +75,8 @@
           }
           shown = Number(fresh.body.dataset.seq);
           root.dataset.shown = String(shown);
-          if (settled) { settled = false; document.dispatchEvent(new Event("arena:settled")); }
+          // While the view lags behind the events, the charts are loaded again with it.
+          if (settled) { settled = heard > shown; document.dispatchEvent(new Event("arena:settled")); }
         })
         .catch(() => { rest = Math.min(rest * 2, 20000); })
         .finally(() => { busy = false; if (heard > shown) later(); });
