@@ -170,7 +170,7 @@ def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
         ({"date": ["2024-01-29"], "symbol": ["S4"], "weigth": [1.0]}, "no column 'weight'.*weigth"),
         ({"date": ["2024-01-29"] * 2, "symbol": ["S4"] * 2, "weight": [0.5, 0.5]}, "given twice"),
         ({"date": ["2024-01-29"], "symbol": ["S44"], "weight": [1.0]}, "no name 'S44'.*S4"),
-        ({"date": ["2024-01-27", "2024-01-29"], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "no session"),
+        ({"date": ["2024-01-27", "2024-01-29"], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "not a session"),
         ({"date": ["soon"], "symbol": ["S4"], "weight": [1.0]}, "dates as days"),
         (
             {"date": ["2024-01-29"], "symbol": ["S4"], "weight": [float("inf")]},

@@ -138,7 +138,7 @@ def test_the_smaller_market_is_chosen_by_what_was_known(panel: Panel) -> None:
     assert "IDXF" in small.symbols
     assert len(small.symbols) == 13
     assert {one.symbol for one in small.memberships} <= set(small.symbols)
-    with pytest.raises(UserError, match="no market"):
+    with pytest.raises(UserError, match="not a market"):
         disturb.smaller(panel, 0.01, first)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.core.errors import UserError
@@ -19,6 +19,7 @@ from tradeassay.metrics.measures import growth
 FEW = BootstrapConfig(draws=200)
 
 
+@settings(deadline=None)  # the first call imports scipy
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_benjamini_and_hochberg_is_the_step_up_of_their_paper(p_values: list[float]) -> None:
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])

@@ -77,7 +77,7 @@ def test_groups_are_neighbours_that_cannot_be_told_apart() -> None:
 
 
 def test_nonsense() -> None:
-    with pytest.raises(UserError, match="no ranking"):
+    with pytest.raises(UserError, match="cannot be ranked"):
         rank_probabilities(np.zeros((5, 2)), ["a", "b"])
     with pytest.raises(UserError, match="lost everything"):
         rank_probabilities(np.full((30, 2), -1.0), ["a", "b"])

@@ -66,7 +66,7 @@ def test_paper_has_three_parts_of_the_weights_own_return() -> None:
 def test_weights_must_fit_and_be_numbers() -> None:
     with pytest.raises(UserError, match="shape"):
         decompose(worked(), np.zeros((2, 2)))
-    with pytest.raises(UserError, match="no number"):
+    with pytest.raises(UserError, match="not a number"):
         decompose(worked(), np.full((2, 3), np.nan))
 
 

@@ -122,7 +122,7 @@ def test_known_before_moves_values_on() -> None:
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(UserError, match="'values' has shape"):
         CrossSection(np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3)), np.ones((2, 3), dtype=bool), FACTORS)
-    with pytest.raises(UserError, match="no share"):
+    with pytest.raises(UserError, match="not a share"):
         AttributionConfig(present=0.0)
     with pytest.raises(UserError, match="VIF"):
         AttributionConfig(vif_limit=1.0)
