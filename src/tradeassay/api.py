@@ -18,9 +18,9 @@ import msgspec
 
 from tradeassay import runs
 from tradeassay.agents import agents as _agents
+from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
 from tradeassay.agents.factor_models.agent import NAME as _FACTOR_MODEL
-from tradeassay.agents.model import NAME as _MODEL
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
@@ -253,7 +253,7 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
 def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:
     asked: list[AgentLike] = [model_agent(name) for name in _several(models)]
     if given is None:
-        return asked or [name for name in _agents.names() if name not in (_MODEL, _FACTOR_MODEL)]
+        return asked or [name for name in _agents.names() if name != _FACTOR_MODEL and not _converses(name)]
     return [*([given] if isinstance(given, str | AgentSpec) else given), *asked]
 
 

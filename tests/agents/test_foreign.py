@@ -340,3 +340,9 @@ def test_answers_are_read_in_the_benchmarks_own_form() -> None:
     assert sent["session"] == "day_0007" and sent["observation"] == {"a": 1}
     assert sent["feedback"] == {"failures": [{"kind": "agent", "detail": "gone"}]}
     assert sent["episode"].startswith("e-") and place.episode not in sent["episode"][2:3]
+
+
+def test_nobody_is_asked_in_a_conversation_unless_named() -> None:
+    """Without agents, a run plays every rule; models and foreign agents have to be named."""
+    chosen = {agent.name for agent in make_spec(benchmarks=("daily-us-v1",)).agents}
+    assert "equal-weight" in chosen and not chosen & {"model", "http", "pipe", "python"}
