@@ -82,3 +82,12 @@ def test_settled_twice_or_never_executed_is_found() -> None:
         follow([("A", POLICY.execute("BUY", 1, 1.0))])
     with pytest.raises(LedgerError, match="changes its fee"):
         follow([("A", executed), ("A", msgspec.structs.replace(settled, fee=0.0))])
+
+
+def test_a_shared_account_that_lost_everything_holds_nothing() -> None:
+    policy = SharedTarget(hold="keep", fee_bp=0.0)
+    short = policy.execute("SELL", 1.0, value=1.0, before=0.0, others=0.0)
+    gone = policy.settle(short, 1.0, 2.0)
+    assert (gone.nav, gone.exposure, gone.position) == (0.0, 0.0, -1)
+    after = policy.execute("BUY", 1.0, value=gone.nav, before=gone.exposure or 0.0, others=0.0)
+    assert follow([("A", short), ("A", gone), ("A", after)]) == 0.0
