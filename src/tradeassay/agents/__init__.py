@@ -1,4 +1,4 @@
-"""Agents: everybody who answers. Rules, language models, and foreign programs come in through the same door.
+"""Agents: rules, language models and foreign programs, all registered through the same door.
 
 A rule sees an observation and nothing else: ``make_agent(name, params)`` gives a fresh one for an episode. A model
 or a foreign agent is asked in the benchmark's conversation: ``make_conversing``.

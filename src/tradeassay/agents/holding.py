@@ -34,7 +34,7 @@ _STAYS = Decision(reason="stays in cash")
 
 
 SESSIONS = 60
-"""Sessions over which trading is summed up when not every name can be held."""
+"""Sessions over which traded amounts are averaged when not every name can be held."""
 
 
 class EqualWeightConfig(AgentConfig, frozen=True, kw_only=True):
@@ -48,8 +48,8 @@ class EqualWeight(Rule[EqualWeightConfig]):
     """Buys the same amount of every name that trades on the first session, then never trades again.
 
     Where only so many positions are allowed, it buys those names that were traded most over the last 60 sessions:
-    a baseline that leaves most of the money idle would be beaten by anybody in a rising market.
-    Dividends and pay-outs stay in cash. Should the account come to hold nothing (every order of the first
+    a baseline that left most of the money idle would be beaten by anything in a rising market.
+    Dividends and payouts stay in cash. Should the account come to hold nothing (every order of the first
     session was refused, or every holding left the exchange), it buys once more.
     """
 
@@ -153,7 +153,7 @@ class IndexHold(Rule[IndexHoldConfig]):
         return Decision(orders=orders, reason=f"buys {fund}")
 
     def _fund(self, observation: Observation) -> str | None:
-        """Return the fund of the benchmark index if one can be told, else the first fund listed."""
+        """Return the fund of the benchmark index if it can be identified, else the first fund listed."""
         view = observation.view
         symbols = view.symbols
         # Columns are only ever appended, so only new listings need to be looked at.

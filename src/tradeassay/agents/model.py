@@ -1,4 +1,4 @@
-"""The agent that is a language model: which one is asked, and how. The benchmark's conversation asks."""
+"""The agent that is a language model: which model, and how it is asked in the benchmark's conversation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ModelAgent:
     asked: ClassVar[Literal["conversation"]] = "conversation"
 
     def __init__(self, config: ModelConfig) -> None:
-        """Take a configuration; raises :class:`UserError` for what is no model name."""
+        """Take a configuration; raises :class:`UserError` for an invalid model name."""
         parse_name(config.model)
         self.config = config
 

@@ -19,17 +19,17 @@ Count = Annotated[int, Meta(ge=1, description="names to hold (never more than a 
 
 
 def how_many(k: int, universe: int) -> int:
-    """Return ``k``, or a third of a universe too small for it: holding nearly everything is no choice."""
+    """Return ``k``, or a third of a universe too small for it: holding nearly everything selects nothing."""
     return min(k, max(1, universe // 3))
 
 
 def best(scores: Floats, k: int) -> list[int]:
-    """Return the positions of the ``k`` highest scores, best first; NaN never, ties in the given order."""
+    """Return the positions of the ``k`` highest scores, best first, without NaN; ties in the given order."""
     # Array methods, not numpy's functions: this runs every session, and the wrappers cost more than the work.
     losses = -scores
     known = losses == losses
     if k < losses.size:
-        # Only what can be among the first k is sorted; whoever ties with the k-th is sorted too.
+        # Only candidates for the first k are sorted, those tied with the k-th included.
         ranks = losses.copy()
         ranks.partition(k - 1)
         worst = ranks[k - 1]

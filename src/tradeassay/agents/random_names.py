@@ -1,4 +1,4 @@
-"""Random: names drawn by the episode's own generator, under the same rules as everybody. What luck looks like."""
+"""Random: names drawn by the episode's own generator, under everybody's rules. What luck looks like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door through which every agent comes in: built-in rules, and anybody's own."""
+"""The registry of agents: built-in rules and the user's own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
 class Registered(Protocol):
     """What is registered: a class with a summary and a frozen ``Config``, and the methods of an agent.
 
-    How it is asked is said by ``asked``. ``"observation"``, the default: it has ``begin`` and ``answer`` (see
+    ``asked`` says how it is asked. ``"observation"``, the default: it has ``begin`` and ``answer`` (see
     :class:`~tradeassay.core.agent.Agent`) and is shown the observation itself, as every rule is.
     ``"conversation"``: it is asked what the benchmark asks a language model, and has ``open`` (see
     :class:`Conversing`).
@@ -55,7 +55,7 @@ class Conversing(Protocol):
     asked: ClassVar[Literal["conversation"]]
 
     def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
-        """Open whoever answers; leaving the block closes the connection."""
+        """Open the agent; leaving the block closes the connection."""
         ...
 
 
@@ -72,7 +72,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def converses(name: str) -> bool:
-    """Tell whether an agent is asked in the benchmark's conversation; one that nobody knows is not."""
+    """Return whether an agent is asked in the benchmark's conversation; False for an unknown one."""
     return name in agents and getattr(agents.get(name), "asked", "observation") == "conversation"
 
 

@@ -24,8 +24,8 @@ def trades_towards(
 ) -> tuple[Order, ...]:
     """Return the orders that bring the account towards ``targets`` (weights that sum to at most 1).
 
-    Held names without a target are sold. Left alone are names that do not trade or have no price, changes
-    smaller than ``band`` times the target, and changes below one lot: the venue would refuse them. The other
+    Held names without a target are sold. Names that do not trade or have no price are left alone, and so are
+    changes smaller than ``band`` times the target or below one lot, which the venue would refuse. The other
     targets are scaled so that everything is paid for and ``buffer`` of NAV stays in cash.
     """
     account, rules, column = observation.account, observation.rules, observation.view.column
@@ -90,7 +90,7 @@ def _orders(
 
 
 PATIENCE = 5
-"""A name without a bar on the day asked for is read up to this many sessions earlier."""
+"""A name without a bar on the wanted day is read up to this many sessions earlier."""
 
 
 def known_prices(observation: Observation) -> Floats:
@@ -154,7 +154,7 @@ Band = Annotated[
 
 
 class PortfolioConfig(AgentConfig, frozen=True, kw_only=True):
-    """What every rule that steers a portfolio can be told."""
+    """The settings shared by all rules that steer a portfolio."""
 
     buffer: Buffer = 0.02
     every: Every = 21
@@ -213,7 +213,7 @@ class Rebalancer(Rule[P]):
         self._since: int | None = None
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start with no rebalancing behind it."""
+        """Start without a previous rebalancing."""
         super().begin(info, rng)
         self._since = None
 
@@ -255,7 +255,7 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
         moved = onto_capped_simplex(ahead - step * (covariance @ ahead), cap)
         change = moved - weights
         if float(np.dot(ahead - moved, change)) > 0.0:
-            # The momentum points uphill: forget it (O'Donoghue and Candes' restart).
+            # The momentum points uphill: reset it (O'Donoghue and Candes' restart).
             speed = 1.0
         faster = (1.0 + np.sqrt(1.0 + 4.0 * speed * speed)) / 2.0
         ahead = moved + ((speed - 1.0) / faster) * change
@@ -268,7 +268,7 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
 def onto_capped_simplex(point: Floats, cap: float) -> Floats:
     """Return the nearest vector with entries in [0, cap] that sum to 1 (cap x length must be at least 1).
 
-    The answer is clip(point - t, 0, cap) for one t. The sum is piecewise linear in t, so its breakpoints tell it
+    The answer is clip(point - t, 0, cap) for one t. The sum is piecewise linear in t, so its breakpoints give t
     exactly.
     """
     breaks = np.sort(np.concatenate((point - cap, point)))

@@ -89,7 +89,7 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
 
 
 class VolTargetConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """How much swing is wanted, and how it is measured."""
+    """The wanted volatility, and how it is measured."""
 
     volatility: Annotated[float, Meta(gt=0, description="wanted annual volatility (0.1 = 10 %)")] = 0.1
     lookback: Annotated[int, Meta(ge=5, description="daily returns in the estimate")] = 20

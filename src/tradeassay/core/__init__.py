@@ -1,4 +1,4 @@
-"""Words that every room of the house shares: events, orders, observations, clocks, errors, the registry.
+"""Vocabulary shared by the whole package: events, orders, observations, clocks, errors, the registry.
 
 Nothing here reads a file, a network or a clock.
 """

@@ -1,4 +1,4 @@
-"""The contract between a day protocol and whoever answers it.
+"""The contract between a day protocol and the agent that answers it.
 
 A trading day is a sans-I/O generator (``benchmarks/<id>/day.py``): it yields a :data:`Request` and is
 sent a :data:`Reply`. A rule answers at once, a model through ``llm``, a foreign agent through a pipe.
@@ -108,5 +108,5 @@ class CostlyAgent(Agent, Protocol):
     """
 
     def recall(self, observation: Observation, decision: Decision) -> None:
-        """Take note of a decision of one's own that a journal holds."""
+        """Take note of one of the agent's own decisions, read from the journal."""
         ...

@@ -123,4 +123,4 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Deliberation = Generator[AskModel, ModelReply, Choice]
-"""A decision in the making: yields questions to a model, is sent answers, returns the choice."""
+"""One decision as a dialogue: yields questions to a model, is sent replies, returns the choice."""

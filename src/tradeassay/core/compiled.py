@@ -1,9 +1,9 @@
 """How functions are compiled with numba, and where the result is kept.
 
-Numba keeps compiled code beside the source and looks at that one file to see whether it is still good. Our
-functions call each other across files, so that an old caller would go on with old insides. The result is therefore
-kept in a folder of its own, named by the content of all sources of a package: another source, another folder.
-These folders lie in ``NUMBA_CACHE_DIR`` where that is set.
+Numba keeps compiled code beside the source and looks at that one file alone to see whether it is up to date. Our
+functions call each other across files, so a cached caller would keep using outdated callees. The result is
+therefore kept in a folder named by the hash of all of a package's sources, so that any change gets a new folder.
+These folders are in ``NUMBA_CACHE_DIR`` where that is set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Compiler:
 
     ``calls`` are the folders of other packages whose compiled functions are called.
 
-    A module that has one imports numba when it is imported itself, so such modules are imported on use.
+    A module with a compiler imports numba on import, so such modules are imported on first use.
     """
 
     def __init__(self, sources: Path, home: Path | None = None, *, calls: tuple[Path, ...] = ()) -> None:
@@ -40,15 +40,15 @@ class Compiler:
         return self._compile(function)
 
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
-        """Compile a function that only compiled code calls: without a door for Python it compiles faster."""
+        """Compile a function that only compiled code calls: without a Python entry point it compiles faster."""
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
     def module(self, name: str, source: str) -> ModuleType:
-        """Return generated source as a module; it lies with the compiled code, so that this is kept as well.
+        """Return generated source as a module, kept beside the compiled code so that it is cached too.
 
-        ``name`` must be another for another source.
+        Different sources need different names.
         """
-        made = sys.modules[name] = ModuleType(name)  # numba looks its globals up there when it loads what it kept
+        made = sys.modules[name] = ModuleType(name)  # numba looks up its globals there when it loads cached code
         if self._folder is None:
             exec(compile(source, f"{name}.py", "exec"), made.__dict__)
             return made
@@ -65,7 +65,7 @@ class Compiler:
         from numba import config, njit
 
         folder, before = self._folder, config.CACHE_DIR
-        # Numba reads its setting while it decorates; others' functions keep the place they had.
+        # Numba reads this setting at decoration time; functions of other packages keep their own place.
         config.CACHE_DIR = str(folder or before)
         try:
             made: Callable[_Args, _Out] = njit(
@@ -77,7 +77,7 @@ class Compiler:
 
     @cached_property
     def _folder(self) -> Path | None:
-        """Where compiled code is kept, None where nothing can be written: then it is compiled every time."""
+        """Return where compiled code is kept; None if nothing can be written and each process compiles."""
         import numba
 
         sources = [sha256_file(path) for folder in self._folders for path in sorted(folder.rglob("*.py"))]

@@ -45,10 +45,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """A question as data, for whoever does not read prose. All but ``session`` is JSON text.
+    """A question as data, for agents that do not read prose. All but ``session`` is JSON text.
 
     It says what the messages say and nothing more, under the same mask. ``answer_schema`` describes the answer
-    that is asked for; a model is told that in words, because how often it breaks the form is a result.
+    that is wanted; a model is told this in words, because how often it breaks the form is a result.
     """
 
     session: str
@@ -63,7 +63,7 @@ class AskModel(msgspec.Struct, frozen=True, kw_only=True):
 
     ``purpose`` names the stage ("research", "submit", "analysis" ...), ``attempt`` counts from 1 within it.
     ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose. ``given`` is the same question
-    as data; no model is sent it, and it is part of no key or hash of a request.
+    as data; it is never sent to a model and does not enter any key or hash of a request.
     """
 
     purpose: str
@@ -85,7 +85,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usd: float | None = None
 
     def plus(self, other: Usage) -> Usage:
-        """Return both together; without the price of one of them the sum has none."""
+        """Return the sum; its price is unknown when either price is."""
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -96,7 +96,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model's answer, or the reason why there is none (``error``; then text and calls are empty).
+    """A model's answer, or the reason there is none (``error``, with empty text and calls).
 
     ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``,
     ``rejected`` (the provider turned the request down: key, quota, model) or ``unreadable``.

@@ -1,8 +1,8 @@
 """Running a dialogue: the one place where a generator meets whoever answers it.
 
 A dialogue is a *sans-I/O generator*: it yields what it wants to know, is sent the reply, and returns its result.
-:func:`drive` serves everybody who answers at once, :func:`adrive` everybody who has to be waited for. A foreign
-exception on the way becomes a :class:`Fault` through :func:`fault_of`, and nowhere else.
+:func:`drive` is for those who answer at once, :func:`adrive` for those who have to be awaited. A foreign exception
+becomes a :class:`Fault` through :func:`fault_of`, and nowhere else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply) -> Ask | Ende
 def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
     """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
 
-    For a host that must give control back between a question and its answer; everybody else calls :func:`drive`.
+    For a host that must yield control between a question and its answer; all others call :func:`drive`.
     """
     try:
         return next(dialogue) if reply is None else dialogue.send(reply)
@@ -49,7 +49,7 @@ def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | E
 def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply]) -> Result:
     """Answer a dialogue's questions until it ends, and return its result.
 
-    What ``answer`` raises ends the dialogue and is raised on; the dialogue is closed in any case.
+    An exception from ``answer`` ends the dialogue and propagates; the dialogue is closed in any case.
     """
     try:
         now = advance(dialogue)
@@ -61,7 +61,7 @@ def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply
 
 
 async def adrive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Awaitable[Reply]]) -> Result:
-    """Do what :func:`drive` does with somebody who has to be waited for."""
+    """Do what :func:`drive` does with an ``answer`` that has to be awaited."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -74,7 +74,7 @@ async def adrive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask]
 def relay(
     dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Generator[Outer, OuterReply, Reply]]
 ) -> Generator[Outer, OuterReply, Result]:
-    """Be a dialogue that carries another one: ``answer`` turns its questions into one's own."""
+    """Wrap one dialogue in another: ``answer`` turns the inner questions into the outer dialogue's own."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -85,7 +85,7 @@ def relay(
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign exception as it is recorded: what it was, in one line that is the same in every process."""
+    """A foreign exception as recorded: what it was, in one line that is the same in every process."""
 
     error: str
     detail: str
@@ -97,7 +97,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """Return the record of an exception that crossed a boundary.
 
-    Configured secrets are removed. Line breaks become blanks and memory addresses are blotted out: they would make
+    Configured secrets are removed. Line breaks become blanks and memory addresses are removed: they would make
     two runs of one spec differ.
     """
     detail = _ADDRESS.sub("0x...", " ".join(clean_words(str(error)).split()))

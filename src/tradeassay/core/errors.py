@@ -36,11 +36,11 @@ class UserError(TradeassayError):
 
 
 class MissingExtra(UserError):
-    """An optional part was asked for and is not installed."""
+    """An optional part is needed but not installed."""
 
 
 class DataError(TradeassayError):
-    """Data is missing, broken or not what its manifest says."""
+    """Data is missing, damaged or not what its manifest says."""
 
 
 class FutureDataError(DataError):
@@ -48,11 +48,11 @@ class FutureDataError(DataError):
 
 
 class DataRefused(DataError):
-    """The data doctor found faults and loading was not told to go on."""
+    """The data doctor found faults, and loading was not told to proceed regardless."""
 
 
 class SourceError(DataError):
-    """A data vendor answered with an error, too late, or in another shape than expected."""
+    """A data vendor answered with an error, too late, or in an unexpected shape."""
 
 
 class AgentError(TradeassayError):
@@ -68,7 +68,7 @@ class SandboxError(TradeassayError):
 
 
 class ExchangeError(TradeassayError):
-    """The exchange was asked something impossible. (A refused order is an event, not an error.)"""
+    """The exchange was asked for something impossible. (A refused order is an event, not an error.)"""
 
 
 class LedgerError(TradeassayError):

@@ -188,11 +188,11 @@ Event = (
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``events.jsonl``: what was decided in a session and what became of it.
+    """One line of ``events.jsonl``: what was decided in a session and what came of it.
 
     ``opening`` holds what happened before the decision (splits, dividends, delistings), ``events``
     what the market made of it, the last being :class:`Marked`. Where a decision is made after the open, the
-    fills of orders that had waited since an earlier session stand first among ``events`` and came before it.
+    fills of orders waiting from earlier sessions come first among ``events`` and precede the decision.
     """
 
     step: int
@@ -204,9 +204,9 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a code episode's ``events.jsonl``: what came of a program that was examined.
+    """One line of a code episode's ``events.jsonl``: the result of examining one program.
 
-    ``request`` is the hash of what was asked for, ``result`` the benchmark's own record of what was found.
+    ``request`` is the hash of the request, ``result`` the benchmark's own record of the findings.
     """
 
     step: int
@@ -215,7 +215,7 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 JournalRecord = StepRecord | TurnRecord
-"""What a journal consists of, on both tracks."""
+"""A line of a journal, on either track."""
 
 ENCODER = msgspec.json.Encoder()
 STEP_DECODER = msgspec.json.Decoder(StepRecord)

@@ -24,7 +24,7 @@ _LOG_SERIES = tuple(
          "0x1.c71c4ffcc4142p-4", "0x1.74669a1004d6ep-4", "0x1.3999ab33ca2e3p-4", "0x1.2f4e5bc67e798p-4"),
     )
 )  # fmt: skip
-"""atanh(s) / s as a polynomial in s * s: its interpolation at Chebyshev's nodes, off by less than 1e-17."""
+"""atanh(s) / s as a polynomial in s * s: interpolated at Chebyshev nodes, error below 1e-17."""
 _EXP_SERIES = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320, 1 / 362880,
                1 / 3628800, 1 / 39916800, 1 / 479001600, 1 / 6227020800)  # fmt: skip
 
@@ -36,7 +36,7 @@ def log(values: ArrayLike) -> Floats:
     small = mantissa < _SQRT_HALF
     mantissa = mantissa * (1.0 + small)
     power = (exponent - small).astype(np.float64)
-    # Long arrays wait for memory rather than for arithmetic, so everything happens in place.
+    # Long arrays are bound by memory rather than arithmetic, so everything happens in place.
     with np.errstate(all="ignore"):
         s = mantissa - 1.0
         mantissa = np.add(mantissa, 1.0, out=np.asarray(mantissa))

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and that one process writes at a time, whatever kills it."""
+"""Files that are either whole or absent and have one writer at a time, however a process dies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradeassay.core.secrets import clean_bytes
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content``: a reader sees the old file or the new one, never a part.
+    """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part.
 
     Configured secrets are not written.
     """

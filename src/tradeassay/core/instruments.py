@@ -48,7 +48,7 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True):
     root: str | None = None
 
     def tracks(self, index: str) -> bool:
-        """Return whether this is a fund of that index: it has its name, its name with an F, or it as a root."""
+        """Return whether this is a fund of ``index``: by its name, its name with an F, or its root."""
         return self.kind == "index" and (self.symbol in (index, f"{index}F") or self.root == index)
 
 

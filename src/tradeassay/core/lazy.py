@@ -23,7 +23,7 @@ _EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is just being imported.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is being imported.
 
     The names are those that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``.
     """
@@ -41,6 +41,6 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
 
 
 def _listed(module: Any) -> dict[str, str]:
-    """Return where each name lives that the source imports as itself, one to a line as the formatter has them."""
+    """Return the home of each name that the source imports ``as`` itself, one import per line."""
     source = module.__spec__.loader.get_source(module.__name__)
     return {name: home for home, name in _EXPORTED.findall(source)}

@@ -1,4 +1,4 @@
-"""Near names: what somebody may have meant."""
+"""Near names: what the user may have meant."""
 
 from __future__ import annotations
 

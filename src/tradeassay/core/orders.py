@@ -49,7 +49,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``status``: ``ok`` = the agent answered (no orders means it abstained); ``failed`` = no usable
     answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
-    ``tool_calls`` is how many tools were called on the way, whatever came of them.
+    ``tool_calls`` counts all tool calls made while deciding, failed ones included.
     """
 
     orders: tuple[Order, ...] = ()

@@ -1,8 +1,8 @@
 """The one extension door: a decorator for code, an entry point for packages.
 
-Built-ins use the same door as everybody else. A duplicate name is refused, an unknown one gets
+Built-ins use the same door as everyone else. A duplicate name is refused, an unknown one gets
 "did you mean". Entry-point groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...): the entry
-point's name is the registered name, its object is what the decorator would have been put on.
+point's name is the registered name, its object is what would otherwise be decorated.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Registry(Generic[T]):
             yield name, self._items[name]
 
     def broken(self) -> dict[str, str]:
-        """Return the names of installed packages' things that could not be loaded, and why."""
+        """Return the names of installed entry points that could not be loaded, and why."""
         self._load_plugins()
         return dict(self._broken)
 
@@ -82,7 +82,7 @@ class Registry(Generic[T]):
             return
         self._plugins_loaded = True
         for point in entry_points(group=f"tradeassay.{self.kind}s"):
-            # One broken package must not take the others down; whoever asks for its name is told.
+            # One broken package must not take the others down; whoever asks for it by name is told why.
             try:
                 self.add(point.name, point.load())
             except Exception as error:

@@ -42,7 +42,7 @@ class _CleanStream:
 
 @contextmanager
 def clean_screen() -> Iterator[None]:
-    """Show no secrets on standard output, standard error and in log records while the block runs."""
+    """Keep secrets out of standard output, standard error and log records while the block runs."""
     output, errors, factory = sys.stdout, sys.stderr, logging.getLogRecordFactory()
     sys.stdout, sys.stderr = _clean(output), _clean(errors)
     logging.setLogRecordFactory(_clean_records(factory))

@@ -4,8 +4,8 @@ What counts as a secret is what was *configured* as one: API keys, tokens and pa
 password in the address of a server or a database, and whatever a caller hands to :func:`remember`. A server that
 echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
 (:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
-(:func:`clean_bytes`). Found is the value itself and its form in base64, hexadecimal, JSON, URLs and HTML,
-backwards, in either case, whole or any considerable piece of it; :data:`REMOVED` then stands in its place.
+(:func:`clean_bytes`). A secret is found as itself and as encoded in base64, hexadecimal, JSON, URLs and HTML,
+reversed, in either case, whole or as any considerable piece; :data:`REMOVED` then takes its place.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
@@ -29,11 +29,11 @@ import msgspec
 
 REMOVED = "[secret removed]"
 SHORTEST = 8
-"""Characters below which a value is never taken for a secret."""
+"""A value with fewer characters than this is never taken for a secret."""
 SHORTEST_WORDS = 12
 """The same for a value that consists of words ("not-needed" is a placeholder, not a key)."""
 PIECE = 12
-"""Characters of a long key that are enough to be removed; of a shorter one it is half of it."""
+"""A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
 _GRAM = 4
 _REMOVED = REMOVED.encode()
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 class _Form:
-    """One spelling of a secret, in lower case; ``least`` bytes of it behind its public beginning give it away."""
+    """One spelling of a secret, in lower case; ``least`` bytes after its public prefix give it away."""
 
     def __init__(self, spelled: bytes, public: int, least: int) -> None:
         self.spelled = spelled
@@ -85,7 +85,7 @@ class _Form:
 
 
 class _Torn:
-    """A secret as it is looked for in short pieces that stand in its order, with other text between them."""
+    """A secret to be found as short pieces in their original order, with other text between them."""
 
     def __init__(self, low: bytes, least: int) -> None:
         self.least = least
@@ -94,7 +94,7 @@ class _Torn:
         self._pieces = re.compile(rb"[%s]{%d,}" % (signs, _GRAM))
 
     def spans(self, text: bytes) -> list[tuple[int, int]]:
-        """Return where the pieces lie, when together they are most of the secret."""
+        """Return where the pieces lie if together they make up most of the secret."""
         found: list[tuple[int, int]] = []
         chain: list[tuple[int, int]] = []
         reached = covered = 0
@@ -147,7 +147,7 @@ class Secrets:
             self._forms = found
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
-        """Remember what stands under the name of a key, token or password, or inside an address."""
+        """Remember values whose names say key, token or password, and passwords inside addresses."""
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
@@ -167,9 +167,9 @@ class Secrets:
                 self.add(unquote(part) if part else part)
 
     def clean(self, data: bytes, *, shreds: bool = False) -> bytes:
-        """Return bytes without any configured secret; the same object when there is none in it.
+        """Return bytes without any configured secret; the same object when it holds none.
 
-        ``shreds`` also looks for a secret torn into short pieces that stand in its order with other text between.
+        ``shreds`` also looks for a secret torn into short pieces, in order, with other text between them.
         """
         if not self._forms or not data:
             return data
@@ -207,7 +207,7 @@ def _is_secret(value: str) -> bool:
 
 
 def _piece(value: str) -> int:
-    """Return how many characters of a secret, behind its public beginning, give it away."""
+    """Return how many characters of a secret, after its public prefix, give it away."""
     if _WORDS.fullmatch(value):
         return len(value) - _public(value)  # a part of it is an ordinary word
     body = len(value) - _public(value)
@@ -237,7 +237,7 @@ def _spellings(value: str, least: int) -> Iterator[_Form]:
     yield _Form("".join(f"%{byte:02x}" for byte in raw).encode(), 3 * public, 3 * least)
     yield _Form("".join(f"\\u{ord(sign):04x}" for sign in value).encode(), 6 * public, 6 * least)
     for shift in range(3):
-        # What stands before the key decides how its bytes fall into base64's groups of three.
+        # What precedes the key decides how its bytes fall into base64's groups of three.
         coded = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
         inner = coded[(0, 2, 3)[shift] :]
         inner = inner if (shift + len(raw)) % 3 == 0 else inner[:-1]
@@ -247,7 +247,7 @@ def _spellings(value: str, least: int) -> Iterator[_Form]:
 
 
 def _cut(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Put :data:`REMOVED` in the place of spans; a backslash goes or stays with what it escapes."""
+    """Replace spans with :data:`REMOVED`; a backslash goes or stays with what it escapes."""
     made: list[bytes] = []
     done = 0
     for start, end in _joined(spans):
@@ -270,7 +270,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 KNOWN = Secrets()
-"""What this process knows. The environment is read when it is first used and whenever something is opened."""
+"""The secrets of this process. The environment is read on first use and whenever something is opened."""
 _read = False
 
 
@@ -297,7 +297,7 @@ def remember_address(address: str | None) -> None:
 
 
 def clean_bytes(data: bytes) -> bytes:
-    """Return bytes without configured secrets; what every writer does last."""
+    """Return bytes without configured secrets; the last step of every writer."""
     if not _read:
         refresh()
     return KNOWN.clean(data)
@@ -338,7 +338,7 @@ def clean_record(record: T) -> T:
 
 
 def clean_tree(value: Any) -> Any:
-    """Return JSON-like data without configured secrets; the same object when there is none in it."""
+    """Return JSON-like data without configured secrets; the same object when it holds none."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
@@ -375,7 +375,7 @@ def scrub(error: BaseException) -> None:
 
 
 def lookalikes() -> str | None:
-    """Say in one line that foreign answers held what looks like a key, None when they did not."""
+    """Return one line saying that foreign answers held what looks like a key, or None when they did not."""
     if not KNOWN.lookalikes:
         return None
     return (

@@ -61,7 +61,7 @@ def parse_day(text: str) -> date:
 
 
 class Clock(Protocol):
-    """Where the present is asked for. Injected, so that no test and no backtest reads the wall."""
+    """The source of the present time. Injected, so that no test or backtest reads the wall clock."""
 
     def now(self) -> Instant:
         """Return the present."""
@@ -89,5 +89,5 @@ class WallClock:
     """The machine's own clock, for live use only."""
 
     def now(self) -> Instant:
-        """Return the machine's present."""
+        """Return the machine's present time."""
         return instant(datetime.now(UTC))

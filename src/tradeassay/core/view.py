@@ -1,4 +1,4 @@
-"""What can be known now: the read-only contract of an as-of view, and one session's bars for an exchange.
+"""The read-only contract of an as-of view (what can be known now), and one session's bars for an exchange.
 
 ``data.AsOfView`` implements :class:`MarketView`; ``masking`` wraps one. Agents depend on this protocol
 only, so they cannot reach a store.
@@ -59,7 +59,7 @@ class MarketView(Protocol):
         ...
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none.
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where a bar is missing.
 
         Fewer than ``lookback`` rows come back when history is shorter.
         """

@@ -1,7 +1,7 @@
 """The market as a Gymnasium environment (extra ``[rl]``). Importing this registers ``tradeassay/Daily-v1``.
 
-The market, its costs and its as-of views are those every agent here plays on. A step is a decision at the close of
-a session, filled there; its reward is what the account made of it until the next close, costs paid.
+The market, its costs and its as-of views are the same as for every other agent. A step is a decision at the close
+of a session, filled there; its reward is what the account made of it until the next close, costs paid.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLUMNS: tuple[str, ...] = (
 
 BOUND = 10.0
 INVESTED = 0.995
-"""The most of the account that is put to work: the rest pays the costs of getting there."""
+"""The largest share of the account that is invested: the rest pays trading costs."""
 DEADBAND = 0.001
 """Changes of weight below this are not traded."""
 SELL, HOLD, BUY = 0, 1, 2
@@ -76,7 +76,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         self._venue, self._index, self._cash = venue, index, cash
         self._assets, self._sessions, self._kind = assets, sessions, actions
         rows = self._snapshot.rows(first, last)
-        # One more session than decisions: the last decision too is paid at a following close.
+        # One more session than decisions: the last decision is also rewarded at the following close.
         self._starts = range(rows.start, rows.stop - sessions)
         if assets < 1 or sessions < 1 or not self._starts:
             raise UserError(
@@ -117,7 +117,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         return self._observe(), self._info()
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Trade at the close, go to the next one, and return what the account made of it (log return)."""
+        """Trade at the close, move to the next one, and return the account's log return between them."""
         if self._play is None or self._steps >= self._sessions:
             raise UserError("the episode is over or was not started", mend="call reset()")
         orders = self._orders(np.asarray(action))
@@ -184,7 +184,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
 
 
 def _value(seen: Observation) -> float:
-    """Return an account at the prices known now: its last mark, moved to today's close."""
+    """Return an account's value at the prices known now: its last mark, moved to today's close."""
     account, view = seen.account, seen.view
     close = view.bars("close", 1, adjust="none")[-1]
     moved = 0.0

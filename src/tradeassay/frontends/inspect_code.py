@@ -104,7 +104,7 @@ def write_program(protocol: QuantCodeProtocol, items: dict[str, Episode], worker
 
 @scorer(metrics={name: [mean(), stderr()] for name in (*_STAGES, "solved")} | {"turns": [mean()]})
 def stage_scorer() -> Scorer:
-    """Score a task by stages. One that nobody could tell about is left unscored, and says why."""
+    """Score a task by stages. A task without a verdict is left unscored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
         outcome = msgspec.convert(state.store.get(OUTCOME), TaskOutcome)
@@ -186,7 +186,7 @@ async def _carry(protocol: QuantCodeProtocol, item: Episode, writer: Asker, work
 
 
 def _judge(name: str | None) -> Any:
-    """Return the way to ask the judge: a scripted one answers at once, any other through Inspect."""
+    """Return how the judge is asked: a scripted one answers at once, any other through Inspect."""
     if name is None:
         return None
     if parse_name(name).route == "scripted":
@@ -207,7 +207,7 @@ class _Sandbox:
         self._executor: Executor | None = None
 
     def open(self, protocol: QuantCodeProtocol, workers: int) -> Executor:
-        """Return it, opened by the first who asks; raises what opening a sandbox raises."""
+        """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
             if self._executor is None:
                 self._executor = protocol.open_executor(workers)
@@ -215,7 +215,7 @@ class _Sandbox:
             return self._executor
 
     def close(self) -> None:
-        """End it. The next one who asks opens another."""
+        """Close it. The next use opens another."""
         with self._lock:
             if self._executor is not None:
                 self._executor.close()

@@ -50,7 +50,7 @@ def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
 
 @scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
 def outcome_scorer() -> Scorer:
-    """Score an episode by its return. One without a usable answer has none: it is left unscored, and says why."""
+    """Score an episode by its return. One without a usable answer is left unscored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
         lines: list[str] = state.store.get(EVENTS, [])
@@ -72,7 +72,7 @@ def outcome_scorer() -> Scorer:
 
 
 async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
-    """Return the journal, what the answers took, and why the episode broke off, if it did."""
+    """Return the journal, what the answers cost, and why the episode broke off, if it did."""
     play = conversation(plot.snapshot, plot.benchmark, plot.episode)
     play.open()
     journal: list[StepRecord] = []
@@ -88,7 +88,7 @@ async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRe
 
 
 class Asker:
-    """Asks the model of an evaluation. Inspect's own retries, limits and settings hold."""
+    """Asks the model under evaluation. Inspect's own retries, limits and settings apply."""
 
     def __init__(self, model: Model) -> None:
         self.spending = Spending()
@@ -100,7 +100,7 @@ class Asker:
             _WRAPPED.add(model.api)
 
     async def answer(self, asked: Asked[AskModel]) -> ModelReply:
-        """Answer one question; raises when nobody can be asked any more, or at a limit of the evaluation."""
+        """Answer one question; raises when the model cannot be asked any more, or at a limit of the evaluation."""
         reply = await self.reply(asked.request)
         self.spending = self.spending.plus(reply.usage)
         if reply.error_kind in NOBODY:
@@ -108,7 +108,7 @@ class Asker:
         return reply
 
     async def reply(self, request: AskModel) -> ModelReply:
-        """Answer one request; that nobody can be asked is an answer too. Raises at a limit of the evaluation."""
+        """Answer one request, by an error if the model cannot be asked. Raises at a limit of the evaluation."""
         box: list[object] = []
         RESPONSE.set(box)
         schema = to_config(request, ModelParams(), can_schema=True).response_schema

@@ -1,5 +1,5 @@
 """``inspect eval tradeassay/ktdfin`` and ``tradeassay/stockbench``: the same conversations, driven by Inspect.
-``tradeassay/quantcode`` stands in :mod:`tradeassay.frontends.inspect_code`.
+``tradeassay/quantcode`` is in :mod:`tradeassay.frontends.inspect_code`.
 
 Market, protocol and rules are those of :mod:`tradeassay.runs`; Inspect brings the model, its connections and its
 log. A sample is an episode. The journal is in the sample's store under ``tradeassay:events``.
@@ -89,7 +89,7 @@ def _task(
         dataset=MemoryDataset([_sample(plot, days) for plot in plots], name=benchmark),
         solver=play_episode({plot.episode.key: plot for plot in plots}, days),
         scorer=outcome_scorer(),
-        # Defaults of the benchmark; what is given on the command line goes before them.
+        # Defaults of the benchmark; the command line takes precedence.
         config=GenerateConfig(
             temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
         ),

@@ -1,7 +1,7 @@
-"""An episode for a client of MCP: the same conversation that models have, one call at a time.
+"""An episode for an MCP client: the same conversation that models have, one call at a time.
 
-The benchmark's own conversation decides everything: what a tool answers, how many calls a day has, what is wrong
-with an answer and how often it may be tried. A client sees what a model would see, under the same mask.
+The benchmark's own conversation decides everything: what a tool answers, how many calls a day allows, what is
+wrong with an answer and how often it may be retried. A client sees what a model would see, under the same mask.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _BY_ANSWERS = (
 
 
 class EpisodeDesk:
-    """One episode, played by whoever calls. ``written`` is told every session's record as soon as it is final.
+    """One episode, played by whoever calls. ``written`` gets every session's record as soon as it is final.
 
     ``known`` are the records of an episode that is continued; ``sessions`` counts them too.
     """
@@ -118,7 +118,7 @@ class EpisodeDesk:
         before = self._asked
         assert before is not None
         if call is not None and before.must_call is None and call.name in self._later(before):
-            self._send(ModelReply())  # done with this stage: what is called for comes next
+            self._send(ModelReply())  # done with this stage: the tool that was called belongs to a later one
             before = self._asked
             assert before is not None
         record = self._send(reply)

@@ -1,7 +1,7 @@
 """The market's tools over the Model Context Protocol (extra ``[mcp]``): whatever speaks MCP can trade.
 
-A *desk* is what stands behind the server: it has tools and answers calls. One is an episode of KTD-Fin
-(:mod:`tradeassay.frontends.mcp_episode`), another a seat in the arena. This module knows the protocol only.
+A *desk* is what the server exposes: it has tools and answers calls. One is an episode of KTD-Fin
+(:mod:`tradeassay.frontends.mcp_episode`), another an entry in the arena. This module knows the protocol only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tradeassay.core.dialogue import ToolSpec
 
 
 class Said(NamedTuple):
-    """What a desk answers. ``wrong`` marks an answer that says what was wrong with the call."""
+    """A desk's answer. ``wrong`` marks one that says what was wrong with the call."""
 
     text: str
     wrong: bool = False

@@ -1,4 +1,4 @@
-"""Episodes laid out for other ways in: data, rules and conversation as a run would have them."""
+"""Episodes prepared for other frontends: data, rules and conversation as a run would have them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradeassay.runs.trading import prepare_tasks
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """What an episode is played on and how."""
+    """What an episode is played on, and how."""
 
     episode: Episode
     benchmark: Benchmark

@@ -1,4 +1,4 @@
-"""A market (clock, as-of view, exchange, ledger), an agent's episode in it, and the journal of that."""
+"""A market (clock, as-of view, exchange, ledger), an agent's episode in it, and the episode's journal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``dialogue.jsonl``: what was asked in an episode, what came back, and what the answers took. It holds no times.
+"""``dialogue.jsonl``: what was asked in an episode, what came back, and what the answers cost. It holds no times.
 
-A day's lines are written, and made durable, before the journal's line of that day. So the sidecar never knows
-less than the journal; what it knows more (a day that was not finished) is cut when an episode is continued.
+A day's lines are written, and made durable, before the journal's line of that day. So the sidecar never knows less
+than the journal; anything beyond it (an unfinished day) is cut when an episode is continued.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def words(self) -> str:
-        """Return it as a person reads it: ``120 calls, 345,000 tokens, $1.23``."""
+        """Return it in readable form: ``120 calls, 345,000 tokens, $1.23``."""
         if self.unpriced and self.unpriced == self.calls:
             money = "price unknown"
         else:
@@ -73,8 +73,8 @@ def total(parts: Iterable[Spending]) -> Spending:
 class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question and its answer.
 
-    ``messages`` are those that the question before, in the same step, did not have: the first ``kept`` messages
-    of that one stand before them. ``tools`` are the names of those offered.
+    ``messages`` are those that the previous question of the same step did not have; the first ``kept`` messages of
+    that question precede them. ``tools`` are the names of those offered.
     """
 
     step: int
@@ -90,7 +90,7 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class DialogueLog:
-    """Continues an episode's conversations behind the ``steps`` that its journal holds.
+    """Continues an episode's conversations after the ``steps`` that its journal holds.
 
     A context manager. ``spending`` sums up all answers in it. Raises :class:`RunError` when the file is damaged or
     knows less than the journal.
@@ -159,7 +159,7 @@ def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...
 
 
 class Scribe:
-    """Collects one step's lines, saying of every question only what is new in it.
+    """Collects one step's lines, keeping only what is new in each question.
 
     A :class:`~tradeassay.play.episode.Recorder` without replies of its own: what was answered before an
     interruption is in the cassette.
@@ -172,11 +172,11 @@ class Scribe:
         self._before: tuple[Message, ...] = ()
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        """Return None: whoever answers looks its recorded replies up itself."""
+        """Return None: the answerer looks up its recorded replies itself."""
         return None
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Take one question with its answer."""
+        """Record one question and its answer."""
         request = asked.request
         kept = 0
         for old, new in zip(self._before, request.messages, strict=False):

@@ -1,11 +1,11 @@
-"""One agent on its way through one market: the only loop *dialogue -> ask -> market -> remember* in the house.
+"""One agent playing one market: the only loop *dialogue -> ask -> market -> remember* in the house.
 
 The core does no input or output. :meth:`Episode.step` is a generator that yields every question with its address
-and returns the record of the step; :meth:`Episode.records` and :meth:`Episode.arecords` run it with somebody who
-answers at once or has to be waited for. Rules, models, foreign programs, an Inspect sample, a client of MCP, the
+and returns the record of the step; :meth:`Episode.records` and :meth:`Episode.arecords` run it with an answerer
+that replies at once or has to be awaited. Rules, models, foreign programs, an Inspect sample, a client of MCP, the
 planner and the leak test all play through this class; what differs is who answers.
 
-:func:`talk` is the same step without a market: a dialogue, its address, somebody who answers and a
+:func:`talk` is the same step without a market: a dialogue, its address, an answerer and a
 :class:`Recorder` that knows the replies given before an interruption. The arena's rounds use it.
 """
 
@@ -37,7 +37,7 @@ Ask_co = TypeVar("Ask_co", covariant=True)
 Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 NOBODY = frozenset(("over_budget", "unreachable", "rate_limited", "rejected"))
-"""Kinds of error that say nothing about an agent: it was not reached, or may not be asked. They end an episode.
+"""Kinds of error that say nothing about the agent (not reached, may not be asked). They end an episode.
 
 Counting such days as the agent's failures would make a broken cable a trading result.
 """
@@ -56,7 +56,7 @@ class Asked(NamedTuple, Generic[Ask]):
 
 
 class Conversation(Protocol[Ask_co, Reply_contra]):
-    """A benchmark's rules for one episode: what is asked in a step, and what is kept from one to the next."""
+    """A benchmark's rules for one episode: what is asked in a step, and what is kept between steps."""
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode; all randomness comes from ``rng``."""
@@ -74,7 +74,7 @@ class Conversation(Protocol[Ask_co, Reply_contra]):
 class Episode(Generic[Ask, Reply]):
     """One agent in one market: ``open`` or ``resume`` it, ``step`` until ``observation`` is None, ``close`` it.
 
-    ``conversation`` None is for whoever brings decisions of its own and calls :meth:`decide` alone.
+    ``conversation`` is None for a caller that makes its own decisions and only calls :meth:`decide`.
     Raises :class:`UserError` for a market that the data does not have.
     """
 
@@ -107,7 +107,7 @@ class Episode(Generic[Ask, Reply]):
         return seen
 
     def resume(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
-        """Continue behind a journal and return what is seen there; None when it was complete.
+        """Continue after a journal and return what is seen there; None when it was complete.
 
         ``witness`` is told about every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a
         record does not come out as it was written.
@@ -145,24 +145,24 @@ class Episode(Generic[Ask, Reply]):
         return done.record
 
     def close(self) -> None:
-        """End the episode here, in the middle of a conversation too."""
+        """End the episode here, even in the middle of a conversation."""
         if self._talking is not None:
             self._talking.close()
         self._talking = self.observation = None
 
     def records(self, answer: Callable[[Asked[Ask]], Reply]) -> Iterator[StepRecord]:
-        """Play on with somebody who answers at once, one record at a time."""
+        """Play on with an answerer that replies at once, one record at a time."""
         while self.observation is not None:
             yield drive(self.step(), answer)
 
     async def arecords(self, answer: Callable[[Asked[Ask]], Awaitable[Reply]]) -> AsyncIterator[StepRecord]:
-        """Play on with somebody who has to be waited for, one record at a time."""
+        """Play on with an answerer that has to be awaited, one record at a time."""
         while self.observation is not None:
             yield await adrive(self.step(), answer)
 
 
 def addressed(dialogue: Generator[Ask, Reply, Result], place: Place) -> Generator[Asked[Ask], Reply, Result]:
-    """Give a dialogue's questions their addresses: the first one's is ``place``, the others count on from it."""
+    """Give a dialogue's questions their addresses, counting up from ``place`` for the first one."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -176,7 +176,7 @@ def addressed(dialogue: Generator[Ask, Reply, Result], place: Place) -> Generato
 def as_recorded(decision: Decision) -> Decision:
     """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
 
-    The market gets exactly this, so that what happens live and what a replay gives cannot differ.
+    The market gets exactly this, so that a live run and its replay cannot differ.
     """
     return _DECISION.decode(ENCODER.encode(decision)) if decision.orders else decision
 
@@ -185,7 +185,7 @@ def as_recorded(decision: Decision) -> Decision:
 
 
 class Answerer(Protocol):
-    """Whoever answers a conversation: a model, a foreign agent. A failure is a reply, never an exception."""
+    """Whoever answers a conversation: a model or a foreign agent. A failure is a reply, never an exception."""
 
     async def ask(self, request: AskModel, place: Place) -> ModelReply:
         """Answer one request."""
@@ -196,19 +196,19 @@ class Recorder(Protocol):
     """Keeps what is said in one step."""
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        """Return the reply that was recorded for this question before an interruption, None when there is none.
+        """Return the reply recorded for this question before an interruption, or None.
 
         Raises :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded in its place.
         """
         ...
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Take down a new reply, before anything depends on it."""
+        """Record a new reply, before anything depends on it."""
         ...
 
 
 def recorded(answerer: Answerer, recorder: Recorder) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
-    """Return what answers from the recorder where it can, else asks and lets the reply be taken down."""
+    """Return a function that answers from the recorder where it can, and otherwise asks and records the reply."""
 
     async def answer(asked: Asked[AskModel]) -> ModelReply:
         reply = recorder.known(asked)
@@ -228,7 +228,7 @@ async def talk(
 
 
 def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
-    """Return what answers for an agent that sees the observation itself.
+    """Return a function that answers for an agent shown the observation itself.
 
     An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash.
     """

@@ -1,7 +1,7 @@
 """An episode's journal: one line per decision, appended and made durable; a torn end is cut, nothing else is.
 
-A process killed while it writes leaves whole lines and at most one torn one at the end. A damaged line with
-whole lines behind it is something else (a broken disk, an edit) and is refused.
+A process killed while it writes leaves whole lines and at most one torn one at the end. A damaged line with whole
+lines after it is something else (a broken disk, an edit) and is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradeassay.core.secrets import clean_bytes
 class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How many lines may wait in memory before they are written and made durable.
 
-    One for agents whose answers cost money or time. Instant agents are asked again when lines are
+    One for agents whose answers cost money or time. Agents that answer at once are asked again when lines are
     lost, and give the same lines, so they may batch.
     """
 
@@ -94,7 +94,7 @@ def read_records(path: Path) -> Iterator[StepRecord]:
 
 
 class JournalOf(Generic[R]):
-    """Continues ``events.jsonl``: ``lines`` are those it holds, a torn end is cut when it is opened.
+    """Continues ``events.jsonl``: ``lines`` are those it holds; a torn end is cut on opening.
 
     A context manager; what waits in memory is written on leaving, errors included: a line that was decided is
     never dropped. Raises :class:`RunError` on entering when another process still writes the file after

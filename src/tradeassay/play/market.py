@@ -1,6 +1,6 @@
 """The market: a clock, an as-of view, an exchange and a ledger behind ``reset()`` and ``step()``.
 
-A session goes like this, and never otherwise:
+Every session goes like this:
 
 1. before the open, splits, dividends and delistings of the day reach the account (``opening``);
 2. where the agent decides at the open or at the close, waiting orders meet the auction or the bar that it is
@@ -35,18 +35,18 @@ _PHASES: dict[str, Literal["pre_open", "open", "close"]] = {
 
 
 class Step(NamedTuple):
-    """What became of a decision, and what is seen next; ``observation`` None means that the episode is over."""
+    """What came of a decision, and what is seen next; ``observation`` is None when the episode is over."""
 
     record: StepRecord
     observation: Observation | None
 
 
 Witness = Callable[[Observation, StepRecord], None]
-"""Told about every session that is replayed: what was seen, and what the journal says about it."""
+"""Called for every replayed session with what was seen and what the journal says about it."""
 
 
 class Market:
-    """One account's way through one market.
+    """One account in one market.
 
     It is deterministic: the same snapshot, config and decisions give the same records to the byte. It holds no
     more than the present session and the account, so that making one is cheap and replaying is fast.
@@ -175,7 +175,7 @@ class Market:
         )
 
     def _check_index(self) -> None:
-        """Look the universe and the index up once, so that a wrong name is found before anybody pays for a day."""
+        """Look up the universe and the index once, so that a wrong name is found before anybody pays for a day."""
         view = self.snapshot.at(self.rows[-1], "close")
         self._universe.at(view)
         if self.config.index is not None:

@@ -29,7 +29,7 @@ def series_from_records(
     of a comparison with it must know. ``failure`` says why the run as a whole failed. An episode in which *no*
     decision was usable, or with no record at all, is failed whatever ``failure`` says: its flat value path is not
     a return of zero. An order is refused, once, in the session that placed it (its id begins with that step),
-    whether all of it or a part was refused and whenever that came. Raises
+    whether all or part of it was refused, and whenever that happened. Raises
     :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity.
     """
     steps = _Steps()
@@ -72,7 +72,7 @@ class _Steps:
         self.failures: Counter[str] = Counter()
 
     def add(self, ledger: Ledger, record: StepRecord) -> None:
-        """Take one step; the ledger stands at its end."""
+        """Add one step; the ledger is at its end."""
         state = ledger.state()
         events = record.opening + record.events
         decision = record.decision
@@ -105,7 +105,7 @@ class _Steps:
             if not isinstance(event, Rejected | Trimmed) or event.reason == "no_change":
                 continue
             home = self._placed.get(event.order_id)
-            if home is None:  # nobody's order: verification names it, and it is no conduct of the agent
+            if home is None:  # nobody's order: verification reports it; it says nothing about the agent's conduct
                 continue
             home.add(event.order_id)
             if (event.order_id, event.reason) not in self._reasons:

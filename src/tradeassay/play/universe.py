@@ -1,4 +1,4 @@
-"""Who may be bought today. Membership changes a few times a year, so the answer is kept between sessions."""
+"""Which names may be bought today. Membership rarely changes, so the answer is kept between sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANKING_SESSIONS = 60
 
 
 class DatedView(MarketView, Protocol):
-    """A view that also knows who has left the exchange."""
+    """A view that also knows which names have left the exchange."""
 
     def delisted_now(self) -> tuple[str, ...]:
         """Return the symbols whose last session is over."""
@@ -38,7 +38,7 @@ class UniverseName(NamedTuple):
 
 
 def parse_universe(text: str) -> UniverseName:
-    """Read a universe's name; raises :class:`UserError` for a number of names that is none."""
+    """Read a universe's name; raises :class:`UserError` for an invalid number of names."""
     index, colon, count = text.rpartition(":")
     if not colon:
         return UniverseName(text, None)
@@ -50,11 +50,11 @@ def parse_universe(text: str) -> UniverseName:
 
 
 def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
-    """Return the names a sized universe is held to, None for a universe without a size.
+    """Return the names a sized universe is limited to, or None for a universe without a size.
 
     They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS` completed sessions)
     among those that could be bought at ``first``, the view before the first session: nothing that happened
-    later has a say. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
+    later matters. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
     """
     name = parse_universe(text)
     if name.size is None:
@@ -84,7 +84,7 @@ def _traded(view: MarketView) -> Floats:
 class Universe:
     """The dated members of an index, or everything listed; index funds are never members but may be bought.
 
-    ``kept`` holds the universe to some of these names for good (see :func:`most_traded`).
+    ``kept`` limits the universe to these names for the whole episode (see :func:`most_traded`).
     """
 
     def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:

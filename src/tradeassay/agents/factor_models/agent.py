@@ -1,9 +1,8 @@
 """The agent that trades on a trained factor model's scores.
 
 The model is fitted beforehand (``tradeassay baselines train``) and stored. The scores are not: every session they
-are computed from the nine factors of the observation's own view, so that the agent knows what any other agent
-knows, and a market that goes on differently tomorrow cannot change what it does today. A session that training
-has seen is refused.
+are computed from the nine factors of the observation's own view, so that the agent knows only what any other agent
+knows, and tomorrow's market cannot change what it does today. A session that training has seen is refused.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ NAME = "factor-model"
 class FactorModelAgent(Rebalancer[FactorModelConfig]):
     """Holds the names with the highest scores in equal weights.
 
-    What saves costs: a held name stays while it ranks among the first ``keep`` x ``k``, and a weight is only
+    To save costs, a held name stays while it ranks among the first ``keep`` x ``k``, and a weight is only
     corrected when it is off by more than ``band``.
     """
 
@@ -50,7 +49,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     Config: ClassVar[type[AgentConfig]] = FactorModelConfig
 
     def __init__(self, config: FactorModelConfig) -> None:
-        """Look the baseline up; raises :class:`UserError` for a wrong key, :class:`MissingExtra` without Qlib."""
+        """Look up the baseline; raises :class:`UserError` for a wrong key, :class:`MissingExtra` without Qlib."""
         super().__init__(config)
         self._facts = None
         if config.key:

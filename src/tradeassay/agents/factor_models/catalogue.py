@@ -46,7 +46,7 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
         return WINDOW[size] if self.sequence else 1
 
     def settings(self, size: Size) -> Settings:
-        """Return the arguments of the class: the full ones, changed by the small ones where asked."""
+        """Return the arguments of the class: the full ones, overridden by the small ones on request."""
         return dict(self.full) if size == "full" else {**self.full, **self.small}
 
     def fit_settings(self, size: Size) -> Settings:

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 FEATURES_VERSION = "features-1"
-"""Changes whenever the same bars would give other features."""
+"""Bumped whenever the same bars would give other features."""
 YEAR = 252
-"""The longest look back of a factor, in bars."""
+"""The longest lookback of a factor, in bars."""
 LEAST_KNOWN = 5
-"""A name with fewer of the nine factors on the last day is not scored."""
+"""A name with fewer than this many of the nine factors on the last day is not scored."""
 
 Matrix = NDArray[np.float32]
 
 
 def features(raw: Floats) -> tuple[Matrix, Bools]:
-    """Return one row of features per name, and which names know enough to be scored.
+    """Return one row of features per name, and which names have enough of them to be scored.
 
     ``raw`` are factor values of the names that may be bought, shape (9, sessions, names), oldest session first.
     Each session's values are winsorised and z-scored across these names; what is missing counts as average.
@@ -66,7 +66,7 @@ def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
 class FeatureFeed:
     """Follows an episode's views and keeps the last ``window`` sessions of factors.
 
-    A day that was left out starts it afresh from the view's own history.
+    After a skipped day it starts afresh from the view's own history.
     """
 
     def __init__(self, window: int) -> None:
@@ -116,7 +116,7 @@ class Samples:
         return int(self.days.size)
 
     def shuffled(self, rng: np.random.Generator) -> Samples:
-        """Return the samples with outcomes dealt out anew among each day's names: nothing is left to learn."""
+        """Return the samples with outcomes shuffled among each day's names: nothing is left to learn."""
         order = np.arange(len(self))
         for rows in self.by_day():
             order[rows] = rng.permutation(order[rows])
@@ -161,7 +161,7 @@ class QlibDataset:
 
 
 class QlibQuestion:
-    """One cross-section to be scored, as a dataset with nothing but features."""
+    """One cross-section to be scored, as a dataset with features only."""
 
     def __init__(self, features: Matrix, window: int) -> None:
         self._features, self._window = features, window

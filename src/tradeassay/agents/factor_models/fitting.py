@@ -19,11 +19,11 @@ from tradeassay.core.view import Floats
 
 BATCH: dict[Size, int] = {"full": 2000, "small": 512}
 LEAST_SAMPLES = 256
-"""Fewer samples than this, in training or validation, teach nothing."""
+"""Fewer samples than this, in training or validation, are refused."""
 
 
 class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is trained. ``gpu`` is only heard by the neural networks and by CatBoost."""
+    """How a model is trained. ``gpu`` only affects the neural networks and CatBoost."""
 
     size: Size = "full"
     seed: int = 0
@@ -117,7 +117,7 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
 def _settings(model: FactorModel, config: FitConfig, most: int, window: int, folder: Path) -> Settings:
     settings = model.settings(config.size)
     if model.torch:
-        # An incomplete batch is left out of training and validation: a batch may not be larger than either.
+        # Qlib drops incomplete batches, so a batch may not be larger than the training or validation samples.
         settings |= {
             "batch_size": min(BATCH[config.size], most),
             "seed": config.seed,
@@ -139,7 +139,7 @@ def _settings(model: FactorModel, config: FitConfig, most: int, window: int, fol
 
 
 def _slower_when_stuck(optimizer: Any) -> Any:
-    """Return Qlib's own schedule, which its way of comparing version numbers misreads from torch 2.10 on."""
+    """Return Qlib's own schedule; its comparison of version numbers goes wrong from torch 2.10 on."""
     import torch
 
     return torch.optim.lr_scheduler.ReduceLROnPlateau(
@@ -165,7 +165,7 @@ def _networks(fitted: Any) -> list[Any]:
 
 
 def _on_one_device(fitted: Any) -> None:
-    """Let a network's parts know the device of the whole: ADARNN's inner one always takes a GPU it can see."""
+    """Put a network's parts on the device of the whole: ADARNN's inner one takes any GPU it can see."""
     for network in _networks(fitted):
         for part in network.modules():
             if hasattr(part, "device"):
@@ -173,7 +173,7 @@ def _on_one_device(fitted: Any) -> None:
 
 
 def _strip(fitted: Any) -> None:
-    """Bring a model to the CPU and drop what only training needs."""
+    """Move a model to the CPU and drop what only training needs."""
     import torch
 
     for network in _networks(fitted):
@@ -189,7 +189,7 @@ def _strip(fitted: Any) -> None:
 
 
 def _plain(fitted: Any, module: Any, model: FactorModel) -> Any:
-    """Give a mended model its own class back, which another process can find by name."""
+    """Give a patched model its original class back, which another process can find by name."""
     original = getattr(module, model.cls)
     if type(fitted) is not original:
         fitted.__class__ = original

@@ -1,4 +1,4 @@
-"""Qlib as it is needed here: imported late, kept quiet, and mended where it cannot take nine factors.
+"""Qlib as it is needed here: imported late, kept quiet, and patched where it cannot take nine factors.
 
 Whatever training touches outside the model (random generators, thread counts, the environment, module globals) is
 put back afterwards.
@@ -38,7 +38,7 @@ def check_installed(model: FactorModel) -> None:
 def model_module(model: FactorModel) -> Any:
     """Return the module of Qlib that holds a model; raises :class:`MissingExtra`."""
     check_installed(model)
-    # Qlib imports mlflow, which would report its use to its makers.
+    # Qlib imports mlflow, which would send usage data to its makers.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -56,7 +56,7 @@ class _Deaf:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep prints, warnings and experiment records of Qlib's models away while inside."""
+    """Suppress prints, warnings and experiment records of Qlib's models inside the block."""
     from qlib.workflow import R
 
     before = R._provider
@@ -77,7 +77,7 @@ def quiet() -> Iterator[None]:
 def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
     """Seed every generator a model may draw from and fix the thread count; put all of it back afterwards.
 
-    On a GPU torch is told to choose repeatable ways; on a CPU those of these models are, for one thread count.
+    On a GPU torch is told to use deterministic algorithms; on a CPU these models repeat anyway, given the threads.
     """
     import torch
 
@@ -108,11 +108,11 @@ def repeatable(seed: int, threads: int, *, gpu: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def mended(module: Any, model: FactorModel, *, window: int, gpu: bool) -> Iterator[type[Any]]:
-    """Yield a model's class with what hinders it here mended, for as long as it is trained.
+    """Yield a model's class, patched for use here while it is trained.
 
-    ADARNN's loader is written for six features of sixty days. DoubleEnsemble orders its features as a set of
-    words happens to be, which differs from process to process. CatBoost takes a GPU without being asked. MLP
-    writes down a correlation which starts a debugger where days have fewer than fifty names; nothing reads it.
+    ADARNN's loader is written for six features of sixty days. DoubleEnsemble orders its features by iterating over
+    a set of strings, which differs from process to process. CatBoost takes a GPU unasked. MLP logs a correlation
+    that starts a debugger where days have fewer than fifty names; nothing reads it.
     """
     cls = getattr(module, model.cls)
     if model.name == "adarnn":

@@ -1,7 +1,7 @@
 """Trained baselines on disk: one folder each, named by the hash of everything that made it.
 
 ``<home>/baselines/<key>/`` holds ``baseline.json`` (what it is, and how well it ranked) and ``model.bin`` (the
-fitted model, a Python pickle whose hash stands in the former).
+fitted model, a Python pickle whose hash is in the former).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradeassay.core.hashing import sha256_bytes, sha256_of
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
 KEY_LENGTH = 16
 LEAST_KEY = 6
-"""The first characters of a key are enough to name it, but not fewer than these."""
+"""A prefix of a key is enough to name it, if it has at least this many characters."""
 
 
 class RankIC(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ class RankIC(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides what a trained model is; the name of the data set is there for people.
+    """Everything that decides what a trained model is; the name of the data set is for people only.
 
     Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class, ``versions`` the
-    packages that compute. ``shuffled`` outcomes were dealt out anew among the names of each day.
+    packages that compute. ``shuffled`` outcomes were permuted among the names of each day.
     """
 
     model: str
@@ -64,12 +64,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def key(self) -> str:
-        """The hash of all of it but the data set's name: equal content, equal key."""
+        """The hash of everything but the data set's name: equal content, equal key."""
         return sha256_of(msgspec.structs.replace(self, dataset=""))[:KEY_LENGTH]
 
 
 class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A trained factor model. ``seen_until`` is the last day of which training or its stopping saw anything."""
+    """A trained factor model. ``seen_until`` is the last day that training or early stopping saw."""
 
     key: str
     recipe: Recipe
@@ -84,19 +84,19 @@ class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> FactorModel:
-        """Which of the eighteen it is."""
+        """The name of the model, one of the eighteen."""
         return factor_model(self.recipe.model)
 
 
 def baselines_folder(home: Path | None = None) -> Path:
-    """Return where trained baselines lie: ``home``, else ``TRADEASSAY_HOME``, else the user's own data folder."""
+    """Return the folder of baselines: under ``home``, else ``TRADEASSAY_HOME``, else the user's data folder."""
     configured = os.environ.get("TRADEASSAY_HOME")
     root = home or (Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay")
     return root / "baselines"
 
 
 def store_trained(facts: TrainedBaseline, fitted: bytes, home: Path | None = None) -> Path:
-    """Write a trained baseline and return its folder; it is there as a whole or not at all."""
+    """Write a trained baseline, whole or not at all, and return its folder."""
     root = baselines_folder(home)
     root.mkdir(parents=True, exist_ok=True)
     place = root / facts.key
@@ -113,7 +113,7 @@ def store_trained(facts: TrainedBaseline, fitted: bytes, home: Path | None = Non
 
 
 def store_facts(facts: TrainedBaseline, home: Path | None = None) -> None:
-    """Replace what is known about a baseline that is stored already."""
+    """Replace the facts about a baseline that is already stored."""
     path = baselines_folder(home) / facts.key / FACTS_FILE
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(_encoded(facts))

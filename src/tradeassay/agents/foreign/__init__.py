@@ -2,7 +2,7 @@
 
 A *transport* carries bytes there and back and names what went wrong (:mod:`.transport`). Over it goes one of two
 *wires*: the arena's contract (:mod:`.ama`: a packet in, a choice out) or a benchmark's own conversation
-(:mod:`.conversation`: whatever a model would be asked, whatever it may answer).
+(:mod:`.conversation`: what a model would be asked, and what it may answer).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where an agent may live. A name is resolved once, every address is checked, and that address is connected to.
 
-Without this an agent's address would be a way into the network behind the arena: a name may point inwards, and may
+Without this an agent's address would be a way into the arena's own network: a name may point inwards, and may
 point elsewhere a second after it was checked.
 """
 
@@ -19,10 +19,10 @@ from tradeassay.core.errors import UserError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""From a host and a port to addresses as text."""
+"""Resolves a host and a port to addresses as text."""
 
 EVERYWHERE: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-"""For somebody's own agents, which normally live on the same machine."""
+"""For the user's own agents, which normally run on the same machine."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -89,7 +89,7 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
 
 
 def inward(address: Address) -> bool:
-    """Return whether an address leads anywhere but the public internet, also when it is wrapped in another one."""
+    """Return whether an address leads anywhere but the public internet, even when embedded in another one."""
     if isinstance(address, ipaddress.IPv6Address):
         wrapped = _wrapped(address)
         if wrapped is not None:
@@ -119,7 +119,7 @@ async def checked_address(target: Target, allow: Sequence[Network], resolve: Res
     """Resolve a target and return the address to connect to.
 
     Raises :class:`Unusable`: ``unreachable`` when the name has no address, ``forbidden`` when any of its addresses
-    leads inwards and lies in none of the allowed networks.
+    leads inwards and is not in an allowed network.
     """
     try:
         found = await resolve(target.host, target.port)

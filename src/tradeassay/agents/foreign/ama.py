@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 PATH = "/trading_action/"
 
 MAX_REQUEST = 1024 * 1024
-"""Bytes a request may have."""
+"""The most bytes in a request."""
 MAX_REASONING = 20_000
-"""Characters of reasoning that are kept."""
+"""The most characters of reasoning that are kept."""
 MAX_MESSAGE = 500
-"""Characters of a public message that are kept."""
+"""The most characters of a public message that are kept."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,9 +90,9 @@ def encode_request(packet: Packet, *, model: str = "", own: bool = True, limit: 
 
 
 def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> Choice:
-    """Return an agent's answer as a choice; raises :class:`Unusable` for anything that is none.
+    """Return an agent's answer as a choice; raises :class:`Unusable` for anything else.
 
-    Kinds: ``too_large``, ``parse`` (no JSON), ``schema`` (JSON of another shape, or a number out of range).
+    Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range).
     """
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     if len(raw) > limit:
@@ -121,13 +121,13 @@ def to_choice(answer: Answer) -> Choice:
 
 
 def failed_choice(kind: str, text: str) -> Choice:
-    """Return the choice of an agent that gave none: it holds, and the failure is counted by its kind."""
+    """Return the choice of an agent that failed to give one: HOLD, with the failure counted by its kind."""
     failure = ChoiceFailure(kind=kind, text=plain(clean_words(text))[:2000])
     return Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters and halves of surrogates, which no database or page should get."""
+    """Return a text without control characters and lone surrogates, which no database or page should get."""
     return "".join(c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " "))
 
 
@@ -234,7 +234,7 @@ class PythonAgent:
 
 
 async def _bounded(asked: Awaitable[Choice], transport: Transport | None = None) -> Choice:
-    """Return a choice, a failed one when there was no usable answer; the way to the agent then starts afresh."""
+    """Return a choice, or a failed one without a usable answer; the transport is then reset."""
     try:
         return await asked
     except Unusable as error:
@@ -244,7 +244,7 @@ async def _bounded(asked: Awaitable[Choice], transport: Transport | None = None)
 
 
 def as_choice(said: Any) -> Choice:
-    """Return whatever an agent said as a choice; raises :class:`Unusable` (``schema``) when it is none."""
+    """Return what an agent said as a choice; raises :class:`Unusable` (``schema``) when it is not one."""
     if isinstance(said, Choice):
         return said
     if isinstance(said, str):

@@ -5,9 +5,9 @@ as data (``rules``, ``observation``, ``answer_schema``, ``feedback``). An answer
 ``{"answer": {...}}`` in the form that is asked for, or ``{"calls": [{"name": "...", "arguments": {...}}]}``.
 Whether it is any good is the benchmark's business, and so are feedback and further attempts.
 
-What cannot be read never raises: it is a reply with an error of the kind ``timeout``, ``unreachable``, ``status``,
-``too_large``, ``parse``, ``schema`` or ``agent``. An agent that is unreachable ends its episode, which can be
-resumed; any other failure is that day's.
+An unreadable answer never raises: it becomes a reply with an error of the kind ``timeout``, ``unreachable``,
+``status``, ``too_large``, ``parse``, ``schema`` or ``agent``. An agent that is unreachable ends its episode, which
+can be resumed; any other failure only costs that day.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from tradeassay.llm.model import failed_reply
 
 PROTOCOL = "tradeassay-conversation-1"
 MAX_ANSWER = 1024 * 1024
-"""Bytes an answer may have."""
+"""The most bytes in an answer."""
 TIMEOUT_S = 120.0
 _KINDS = {"start": "unreachable", "forbidden": "unreachable", "exit": "agent", "redirect": "status"}
-"""What a transport calls a failure, and the kind under which a benchmark counts it, where they differ."""
+"""Kinds of transport failures that a benchmark counts under another name."""
 
 
 class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ _SAID = msgspec.json.Decoder(Said, strict=True)
 
 
 def encode_request(request: AskModel, place: Place, benchmark: str, wrong: Unusable | None = None) -> bytes:
-    """Return a question as JSON; ``wrong`` is what could not be read in the attempt before."""
+    """Return a question as JSON; ``wrong`` says why the previous attempt could not be read."""
     given = request.given if isinstance(request.given, Given) else None
     feedback = _raw(given.feedback if given is not None else None)
     if wrong is not None:
@@ -136,7 +136,7 @@ def encode_request(request: AskModel, place: Place, benchmark: str, wrong: Unusa
 
 
 def read_reply(body: bytes, request: AskModel, place: Place) -> ModelReply:
-    """Return an answer as the benchmark reads it; raises :class:`Unusable` for one that nobody could read."""
+    """Return an answer as the benchmark reads it; raises :class:`Unusable` for an unreadable one."""
     if len(body) > MAX_ANSWER:
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
     try:
@@ -175,7 +175,7 @@ def _raw(text: str | None) -> msgspec.Raw:
 
 
 class ForeignModel:
-    """A foreign agent in a model's place, in one episode: it is asked what a model would be asked."""
+    """A foreign agent in place of a model, for one episode: it is asked what a model would be asked."""
 
     def __init__(self, name: str, transport: Transport, benchmark: str) -> None:
         self._name = name
@@ -212,7 +212,7 @@ class ForeignConfig(AgentConfig, frozen=True, kw_only=True):
 
 
 class ForeignAgent(ABC):
-    """An agent outside that is asked the benchmark's own conversation. One connection per episode."""
+    """A foreign agent that is asked in the benchmark's own conversation. One connection per episode."""
 
     Config: ClassVar[type[AgentConfig]]
     asked: ClassVar[Literal["conversation"]] = "conversation"
@@ -220,11 +220,11 @@ class ForeignAgent(ABC):
 
     @abstractmethod
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new way to the agent."""
+        """Return a new transport to the agent."""
 
     @asynccontextmanager
     async def open(self, opening: Opening) -> AsyncIterator[Model]:
-        """Open the agent for one episode; replayed, nobody is asked."""
+        """Open the agent for one episode; in a replay it is not asked."""
         name, params = f"{self.kind}/{opening.label}", ModelParams()
         if opening.replay:
             if opening.cassette is None:
@@ -265,7 +265,7 @@ class OverHttp(ForeignAgent):
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new way to the server."""
+        """Return a new transport to the server."""
         return HttpTransport(self.config.url, timeout_s=timeout_s, allow=EVERYWHERE, max_answer=MAX_ANSWER)
 
 
@@ -286,7 +286,7 @@ class OverPipe(ForeignAgent):
     kind: ClassVar[str] = "pipe"
 
     def __init__(self, config: PipeConfig) -> None:
-        """Raise :class:`UserError` for an empty or torn command."""
+        """Raise :class:`UserError` for an empty command or unbalanced quotes."""
         try:
             self._command = shlex.split(config.command)
         except ValueError as error:
@@ -295,7 +295,7 @@ class OverPipe(ForeignAgent):
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new way to the program; it is started by the first question."""
+        """Return a new transport to the program, which the first question starts."""
         return PipeTransport(self._command, timeout_s=timeout_s, max_answer=MAX_ANSWER)
 
 
@@ -316,7 +316,7 @@ class OverPython(ForeignAgent):
     kind: ClassVar[str] = "python"
 
     def __init__(self, config: PythonConfig) -> None:
-        """Raise :class:`UserError` for a class that cannot be made or has no ``reply``."""
+        """Raise :class:`UserError` for a class that cannot be instantiated or has no ``reply``."""
         load_class(config.cls, "reply(request)")
         self.config = config
 
@@ -326,7 +326,7 @@ class OverPython(ForeignAgent):
 
 
 class _InProcess:
-    """A Python object as a transport: it gets a request as a dictionary, and answers with one, or with a text."""
+    """A Python object as a transport: it gets a request as a dictionary and returns another, or a text."""
 
     def __init__(self, agent: Any, timeout_s: float) -> None:
         self._caller = PythonCaller(agent.reply, timeout_s=timeout_s)

@@ -1,6 +1,4 @@
-"""Carrying bytes to a foreign agent and back. What goes wrong on the way has a name, and is never an exception of
-somebody else's: every failure is an :class:`Unusable` with the kind under which it is counted.
-"""
+"""Carrying bytes to a foreign agent and back. Every failure is an :class:`Unusable`, counted by its kind."""
 
 from __future__ import annotations
 
@@ -32,18 +30,18 @@ if TYPE_CHECKING:
     import httpx
 
 TIMEOUT_S = 180.0
-"""How long an agent may think unless it is told otherwise."""
+"""How long an agent may think unless configured otherwise."""
 MAX_ANSWER = 64 * 1024
-"""Bytes an answer may have unless it is told otherwise."""
+"""The most bytes in an answer unless configured otherwise."""
 KEPT = ("LANG", "LC_ALL", "TZ")
-"""What of our environment a process may know, beside a search path and a home of its own."""
+"""The environment variables a process inherits, besides a search path and a home of its own."""
 PATH = "/usr/local/bin:/usr/bin:/bin"
 GRACE_S = 5.0
-"""How long a killed process may take to be gone."""
+"""How long a killed process may take to exit."""
 
 
 class Transport(Protocol):
-    """A way to one agent."""
+    """The connection to one agent."""
 
     async def exchange(self, body: bytes) -> bytes:
         """Send a request and return the answer; raises :class:`Unusable` for whatever goes wrong."""
@@ -61,7 +59,7 @@ class Transport(Protocol):
 class HttpTransport:
     """Posts to a web server. Needs ``httpx``.
 
-    ``allow`` are networks an agent may live in although they are private. Kinds of failure: ``forbidden`` (the
+    ``allow`` lists private networks in which an agent may live. Kinds of failure: ``forbidden`` (the
     address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``, ``too_large``, ``parse``.
     The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
     """
@@ -90,7 +88,7 @@ class HttpTransport:
         import httpx
 
         try:
-            async with asyncio.timeout(self._timeout_s):  # httpx only bounds single steps
+            async with asyncio.timeout(self._timeout_s):  # httpx only limits single steps
                 return await self._post(body)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
@@ -112,7 +110,7 @@ class HttpTransport:
             "Host": target.authority,
             "Content-Type": "application/json",
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # a small compressed answer could unfold into a large one
+            "Accept-Encoding": "identity",  # a small compressed answer could expand into a large one
         }
         # The connection goes to the checked address; the certificate must still be the name's.
         named = {"sni_hostname": target.host}
@@ -148,7 +146,7 @@ class PipeTransport:
     """Runs a command that speaks JSON lines: a request on its input, an answer on its output.
 
     The process is started at the first request and kept, so that it can remember. It gets an empty folder and an
-    environment without anything of ours in it; ``env`` is added to that. After a failure it is killed with all its
+    environment with nothing of ours in it, to which ``env`` is added. After a failure it is killed with all its
     children and started afresh for the next request. It runs with the rights of whoever started it: a program one
     does not trust belongs behind HTTP on another machine, or into the sandbox.
 
@@ -241,7 +239,7 @@ class PipeTransport:
                 os.killpg(process.pid, signal.SIGKILL)
             if process.stdin is not None:
                 process.stdin.close()
-            with contextlib.suppress(TimeoutError):  # one that fled its group may hold the pipe for ever
+            with contextlib.suppress(TimeoutError):  # a child that left the group may hold the pipe forever
                 await asyncio.wait_for(_drain(process), GRACE_S)
         folder, self._folder = self._folder, None
         if folder is not None:
@@ -249,7 +247,7 @@ class PipeTransport:
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
-    """Read what a killed process left, without which its end is not noticed, and wait for that."""
+    """Read what a killed process left in the pipe, or its end would go unnoticed, and wait for it."""
     if process.stdout is not None:
         while await process.stdout.read(1 << 16):
             pass
@@ -269,7 +267,7 @@ class PythonCaller:
         self._hanging: asyncio.Future[Any] | None = None
 
     async def call(self, argument: object) -> Any:
-        """Return what the function returns; raises :class:`Unusable` for whatever it does."""
+        """Return what the function returns; raises :class:`Unusable` for any failure."""
         if self._hanging is not None and not self._hanging.done():
             raise Unusable("timeout", "an earlier call still hangs")
         try:
@@ -289,7 +287,7 @@ class PythonCaller:
 
 
 def load_class(name: str, method: str) -> Any:
-    """Import ``package.module:Class``, also from the present folder, and make one.
+    """Import ``package.module:Class``, from the current folder too, and instantiate it.
 
     Raises :class:`UserError` when that does not work, or when it lacks the method.
     """
