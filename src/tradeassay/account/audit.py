@@ -1,8 +1,8 @@
 """A second opinion on a journal: plain code that shares nothing with the exchange, the policies and the ledger.
 
-It follows a journal's events beside the bars and says what does not hold. It is written to be read, not to be
-fast, and repeats every rule in its own words: it could not check what it shared with the code it checks. Of a
-venue it reads the numbers and calls nothing. ``verify`` holds recorded runs against it, ``check_exchange`` the
+It follows a journal's events beside the bars and reports what does not hold. It is written to be read, not to be
+fast, and repeats every rule in its own words: it could not check code it shared with what it checks. It reads a
+venue's numbers and calls nothing on it. ``verify`` checks recorded runs with it, ``check_exchange`` the
 exchange itself.
 """
 
@@ -98,11 +98,11 @@ class _Books:
 
     cash: float = 0.0
     moved: float = 0.0
-    """All money that ever went in or out: what rounding is measured by."""
+    """All money that ever went in or out: the scale rounding is measured by."""
     shares: dict[str, float] = field(default_factory=dict)
     marks: dict[str, float] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
-    """Orders that rest, id to symbol."""
+    """Resting orders, id to symbol."""
     called: bool = False
 
     def hold(self, symbol: str, quantity: float) -> None:
@@ -156,7 +156,7 @@ class Auditor:
         self._orders: dict[str, Order] = {}
 
     def step(self, place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[Finding]:
-        """Check one line of a journal; the first one must pay the benchmark's ``deposit`` in."""
+        """Check one line of a journal; the first one must pay in the benchmark's ``deposit``."""
         yield from _form(place, day, record, deposit)
         yield from self.opening(day, record.opening)
         yield from self.session(day, _placed(record), record.events)
@@ -203,7 +203,7 @@ def _placed(record: StepRecord) -> dict[str, Order]:
 
 
 def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[Finding]:
-    """Check what a line of a journal is made of."""
+    """Check the form of one line of a journal."""
     if record.step != place:
         yield Finding("sessions", f"line {place + 1} is step {record.step}")
     if record.session != day.bars.session:
@@ -221,7 +221,7 @@ def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iter
 
 
 def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Finding]:
-    """Compare what happened before the open with the data; the account must stand before it."""
+    """Compare what happened before the open with the data; the books must not include it yet."""
     due = {(action.kind, action.symbol): action.value for action in day.actions if books.shares.get(action.symbol)}
     leaving = {symbol for symbol in books.shares if symbol in day.delisted}
     for event in events:
@@ -246,7 +246,7 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
 
 
 def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Finding]:
-    """Check the sum that an event moves; the account must stand before it."""
+    """Check the sum that an event moves; the books must not include it yet."""
     if isinstance(event, InterestCharged):
         yield from _interest(day, books, event)
     elif isinstance(event, DividendPaid | SplitApplied | Delisted | Settled | BorrowCharged):
@@ -314,7 +314,7 @@ def _orders(
             continue
         if isinstance(event, Rejected) and not event.detail:
             yield Finding("orders", f"order {event.order_id} was rejected without a word of explanation")
-        if not isinstance(event, Trimmed):  # which only explains a fill that must be there too
+        if not isinstance(event, Trimmed):  # it only explains a fill, which must be there too
             answered.add(event.order_id)
         order = known.get(event.order_id)
         if order is None:
@@ -360,7 +360,7 @@ class _Fills:
         self._nav = _value_at_reference(day, books)
 
     def check(self, fill: Filled) -> Iterator[Finding]:
-        """Yield what is wrong with a fill; the account must stand before it."""
+        """Yield what is wrong with a fill; the books must not include it yet."""
         day = self._day
         if fill.symbol not in day.columns:
             yield Finding("fills", f"{fill.symbol} was filled but is not listed by then")
@@ -486,7 +486,7 @@ def _whole(count: float) -> bool:
 
 
 def _value_at_reference(day: AuditDay, books: _Books) -> float:
-    """The account before the first fill, at the prices at which orders are filled."""
+    """The account's value before the first fill, at the prices orders are filled at."""
     total = books.cash
     for symbol, quantity in books.shares.items():
         if symbol not in day.columns:

@@ -11,7 +11,7 @@ from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
 
 DUST = 1e-9
-"""An order that costs more than there is by less than this share of its value spends the account to
+"""An order that exceeds the cash by less than this share of its value spends the account to
 exactly zero: three shares at 33.33 must be payable with 99.99, whatever the last bit says."""
 
 

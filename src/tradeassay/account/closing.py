@@ -29,7 +29,7 @@ def emit(event: Event, account: Ledger, events: list[Event]) -> None:
 
 
 def settle(symbol: str, price: float, multiplier: float, account: Ledger, events: list[Event]) -> None:
-    """Mark a held future to ``price`` and move the difference in cash; nothing when it is there already."""
+    """Mark a held future to ``price`` and move the difference in cash; does nothing when it is there already."""
     quantity = account.quantity(symbol)
     if quantity == 0.0:
         return
@@ -41,7 +41,7 @@ def settle(symbol: str, price: float, multiplier: float, account: Ledger, events
 def trade_at_mark(
     venue: Venue, order_id: str, column: int, quantity: float, session: Session, events: list[Event]
 ) -> None:
-    """Trade a signed quantity at the session's marking price, with slippage and costs, limits aside."""
+    """Trade a signed quantity at the session's marking price, with slippage and costs, ignoring limits."""
     account = session.account
     symbol, instrument = session.bars.symbols[column], session.bars.instruments[column]
     buying = quantity > 0.0

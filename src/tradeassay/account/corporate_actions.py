@@ -47,7 +47,7 @@ def apply_actions(
 def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
     """Return the split of a holding: the whole steps, and the value of the rest in cash.
 
-    Rounded down always, so that a holder of shares is paid and never debited (a short seller pays).
+    Always rounded down, so that a holder of shares is paid and never debited (a short seller pays).
     """
     symbol, ratio = action.symbol, action.value
     account = session.account
@@ -58,7 +58,7 @@ def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplie
         whole = -whole
     if abs(held * ratio - whole) <= 2.0 * ROUNDING * abs(held * ratio):
         return SplitApplied(symbol, ratio, whole, 0.0)
-    # Value before less value after, as the ledger adds it up.
+    # Value before minus value after, as the ledger adds it up.
     return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)
 
 

@@ -1,7 +1,7 @@
 """Accounts that hold a target of -1, 0 or +1 from one session to the next, as AMA's rules have it.
 
 A decision sets the target at its price and pays the fee on the part of the position that changes; at the next
-price the position has earned. :class:`DailyTarget` keeps one account per asset, :class:`SharedTarget` one over
+price its return is booked. :class:`DailyTarget` keeps one account per asset, :class:`SharedTarget` one over
 several. Both are pure: they return a :class:`Booking` and change nothing. Bookings are appended and never
 overwritten; an account is worth what its last booking says, and :func:`follow` holds a journal to its identities.
 """
@@ -28,7 +28,7 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an account's journal: a decision was executed, or what it held was settled at the next price.
 
     ``position`` is the sign of what is held. ``nav_before`` is the account before the decision, ``nav`` after this
-    booking. ``earned`` is what a settled decision made of ``nav_before``, its fee paid. ``exposure`` is the signed
+    booking. ``earned`` is what a settled decision made of ``nav_before`` after its fee. ``exposure`` is the signed
     money behind the asset, kept where one account spans several.
     """
 
@@ -92,9 +92,9 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
 class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One account over several assets.
 
-    A decision to BUY or SELL asks for a share of the account; what other assets already bind is not available, so
+    A decision to BUY or SELL asks for a share of the account; what other assets tie up is not available, so
     the sum of all exposures never exceeds the account. HOLD leaves the exposure as it is, or closes it. The fee is
-    paid on the money that changes hands, also where a short that has shrunk or grown is brought back to size.
+    paid on the money that changes hands, including when a short that shrank or grew is brought back to size.
     """
 
     hold: Hold
@@ -103,7 +103,7 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     def execute(self, action: Action, share: float, *, value: float, before: float, others: float) -> Booking:
         """Return what a decision does to an account worth ``value``.
 
-        ``before`` is the signed money behind the asset, ``others`` the money that other assets bind (the sum of
+        ``before`` is the signed money behind the asset, ``others`` the money that other assets tie up (the sum of
         absolute exposures). The new exposure is scaled by what the fee leaves.
         """
         exposure, fee = self._trade(action, share, value, before, others)
@@ -133,7 +133,7 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         return target * (value - fee) / value, fee
 
     def settle(self, last: Booking, value: float, moved: float) -> Booking:
-        """Return what an executed decision has earned for an account that is worth ``value`` by now."""
+        """Return what an executed decision has earned for an account now worth ``value``."""
         exposure = last.exposure or 0.0
         # An account that is gone stays gone: paper trading has no debtors.
         after = max(value + exposure * moved, 0.0) if value > 0 else 0.0

@@ -80,8 +80,8 @@ class Exchange:
     def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
         """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar.
 
-        To be called before anybody is shown those prices, so that no order can be taken back by one who knows
-        that it was reached. What still rests can be superseded in :meth:`execute` as ever.
+        Call it before anybody is shown those prices, so that no order can be taken back by someone who knows
+        that it was reached. What still rests can be superseded in :meth:`execute` as usual.
         """
         events: list[Event] = []
         if not self.book.orders:
@@ -226,7 +226,7 @@ class Exchange:
             refusal = untradable(symbol, column, session, margin=self._margin)
             if refusal is not None:
                 change = explicit_quantity(order, session.account) or 0.0
-                # A target that lies against the order's own side must not wait and trade the other way.
+                # A target that contradicts the order's own side must not wait and then trade the other way.
                 if order.side is None or (change > 0.0) == (order.side == "BUY"):
                     ticket.ask(change)
         if refusal is None:
@@ -251,7 +251,7 @@ class Exchange:
     def _admit_waiting(
         self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
     ) -> None:
-        """Look whether an order of an earlier session trades in this one.
+        """Check whether an order of an earlier session trades in this one.
 
         It sees the whole bar, or in the opening ``auction`` the open alone.
         """
@@ -356,7 +356,7 @@ class Exchange:
             self._rest(ticket, rest, session, events, traded=True)
 
     def _refuse(self, ticket: Ticket, refusal: Refusal, session: Session, events: list[Event]) -> None:
-        """Reject an order, or let it wait when it may and another day can help."""
+        """Reject an order, or let it wait if it may and another day can help."""
         if refusal.reason in WAITS and ticket.order.tif == "gtc" and ticket.asked > 0.0:
             if not ticket.resting:
                 self._rest(ticket, ticket.asked, session, events)
@@ -375,7 +375,7 @@ class Exchange:
 
 
 def _buys(ticket: Ticket, session: Session) -> bool:
-    """Say whether an order without a side buys: by where its target lies from the holding."""
+    """Say whether an order without a side buys, judging by which side of the holding its target lies on."""
     order = ticket.order
     price = trigger_price(order) if order.kind != "market" else None
     price = session.reference[ticket.column] if price is None else price

@@ -152,7 +152,7 @@ class Ledger:
     """An account. The only way to change it is :meth:`apply`; :class:`Marked` ends a session.
 
     The end of a session unlocks what T+1 had locked and ages the positions. ``cash``, ``holdings`` (in the order
-    they were opened) and ``sessions`` (how many are over) are there to be read; plain attributes, because the
+    they were opened) and ``sessions`` (how many are over) are public for reading; plain attributes, because the
     exchange reads them for every order.
     """
 
@@ -181,7 +181,7 @@ class Ledger:
 
     @classmethod
     def steps(cls, records: Iterable[StepRecord]) -> Iterator[tuple[Ledger, StepRecord]]:
-        """Replay a journal and yield the account after each step. It is one object: read it at once."""
+        """Replay a journal and yield the account after each step: one object, to be read before the next step."""
         ledger: Ledger | None = None
         for record in records:
             events = record.opening + record.events

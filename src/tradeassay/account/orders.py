@@ -27,7 +27,7 @@ from tradeassay.core.orders import Order
 
 
 def malformed(order: Order) -> Refusal | None:
-    """Say what is wrong with an order before any market is looked at."""
+    """Say what is wrong with an order before looking at any market."""
     amount, unit = order.amount, order.unit
     if not isfinite(amount):
         return Refusal("bad_amount", f"amount {amount!r} is not a number")
@@ -153,7 +153,7 @@ def satisfied(order: Order, buying: bool, price: float) -> bool:
 def touched(order: Order, buying: bool, high: float, low: float) -> float | None:
     """Return the price at which a limit or stop order trades during the session, or None.
 
-    To be asked after the open failed to satisfy the order.
+    Ask only after the open failed to satisfy the order.
     """
     own = trigger_price(order)
     assert own is not None, "admission lets no limit or stop order pass without its price"

@@ -21,7 +21,7 @@ class Resting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """One order on the book: its signed rest, and whether its stop price was reached already."""
+    """One order on the book: its signed remainder, and whether its stop price was already reached."""
 
     id: str
     order: Order
@@ -38,7 +38,7 @@ class Book:
         self.orders: dict[str, Waiting] = {}
 
     def __iter__(self) -> Iterator[Waiting]:
-        # A copy: orders come and go while one walks through them.
+        # A copy: orders come and go during iteration.
         return iter(tuple(self.orders.values()))
 
     def rest(self, waiting: Waiting) -> None:

@@ -1,4 +1,4 @@
-"""What may be sold, and when? T+1 locks, and sales of what one does not have."""
+"""What may be sold, and when? T+1 locks, and sales of what is not held."""
 
 from __future__ import annotations
 

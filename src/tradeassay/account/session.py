@@ -34,7 +34,7 @@ class Session:
         self.universe: Collection[str] | None = None
         self.delisted: Collection[str] = ()
         self.used: dict[str, float] = {}
-        # A memoryview gives Python floats, three times as fast as indexing the array does; numpy scalars
+        # A memoryview gives Python floats, three times as fast as indexing the array; numpy scalars
         # would slow every later operation.
         self.open = bars.open.data
         self.close = bars.close.data
@@ -81,7 +81,7 @@ class Session:
         return equity, gross
 
     def take_nav(self) -> None:
-        """Fix :attr:`nav`; to be called before the batch's first fill."""
+        """Fix :attr:`nav`; call it before the batch's first fill."""
         self._nav = self.nav
 
     @property

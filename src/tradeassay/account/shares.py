@@ -1,8 +1,8 @@
 """Exposures and trades filled at the close of their bar: what they come to, at several cost levels in one pass.
 
 The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded value.
-Exposures are shares of net equity, so a dearer level holds less from the first fee on, and each level carries
-its own account. Between two decisions quantities stand still, so only the bars with decisions are visited;
+Exposures are shares of net equity, so a costlier level holds less from the first fee on, and each level carries
+its own account. Between two decisions quantities do not change, so only the bars with decisions are visited;
 equity in between is read off the closes when a curve is asked for.
 """
 
@@ -22,7 +22,7 @@ COSTS_BP = (0.1, 1.0, 5.0, 10.0, 20.0)
 
 
 _DUST: Final = 1e-9
-"""A position this small beside the largest trade is the rounding of a position that was closed."""
+"""A position this small next to the largest trade is the rounding error of a closed position."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ def price_decisions(
 ) -> Priced:
     """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held.
 
-    An account that falls to nothing stays there. Raises :class:`UserError` for a decision outside the bars or an
+    An account that falls to zero stays there. Raises :class:`UserError` for a decision outside the bars or an
     unknown leg.
     """
     closes = np.ascontiguousarray(closes, dtype=np.float64)
@@ -142,7 +142,7 @@ class TradedAccount:
 
     @property
     def ruined(self) -> bool:
-        """Whether equity was ever nothing or less."""
+        """Whether equity was ever zero or less."""
         return bool(self.equity.size and self.equity.min() <= 0.0)
 
 

@@ -18,14 +18,14 @@ RULES = ("buy", "sell", "hold", "trend")
 """What an entry of architecture ``rule`` may have as its parameter ``rule``."""
 
 OUTSIDE = ("http", "subprocess", "python", "mcp")
-"""Architectures that decide outside this process; whoever starts the season hands their agents over."""
+"""Architectures that decide outside this process; whoever starts the season supplies their agents."""
 
 
 class InsideAgent(Protocol):
     """An agent that thinks with a model: a generator of questions, driven and recorded by the arena."""
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision. Must depend on its arguments and the answers alone."""
+        """Return the dialogue of one decision. It must depend on its arguments and the answers alone."""
         ...
 
 
@@ -57,17 +57,17 @@ class EntryAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it decides alike and for nothing when it is asked again, so that its decisions can wait."""
+        """Whether asking again gives the same decision for free, so that writing its decisions can wait."""
         return self.outside is None and (self.model is None or not self.each_call)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of a decision that is not made outside."""
-        inside: InsideAgent = self.agent  # type: ignore[assignment]  # the other kind is asked by itself
+        """Return the dialogue of a decision that is not made outside."""
+        inside: InsideAgent = self.agent  # type: ignore[assignment]  # the other kind is asked directly
         return inside.deliberate(packet, memory)
 
 
 class Rule:
-    """An agent without a model: always the same action (the baseline buys and keeps)."""
+    """An agent without a model: always the same action (the baseline buys and holds)."""
 
     def __init__(self, action: Action) -> None:
         self._action = action
@@ -79,7 +79,7 @@ class Rule:
 
 
 class Trend:
-    """A rule that follows the last month: long after a rise, short after a fall, as it was without history."""
+    """A rule that follows the last month: long after a rise, short after a fall, unchanged without history."""
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the action at once."""
@@ -145,7 +145,7 @@ def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, Outs
     _known(entry)
     if not entry.model:
         raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
-    # A scripted model answers a repeated question alike and for nothing: no need to write answers one by one.
+    # A scripted model repeats its answers for free: no need to write them one by one.
     paid = parse_name(entry.model).route != "scripted"
     return EntryAgent(make_architecture(entry.architecture, entry.params), models[entry.model], each_call=paid)
 

@@ -1,4 +1,4 @@
-"""The arena's clock: the wall's, or a replay that goes as fast as one likes. Always injected."""
+"""The arena's clock: the wall clock, or a replay at any speed. Always injected."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ArenaClock(Clock, Protocol):
 
     @property
     def live(self) -> bool:
-        """Whether time goes on by itself, so that a session can be missed."""
+        """Whether time passes by itself, so that a session can be missed."""
         ...
 
     async def wait_until(self, at: Instant) -> None:
-        """Return when the present is at least ``at``."""
+        """Return once it is ``at`` or later."""
         ...
 
 
@@ -36,7 +36,7 @@ class LiveClock:
         self._sleep = sleep
 
     def now(self) -> Instant:
-        """Return the machine's present."""
+        """Return the machine's time."""
         return self._wall.now()
 
     async def wait_until(self, at: Instant) -> None:
@@ -49,7 +49,7 @@ class ReplayClock:
     """A clock that jumps from event to event. It stands still while nobody waits, so nothing can be missed.
 
     ``speed`` is replayed time per real time (None: as fast as the machine can). It starts at the first instant
-    somebody waits for; after a restart that is where the stored rounds end, so its position needs no keeping.
+    somebody waits for; after a restart that is where the stored rounds end, so its position need not be stored.
     """
 
     live = False
@@ -60,7 +60,7 @@ class ReplayClock:
         self._sleep = sleep
 
     def now(self) -> Instant:
-        """Return the replayed present."""
+        """Return the replayed time."""
         return self._at
 
     async def wait_until(self, at: Instant) -> None:

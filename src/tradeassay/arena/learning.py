@@ -70,7 +70,7 @@ class LearnConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """The policy after practice, and the total reward (log return) of every episode on the way."""
+    """The policy after practice, and the total reward (log return) of every practice episode."""
 
     policy: LinearPolicy
     rewards: Floats

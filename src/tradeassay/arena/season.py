@@ -110,7 +110,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
     def asset(self, symbol: str) -> Asset:
-        """Return an asset; raises :class:`UserError` when the season has none of this symbol."""
+        """Return an asset; raises :class:`UserError` when the season has no such symbol."""
         for asset in self.assets:
             if asset.symbol == symbol:
                 return asset
@@ -118,7 +118,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         raise UserError(f"season '{self.id}' has no asset '{symbol}'", mend=f"it has {known}")
 
     def entry(self, id: str) -> Entry:
-        """Return an entry, the baseline included; raises :class:`UserError` when there is none of this id."""
+        """Return an entry, the baseline included; raises :class:`UserError` when there is no such id."""
         for entry in self.everyone:
             if entry.id == id:
                 return entry
@@ -127,14 +127,14 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def everyone(self) -> tuple[Entry, ...]:
-        """All entries, and the baseline behind them."""
+        """All entries, then the baseline."""
         if any(entry.id == BASELINE for entry in self.entries):
             return self.entries
         return (*self.entries, Entry(id=BASELINE, architecture="rule", label="Buy and hold"))
 
 
 def load_season(path: Path) -> Season:
-    """Read a season from a TOML file; raises :class:`UserError` that names what is wrong in it."""
+    """Read a season from a TOML file; raises :class:`UserError` naming what is wrong in it."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=Season)
     except OSError as error:

@@ -72,7 +72,7 @@ class AgentCharts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """All charts of a cell; ``look`` is everybody's line, ``prices`` are those under the trades."""
+    """All charts of a cell; ``look`` is every agent's line style, ``prices`` are those under the trades."""
 
     look: dict[str, LineStyle]
     sessions: tuple[str, ...]

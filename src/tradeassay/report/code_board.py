@@ -186,5 +186,5 @@ def _change(value: float | None) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a program's words without signs that a terminal would obey."""
+    """Return a program's words without control characters that a terminal would obey."""
     return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SYSTRADE = "systrade-v1"
 MOST_TURNS = 3_000
-"""Turns whose programs are put on a page; a browser takes more, a reader does not."""
+"""How many turns a page shows the programs of; a browser could take more, a reader could not."""
 STAGE_TITLES = (
     ("compile", "Compiles", "the source compiles and defines exactly one strategy"),
     ("backtest", "Runs", "it runs to the end of the data"),
@@ -120,7 +120,7 @@ def versions_of(run: CodeRun) -> tuple[tuple[str, str], ...]:
 
 
 def answer_badges(run: CodeRun) -> list[tuple[str, str]]:
-    """Return a badge for every kind of answers in a run."""
+    """Return a badge for every kind of answer in a run."""
     words = {"scripted": "scripted models", "replayed": "replayed answers", "live": "live models"}
     kinds = sorted({outcome.answers for _, outcome in run.outcomes()})
     return [("bias" if kind == "scripted" else "plain", words[kind]) for kind in kinds]
@@ -158,7 +158,7 @@ def ranked_cells(scores: QuantCodeScores) -> list[CellScores]:
 
 
 def in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
-    """Say which model solves most, and whether that can be told apart from the next."""
+    """Say which model solves most, and whether it can be told apart from the next."""
     told = [cell for cell in cells if cell.rates.judge.value is not None]
     if not told:
         return "No model has a result.", ()
@@ -200,7 +200,7 @@ def cost_words(cell: CellScores) -> str:
 def group_tables(
     cells: Sequence[CellScores],
 ) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, list[Shown]]]]]:
-    """Yield the rates of the solved by source, difficulty, timeframe and family: what by, its values, the rows."""
+    """Yield solve rates by source, difficulty, timeframe and family: the grouping, its values, the rows."""
     for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
         values = tuple(dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by))
         if len(values) < 2 and by != "difficulty":

@@ -23,7 +23,7 @@ SIGNED = frozenset(
         "information_ratio",
     )
 )
-"""Measures for which the sign is news."""
+"""Measures whose sign is worth showing."""
 
 
 def number(value: float, *, unit: str = "number", signed: bool = False) -> str:
@@ -75,7 +75,7 @@ def difference(value: float) -> str:
 
 
 def month_text(value: float) -> str:
-    """Return a month's return in per cent without the sign of per cent, for a narrow cell."""
+    """Return a month's return in per cent without the per cent sign, for a narrow cell."""
     text = f"{abs(value) * 100.0:.1f}"
     return text if float(text) == 0.0 else f"{MINUS if value < 0 else '+'}{text}"
 
@@ -86,7 +86,7 @@ def p_value(value: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return an amount of dollars; one that nobody knows is said to be unknown, never 0."""
+    """Return an amount of dollars; an unknown amount is called unknown, never 0."""
     if value is None:
         return "price unknown"
     return f"${value:,.2f}" if value >= 0.01 or value == 0 else f"${value:.2g}"

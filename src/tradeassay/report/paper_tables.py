@@ -1,4 +1,4 @@
-"""The papers' tables on programs in our columns, ours beside them, and why the two measure different things."""
+"""The papers' tables on programs in our columns, our rows beside them, and why they measure different things."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def way(cell: CellScores) -> str:
-    """Return in which way a row's tasks were put: ``agentic · formal · backtrader``."""
+    """Return how a row's tasks were put: ``agentic · formal · backtrader``."""
     return f"{cell.setting} · {cell.wording} · {cell.framework}"
 
 

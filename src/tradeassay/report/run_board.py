@@ -53,14 +53,14 @@ def print_comparison(comparison: RunComparison) -> None:
 
 
 def stdout() -> Console:
-    """Return what prints tables on stdout."""
+    """Return the console that prints tables on stdout."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 class TerminalReport:
-    """Everything of a run that a terminal can show. It chooses its columns by the width it is given."""
+    """Everything a terminal can show of a run. It chooses its columns by the width it is given."""
 
     def __init__(self, data: RunSummary) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""The page of a trading run: one tab per benchmark, its leaderboard, charts, and agent by agent what was done."""
+"""The page of a trading run: one tab per benchmark, its leaderboard, charts, and what each agent did."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class AgentOnPage:
 
     @cached_property
     def standing(self) -> Standing:
-        """How it stands to the baseline."""
+        """How it compares with the baseline."""
         return standing(self.agent, self._cell.cell, self._cell.level)
 
     @property
     def cost(self) -> str:
-        """Whose answers they are and what they took, in one line; empty for a rule."""
+        """Who gave its answers and what they took, in one line; empty for a rule."""
         return cost_line(self.agent)
 
     def figure(self, name: str) -> Shown:
@@ -84,7 +84,7 @@ class AgentOnPage:
 
     @property
     def small_print(self) -> tuple[str, ...]:
-        """What stands below the difference: its p-value, and the interval that holds for all agents together."""
+        """The text below the difference: its p-value, and the interval that holds for all agents at once."""
         p, joint = self.agent.row.p_adjusted, self.agent.jointly
         words = [] if p is None else [numbers.p_value(p)]
         if joint is not None and joint.low is not None and joint.high is not None:
@@ -115,7 +115,7 @@ class CellOnPage:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """How everybody stands, and what could not have shown."""
+        """How every agent stands, and what the data could not have shown."""
         return (*in_words(self.cell, self.level), *self.cell.limits)
 
     @cached_property

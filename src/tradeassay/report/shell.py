@@ -30,7 +30,7 @@ _TEMPLATES = "templates"
 
 @cache
 def page_environment(*packages: str) -> Environment:
-    """Return what fills templates, those of ``packages`` before our own.
+    """Return the template environment; templates of ``packages`` come before our own.
 
     Everything is escaped, an unknown name is an error.
     """
@@ -59,7 +59,7 @@ def page_environment(*packages: str) -> Environment:
 
 
 def render_page(template: str, context: dict[str, Any], payload: object | None = None) -> str:
-    """Return a self-contained page; ``payload`` is what its charts draw, and only then is plotly.js in it.
+    """Return a self-contained page; ``payload`` is what its charts draw, without which plotly.js is left out.
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
@@ -78,15 +78,15 @@ def render_page(template: str, context: dict[str, Any], payload: object | None =
 
 
 def write_page(path: Path, text: str) -> Path:
-    """Write a page to ``path`` (its folder is made) and return it."""
+    """Write a page to ``path`` (creating its folder) and return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Text of a model may hold lone surrogates, which no encoding takes.
+    # Text of a model may hold lone surrogates, which cannot be encoded.
     path.write_bytes(clean_bytes(text.encode("utf-8", "replace")))
     return path
 
 
 def script_json(value: object) -> str:
-    """Return JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = msgspec.json.encode(value).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -95,7 +95,7 @@ def script_json(value: object) -> str:
 
 @cache
 def plotly_js() -> str:
-    """Return plotly.js as the installed plotly package carries it; its Python side is not imported.
+    """Return plotly.js as the installed plotly package ships it; its Python side is not imported.
 
     Raises :class:`MissingExtra` when the package is not there or keeps its script elsewhere.
     """
@@ -103,7 +103,7 @@ def plotly_js() -> str:
     for place in (found.submodule_search_locations or ()) if found is not None else ():
         script = Path(place) / "package_data" / "plotly.min.js"
         if script.is_file():
-            # The text must not end the element it stands in.
+            # The text must not end the element around it.
             return script.read_text(encoding="utf-8").replace("</script", "<\\/script")
     raise MissingExtra(
         "plotly.js, which draws the charts, was not found", mend="pip install --force-reinstall plotly"
@@ -112,7 +112,7 @@ def plotly_js() -> str:
 
 @cache
 def template_text(name: str) -> str:
-    """Return a style sheet or script of ours."""
+    """Return one of our style sheets or scripts."""
     return resources.files("tradeassay.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
 
 

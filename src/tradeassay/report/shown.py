@@ -26,7 +26,7 @@ class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """The common range of a column. It always holds zero."""
+    """The common range of a column. It always includes zero."""
 
     low: float
     high: float
@@ -53,7 +53,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def common_scale(measures: Sequence[Measure]) -> Scale:
-    """Return a scale that holds zero, every value, and the intervals unless one is far wider than the others.
+    """Return a scale that includes zero, every value, and the intervals unless one is far wider than the others.
 
     One wild agent must not squeeze all others into a dot: ends beyond three times the middle half of all ends
     are cut, and the drawing shows an arrow there.
@@ -90,7 +90,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def small(self) -> str:
-        """What stands in small print below the number."""
+        """What is printed small below the number."""
         return self.interval or self.note
 
 

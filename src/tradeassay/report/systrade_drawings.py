@@ -60,7 +60,7 @@ class CostDot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostChart(msgspec.Struct, frozen=True, kw_only=True):
-    """The year's return by cost. ``even`` is where it crosses nothing, None where that is off the chart."""
+    """The year's return by cost. ``even`` is where it crosses zero, None where that is off the chart."""
 
     line: str
     dots: tuple[CostDot, ...]
@@ -158,7 +158,7 @@ def mark_words(mark: Mark) -> str:
 
 
 def _steps(found: Sequence[tuple[int, float | None]], rows: int, x_of: _Place, y_of: _Place) -> str:
-    """Return a step line: what was wanted stands until the next decision; what prices do to it is left out."""
+    """Return a step line: the wanted exposure holds until the next decision; its drift with prices is left out."""
     points = [(0.0, 0.0)]
     for row, share in found:
         if share is not None:

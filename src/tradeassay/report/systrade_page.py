@@ -187,7 +187,7 @@ def systrade_badges(run: CodeRun) -> tuple[tuple[str, str], ...]:
 
 
 def in_words(scores: SystradeScores) -> tuple[str, tuple[str, ...]]:
-    """Say whose hand-ins hold most gates, whether that can be told apart, and what iterations brought."""
+    """Say whose submissions pass most gates, whether the lead is real, and what iterations brought."""
     told = sorted((row for row in scores.models if row.valid.value is not None), key=_rank)
     if not told:
         return "No model has a result.", ()

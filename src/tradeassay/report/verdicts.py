@@ -81,7 +81,7 @@ def in_order(assay: Assay) -> list[AgentAssay]:
 
 
 def write_verdicts(assay: Assay, path: Path) -> Path:
-    """Write the page to ``path`` (its folder is made) and return it."""
+    """Write the page to ``path`` (creating its folder) and return it."""
     return write_page(path, render_verdicts(assay))
 
 
@@ -91,7 +91,7 @@ def print_verdicts(assay: Assay) -> None:
 
 
 class VerdictBoard:
-    """Everything of an assay that a terminal can show: one table per cell, the sentences under it."""
+    """Everything a terminal can show of an assay: one table per cell, the sentences under it."""
 
     def __init__(self, assay: Assay) -> None:
         self.assay = assay

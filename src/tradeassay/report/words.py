@@ -1,4 +1,4 @@
-"""The plain sentences: which agent is best, can it be told apart from the baseline, and from itself elsewhere?
+"""The plain sentences: which agent is best, does it differ from the baseline, or from itself in another setting?
 
 Every claim is made after Holm's correction for the number of agents compared in one table.
 """
@@ -77,7 +77,7 @@ def cost_line(agent: AgentSummary) -> str:
 
 
 def standing(agent: AgentSummary, cell: CellSummary, level: float) -> Standing:
-    """Say how an agent stands to its cell's baseline."""
+    """Say how an agent compares with its cell's baseline."""
     phrase = cell.baseline_phrase
     if agent.result.value is None:
         reason = agent.failure or str(agent.result.reason)
@@ -108,7 +108,7 @@ def standing(agent: AgentSummary, cell: CellSummary, level: float) -> Standing:
 
 
 def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
-    """Say how every agent stands to the baseline, agents of the same standing in one sentence."""
+    """Say how every agent compares with the baseline, agents of the same standing in one sentence."""
     said: dict[str, list[str]] = {}
     for agent in cell.ranked:
         told = standing(agent, cell, level)
@@ -216,7 +216,7 @@ def _headline(winners: list[AgentSummary], cell: CellSummary) -> str:
 
 
 def arm_standing(arm: ContrastArm, reference: str, level: float) -> Standing:
-    """Say how an agent under one setting stands to itself under the reference."""
+    """Say how an agent under one setting compares with itself under the reference."""
     versus = arm.versus
     if versus is None or versus.distinguishable is None or versus.difference.value is None:
         reason = "" if versus is None else str(versus.difference.reason)

@@ -1,6 +1,6 @@
 """One account in compiled code: what the exchange and the ledger do to it, without their objects.
 
-Every trade made here is one that the exchange takes as it is: quantities are cut to what its policies allow before
+Every trade made here is one the exchange takes unchanged: quantities are cut to what its policies allow before
 they are tried, so that a replay fills the same orders at the same prices and ends with the same money. Compiled by
 numba; the functions are plain Python otherwise.
 """
@@ -47,7 +47,7 @@ class Book(NamedTuple):
 
     ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
     name. ``money`` holds cash and the value traded in the session; ``tally`` the positions, how many entries are
-    in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when nobody asks.
+    in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when no log is wanted.
     """
 
     column: Ints
@@ -65,7 +65,7 @@ def whole_lots(units: float, lot: float) -> float:
     """Round a magnitude down to whole lots, as the exchange does.
 
     A number of tiny lots beyond 2 ** 33 or so may lose one more lot when it is rounded again; the exchange
-    rounds what it is given, so the number returned is one that stays.
+    rounds what it is given, so the number returned is one that survives it.
     """
     if lot >= 1.0:
         return floor(units / lot + WHOLE) * lot
@@ -139,7 +139,7 @@ def clear(book: Book, at: int) -> None:
 
 @inner
 def valued(book: Book, t: int, which: int, tape: Tape) -> tuple[float, float]:
-    """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, the last mark without one."""
+    """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, else at the last mark."""
     equity, gross = book.money[0], 0.0
     for at in range(book.tally[1]):
         column = book.column[at]
@@ -182,7 +182,7 @@ def shrink(book: Book, at: int, t: int, units: float, tape: Tape, rules: Rules) 
 def largest(
     book: Book, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: Rules
 ) -> float:
-    """Return how many units of a name a wish for ``wanted`` (signed value) may become; ``held`` is signed too."""
+    """Return how many units of a name an order for ``wanted`` (signed value) may become; ``held`` is signed."""
     reference, lot, multiplier = (
         tape.grid[t, column, FILL],
         tape.facts[column, LOT],
@@ -258,7 +258,7 @@ def open_session(book: Book, t: int, tape: Tape) -> None:
 
 @inner
 def split(book: Book, at: int, ratio: float, step: float) -> None:
-    """Multiply a holding; what is less than a step is paid out."""
+    """Multiply a holding; the part below one step is paid out."""
     held, mark = book.units[at], book.last[at]
     per = round(1.0 / step) if step < 1.0 else 0
     count = abs(held) * ratio * per if per else abs(held) * ratio / step
@@ -318,7 +318,7 @@ def need(book: Book, at: int, t: int, tape: Tape, rules: Rules) -> float:
 
 @inner
 def shortfall(book: Book, t: int, tape: Tape, rules: Rules) -> float:
-    """Return how much equity is missing for the maintenance margin; 0 when nothing is."""
+    """Return how much equity is missing for the maintenance margin; 0 when none is."""
     equity = valued(book, t, MARK, tape)[0]
     required = 0.0
     for at in range(book.tally[1]):
@@ -348,7 +348,7 @@ def call_margin(book: Book, t: int, tape: Tape, rules: Rules) -> None:
 
 @inner
 def liquidate(book: Book, at: int, t: int, missing: float, tape: Tape, rules: Rules) -> None:
-    """Close as much of a position as frees ``missing``, at the mark, limits aside."""
+    """Close as much of a position as frees ``missing``, at the mark, ignoring limits."""
     column, held = book.column[at], book.units[at]
     buying, lot, multiplier = held < 0.0, tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     reference = tape.grid[t, column, MARK]

@@ -17,7 +17,7 @@ compiled, inner = _COMPILER.compiled, _COMPILER.inner
 
 @inner
 def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
-    """Return an account's value at a close, never below nothing."""
+    """Return an account's value at a close, never below zero."""
     value = cash
     for k in range(held.size):
         if held[k] != 0.0:
@@ -27,7 +27,7 @@ def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
 
 @inner
 def draw(path: Floats, first: int, last: int, cash: float, held: Floats, closes: Floats) -> None:
-    """Write the equity of bars over which quantities stand still."""
+    """Write the equity of bars over which quantities do not change."""
     for t in range(first, last):
         path[t] = worth(cash, held, closes, t)
 
@@ -54,7 +54,7 @@ def carry(
                 draw(path[level], drawn, bar, cash, held, closes)
                 drawn = bar
             equity = worth(cash, held, closes, bar)
-            if equity <= 0.0:  # ruined: all is closed, and nothing is opened any more
+            if equity <= 0.0:  # ruined: everything is closed and nothing is opened again
                 cash = 0.0
                 held[:] = 0.0
             while at < row.size and row[at] == bar:

@@ -1,4 +1,4 @@
-"""A market as arrays: all that decides what a trade is filled at, session by session and name by name."""
+"""A market as arrays: everything that decides a trade's fill, session by session and name by name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = r
 """What :attr:`Tape.grid` holds of a name in a session.
 
 The price at which orders trade and the one at which positions are marked (NaN where there is none); whether the
-universe allows to open a position; whether the market takes a purchase, a sale (0 or 1); the most units one
+universe allows opening a position; whether the market takes a purchase, a sale (0 or 1); the most units one
 account may trade, and the most it may be short; the dividend per share, the new shares per old one (1 without a
-split); whether the name has left the exchange by now.
+split); whether the name has already left the exchange.
 """
 LOT, STEP, MULTIPLIER, FUND = range(4)
 """What :attr:`Tape.facts` holds of a name: lot, smallest step, multiplier, whether it is an index fund."""
@@ -30,7 +30,7 @@ class Tape(NamedTuple):
     """One window of one market under one venue.
 
     ``grid`` has shape (sessions, names, 10), ``facts`` (names, 4); ``eventful`` (sessions,) says that something
-    happens to holdings before the open. (Few large arrays, because compiling takes time by the array.)
+    happens to holdings before the open. (Few large arrays, because compile time grows with their number.)
     """
 
     grid: Floats
@@ -109,7 +109,7 @@ def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -
 def write_actions(
     tape: Tape, t: int, actions: Sequence[CorporateAction], gone: Iterable[str], columns: dict[str, int]
 ) -> None:
-    """Write what happens to holdings before a session's open; ``gone`` names what has left the exchange by now.
+    """Write what happens to holdings before a session's open; ``gone`` names what has already left the exchange.
 
     Raises :class:`UserError` for two splits of a name on one day: rounding depends on the order of the two.
     """
@@ -123,7 +123,7 @@ def write_actions(
             raise UserError(f"two splits of {action.symbol} in one session", mend="mend the data set")
         else:
             now[column, SPLIT] = action.value
-    # Who holds a name that leaves is paid out in the first session without it, and only then.
+    # Holders of a name that leaves are paid out in the first session without it, and only then.
     left = now[:, GONE] if t == 0 else now[:, GONE] - tape.grid[t - 1, :, GONE]
     tape.eventful[t] = bool(actions) or bool(left.any())
 

@@ -1,4 +1,4 @@
-"""The doors of the arena: everything an agent outside may do, whatever way it comes.
+"""The doors of the arena: everything an outside agent may do, however it connects.
 
 All state is in the arena's database, so the process that answers agents and the one that plays rounds may be two.
 An agent is only ever shown what its own packet holds and its own past; nothing here reads another entry's rows.
@@ -176,7 +176,7 @@ def digest(secret: str, salt: bytes) -> bytes:
 
 
 def split_token(token: str) -> tuple[str, str] | None:
-    """Return a token's id and secret, or None when it has not the form of one."""
+    """Return a token's id and secret, or None when it is malformed."""
     found = _FORM.fullmatch(token)
     return None if found is None else (found[1], found[2])
 
@@ -188,7 +188,7 @@ def matches(secret: str, salt: bytes, expected: bytes) -> bool:
 
 NONCE_LENGTH = (8, 128)
 MOST = 500
-"""Lines of its own past that an agent gets at once."""
+"""How many lines of its own past an agent gets at once."""
 
 _CHOICE = msgspec.json.Decoder(Choice)
 _SEASON = msgspec.json.Decoder(Season)
@@ -230,7 +230,7 @@ class Doors:
         return Issued(agent=agent, token=token.shown)
 
     def renew(self, season: str, entry: str) -> Issued:
-        """Give an entry a new token; the old one is worth nothing from now on. Raises :class:`UserError`."""
+        """Give an entry a new token; the old one stops working at once. Raises :class:`UserError`."""
         token = new_token()
         mine = (agents.c.season == season, agents.c.entry == entry)
         fresh = {"id": token.id, "salt": token.salt, "digest": token.digest, "revoked_at": None}
@@ -243,7 +243,7 @@ class Doors:
         return Issued(agent=agent, token=token.shown)
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
-        """Make an entry's token worthless; False when it had none."""
+        """Invalidate an entry's token; False when it had none."""
         mine = (agents.c.season == season, agents.c.entry == entry, agents.c.revoked_at.is_(None))
         with self.store.engine.begin() as db:
             return db.execute(update(agents).where(*mine).values(revoked_at=now)).rowcount == 1
@@ -273,7 +273,7 @@ class Doors:
     # -- deciding ------------------------------------------------------------------------------------------------
 
     def waiting(self, agent: Agent) -> Told | None:
-        """Return the oldest decision that waits for an agent and was not answered, or None."""
+        """Return the oldest decision still waiting for an agent's answer, or None."""
         query = (
             select(slots.c.id, slots.c.asset, slots.c.session)
             .join(rounds, rounds.c.id == slots.c.round)
@@ -294,8 +294,8 @@ class Doors:
         """Take an agent's answer for one of its open slots.
 
         Raises :class:`Refused`: 404 when the slot is not this agent's; 409 when the request was seen before,
-        the slot is closed or answered, or the packet named is not this slot's; 422 for an answer or a nonce that
-        is none.
+        the slot is closed or answered, or the packet named is not this slot's; 422 for an invalid answer
+        or nonce.
         """
         if not (NONCE_LENGTH[0] <= len(nonce) <= NONCE_LENGTH[1] and nonce.isascii() and nonce.isprintable()):
             low, high = NONCE_LENGTH

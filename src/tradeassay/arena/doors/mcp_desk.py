@@ -1,6 +1,6 @@
-"""A seat in the arena for clients of MCP: the packet's parts as tools, and ``submit_action``. Needs ``[mcp]``.
+"""A seat in the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[mcp]``.
 
-Served over streamable HTTP with the agent's token in every request. Who asks is found anew for each request, so a
+Served over streamable HTTP with the agent's token in every request. Each request identifies its caller anew, so a
 token can reach no seat but its own, whatever session it claims to be part of.
 """
 
@@ -72,7 +72,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 
 
 class ArenaDesk:
-    """What one agent can do. It holds nothing: every call reads the database."""
+    """What one agent can do. It keeps no state: every call reads the database."""
 
     def __init__(self, doors: Doors, agent: Agent) -> None:
         self._doors, self._agent = doors, agent
@@ -87,7 +87,7 @@ class ArenaDesk:
         return TOOLS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Said:
-        """Answer one call; what is refused is said."""
+        """Answer one call; a refusal says why."""
         try:
             if name == "submit_action":
                 return await self._submit(msgspec.convert(arguments, Submission))

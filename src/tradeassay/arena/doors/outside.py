@@ -39,10 +39,10 @@ async def outside_agents(
     allow: Sequence[Network] = (),
     poll_s: float = 0.1,
 ) -> AsyncIterator[dict[str, OutsideAgent]]:
-    """Make a player for every entry of a season that decides outside; leaving the block ends their processes.
+    """Make an agent for every entry of a season that decides outside; leaving the block ends their processes.
 
-    - ``http``: asked at the address it was registered with, or at ``params.url``; without either it comes itself;
-    - ``mcp``: comes itself;
+    - ``http``: asked at the address it was registered with, or at ``params.url``; without either as ``mcp``;
+    - ``mcp``: fetches its packets itself;
     - ``subprocess``: ``params.command``, split as a shell would;
     - ``python``: the object given for it in ``objects``, or the class named by ``params.class``.
 

@@ -132,7 +132,7 @@ class Gate:
         self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
 
     async def agent(self, request: Request) -> Agent:
-        """Return who asks; raises :class:`Refused` (401 or 429)."""
+        """Return the agent that asks; raises :class:`Refused` (401 or 429)."""
         stranger = request.client.host if request.client else "?"
         if (wait := self.strange.empty(stranger)) > 0:
             raise Refused(429, "too many wrong tokens from this address", retry_s=wait)
@@ -172,7 +172,7 @@ def router(
 ) -> APIRouter:
     """Return the routes of the door.
 
-    ``operator`` is the secret with which entries are registered over HTTP; without one that route is not there.
+    ``operator`` is the secret with which entries are registered over HTTP; without one there is no such route.
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
     gate = Gate(doors, limits or Limits())

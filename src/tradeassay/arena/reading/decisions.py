@@ -173,7 +173,7 @@ def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[st
 
 
 def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> Decision | None:
-    """Return a decision with its prompt, its debate and its calls; None when the season has none of this id."""
+    """Return a decision with its prompt, its debate and its calls; None when the season has no such id."""
     query = select(slots, rounds.c.phase, rounds.c.price, rounds.c.base_price, rounds.c.next_price)
     query = query.add_columns(rounds.c.decision_time, rounds.c.packet, rounds.c.packet_sha256)
     query = query.join(rounds, slots.c.round == rounds.c.id)

@@ -1,4 +1,4 @@
-"""The door for whoever shows the arena: every question about a season, answered from one place."""
+"""The way in for whatever shows the arena: every question about a season, answered in one place."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Pulse:
 
 
 REST = 4.0
-"""A view is made anew at most so often that making views takes a fifth of the time."""
+"""Views are remade only so often that making them takes at most a fifth of the time."""
 
 QUICK_S = 0.3
 """What takes less than this to compute is computed while the reader waits."""
@@ -123,7 +123,7 @@ class SeasonReader:
     def view(self) -> SeasonView:
         """Return the season as of its newest settlement, or an older one while a new one would cost too much.
 
-        A view that took long is replaced by one that is made beside it: readers see the old one meanwhile.
+        A view that took long is replaced by one made in the background; readers see the old one meanwhile.
         """
         newest = self._pulse.newest(self.season.id, "settled")
         with self._lock:
@@ -182,7 +182,7 @@ class SeasonReader:
         return made.holdings(self.store, self.season, sealed=self.sealed)
 
     def memory(self, entry: str) -> EntryMemory:
-        """Return what an entry remembers; closed while others who play could read it."""
+        """Return what an entry remembers; closed while other agents could read it."""
         ended = self.facts().progress.finished
         return entry_memory(self.store, self.season, entry, sealed=self.sealed and not ended)
 
@@ -230,7 +230,7 @@ class Reader:
         return season_ids(self.store)
 
     def season(self, id: str) -> SeasonReader | None:
-        """Return the reader of a season, or None when there is none of this id."""
+        """Return the reader of a season, or None when there is no such id."""
         with self._lock:
             if id in self._seasons:
                 return self._seasons[id]
@@ -248,7 +248,7 @@ class Reader:
         return tuple(reader.facts() for reader in found if reader is not None)
 
     def events_after(self, season: str | None, seq: int, most: int) -> tuple[Event, ...]:
-        """Return events after a number, oldest first, with nothing in them that is sealed."""
+        """Return events after a number, oldest first, with everything sealed left out."""
         found = []
         for event in self.pulse.after(season, seq, most):
             reader = self.season(event.season)

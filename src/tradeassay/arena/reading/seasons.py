@@ -67,7 +67,7 @@ def season_ids(store: Store) -> tuple[str, ...]:
 
 
 def read_season(store: Store, id: str) -> tuple[Season, bool] | None:
-    """Return a season and whether it is replayed, or None when there is none of this id.
+    """Return a season and whether it is replayed, or None when there is no such id.
 
     A replay's clock begins at the epoch, and so does the date under which it was written down.
     """
@@ -95,7 +95,7 @@ def badges_of(season: Season, replayed: bool, kind_of: Callable[[str], str] | No
 
 
 def progress_of(store: Store, season: Season) -> Progress:
-    """Return how far a season is."""
+    """Return how far a season has come."""
     query = select(rounds.c.phase, func.count(), func.max(rounds.c.session)).where(rounds.c.season == season.id)
     with store.read() as db:
         found = {phase: (count, newest) for phase, count, newest in db.execute(query.group_by(rounds.c.phase))}
@@ -195,7 +195,7 @@ def season_rules(season: Season) -> SeasonRules:
 
 
 _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
-"""Settings that are shown. An outside agent's may hold addresses or commands, which concern nobody."""
+"""Settings that are shown. An outside agent's may hold addresses or commands, which are nobody's business."""
 
 
 def _without_secrets(entry: Entry) -> Entry:
@@ -258,9 +258,9 @@ def select_from(
     first: str | None = None,
     last: str | None = None,
 ) -> Selection:
-    """Return a checked selection: sorted, without repetition and blanks.
+    """Return a checked selection: sorted, without repetitions or blanks.
 
-    Raises :class:`UserError` for a name the season does not have, or a day that is none.
+    Raises :class:`UserError` for a name the season does not have, or an invalid day.
     """
     made = Selection(
         entries=_clean(entries),

@@ -60,7 +60,7 @@ def _band(season: Season, lines: Lines, days: list[str], places: list[int]) -> B
 
 
 def _growth(earned: Floats) -> Floats:
-    """Return the value of 1, from before the first day on."""
+    """Return the value of 1 over time, starting before the first day."""
     return np.asarray(np.concatenate(([1.0], np.cumprod(1.0 + earned))))
 
 
@@ -119,7 +119,7 @@ class SeasonView:
         return self.once("first-day", lambda: first_day(self.lines(Selection())))
 
     def warm_like(self, other: SeasonView, most: int = 12) -> None:
-        """Make what readers of another view asked for last, so that nobody waits when this one takes its place."""
+        """Compute what readers of another view asked for last, so that nobody waits when this one replaces it."""
         with other._lock:
             asked = [key for key in other._made if isinstance(key, tuple)][-most:]
         for key in asked:

@@ -79,7 +79,7 @@ class _SlotRecord:
         return reply
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Take down a new answer."""
+        """Record a new answer."""
         request, digest = self._asked
         call = Call(
             number=asked.place.index,

@@ -1,9 +1,9 @@
-"""Where rounds get their sessions, prices and information from. Nothing later than the asked instant comes out.
+"""Where rounds get sessions, prices and information from. Nothing later than the requested instant gets out.
 
 An asset whose ``dataset`` is ``live/<source>`` gets its days from that source (``live/yfinance``, ``live/ccxt``;
 what ``tradeassay data fetch`` knows): the vendor is asked at every decision time, its answer stored, then read as
 of then. What was fetched for a round stays in the store under its own name, with its hash, so that a round can be
-looked into later. A vendor that has no bar yet is asked again until the time to decide is over.
+inspected later. A vendor that has no bar yet is asked again until the time to decide is over.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class SnapshotFeed:
 
 
 def refuse_future(facts: Facts, at: Instant) -> None:
-    """Raise :class:`FutureDataError` when anything came out after the decision time. The last wall of all.
+    """Raise :class:`FutureDataError` when anything came out after the decision time. The last line of defence.
 
     Instants are compared, not their texts: a fraction of a second sorts before a full one as text.
     """
@@ -203,7 +203,7 @@ Fetch = Callable[[str, str, dict[str, Any]], object]
 
 
 def is_live(season: Season) -> bool:
-    """Return whether a season is played on today's markets; raises :class:`UserError` when a part of it is."""
+    """Return whether a season is played on today's markets; raises :class:`UserError` when only part of it is."""
     live = [asset.dataset.startswith(PREFIX) for asset in season.assets]
     if any(live) and not all(live):
         raise UserError(

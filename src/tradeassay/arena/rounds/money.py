@@ -174,7 +174,7 @@ def _accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int,
 def _values(db: Connection, season: Season, round: Round) -> dict[str, float]:
     """Return what every entry's account over all assets is worth; one without a booking is worth 1.
 
-    Rounds of two assets book to the same accounts, so that only one of them may at a time.
+    Rounds of two assets book to the same accounts, so only one of them may book at a time.
     """
     if db.dialect.name == "postgresql" and not db.get_execution_options().get("read_only", False):
         db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())

@@ -30,7 +30,7 @@ from tradeassay.core.time import SECOND, Instant, iso, parse_iso
 
 Published = tuple[NewsItem, ...]
 Publish = Callable[[Due, Facts], Published | Awaitable[Published]]
-"""The information stream: what of a feed's news is fit to be published, as of the decision time.
+"""The information stream: which of a feed's news is fit to be published, as of the decision time.
 
 It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
 """
@@ -40,7 +40,7 @@ It may have to wait for a model that summarises. Asked again for the same round 
 class Runner:
     """Everything a season needs to run. ``worker`` names this process; a restarted one keeps its name.
 
-    ``publish`` None passes the feed's news on as they are. ``at_once`` is how many slots are decided concurrently.
+    ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots are decided concurrently.
     """
 
     season: Season
@@ -188,7 +188,7 @@ class Runner:
                 raise TradeassayError(f"entry '{slot.entry}' has no agent")
             making = decide_slot(self.store, slot, agent, packet, known)
             if agent.repeatable and agent.model is None:
-                decided = await making  # a rule answers at once: a clock beside it would cost more than it does
+                decided = await making  # a rule answers at once: a timeout around it would cost more than it does
             else:
                 decided = await asyncio.wait_for(making, self.season.timeout_s)
         except TimeoutError:

@@ -83,7 +83,7 @@ def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: Boa
 
 
 def _better(values: Sequence[float | None], value: float | None) -> int:
-    """Return how many are strictly better, so that equals share a rank."""
+    """Return how many are strictly better, so that ties share a rank."""
     return sum(other is not None and (value is None or other > value) for other in values)
 
 
@@ -116,7 +116,7 @@ def _one_account(found: Sequence[Line], place: Mapping[str, int]) -> Floats:
 
 
 def _kind(found: Sequence[Line]) -> Kind:
-    """Return what year an account has: stocks' when all it holds are stocks."""
+    """Return which kind's year an account is measured by: stocks' when it holds nothing but stocks."""
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
 
 
@@ -178,7 +178,7 @@ def _rank_probabilities(
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
     totals = np.prod(1 + _draw(stacked, config), axis=-1)  # (names, draws)
-    order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # equals share the better rank
+    order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # ties share the better rank
     first = order == 1
     found = {}
     for number, name in enumerate(names):

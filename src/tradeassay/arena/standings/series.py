@@ -62,12 +62,12 @@ class Line:
 
     @property
     def nav(self) -> Floats:
-        """The value of 1, from before the first session on."""
+        """The value of 1 over time, starting before the first session."""
         return growth(self.earned)
 
 
 def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Mapping[tuple[str, str], Line]:
-    """Return the lines of a season that pass a filter, by entry and asset; those with nothing settled are out."""
+    """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
     query = (
         select(

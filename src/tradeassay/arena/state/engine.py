@@ -17,7 +17,7 @@ from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
 
 def open_engine(url: str, *, durable: bool = True) -> Engine:
-    """Return an engine for a database address or the path of an SQLite file; missing tables are made.
+    """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
     A database of format 1 becomes one of this format.
 

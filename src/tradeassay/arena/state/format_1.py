@@ -1,7 +1,7 @@
 """Databases of format 1, which kept money beside the decision and overwrote it, become journals of bookings.
 
 Format 1 had a table ``slots`` with the account's columns, and for accounts over all assets ``stakes`` and
-``purses``. The order in which accounts were booked stands in ``events``. What a settlement has overwritten, the
+``purses``. The order in which accounts were booked is in ``events``. What a settlement has overwritten, the
 account right after the fee, is worked out again from the account before it.
 """
 
@@ -24,7 +24,7 @@ _WHERE = msgspec.json.Decoder(dict[str, Any])
 def upgrade(db: Connection) -> None:
     """Turn a database of format 1 into one of this format, inside the caller's transaction.
 
-    Raises :class:`DataError` when an account of it does not add up.
+    Raises :class:`DataError` when one of its accounts does not add up.
     """
     db.execute(text("ALTER TABLE slots RENAME TO decisions"))
     rows = list(_rows(db))
@@ -40,7 +40,7 @@ def upgrade(db: Connection) -> None:
 
 
 def _rows(db: Connection) -> Iterator[dict[str, Any]]:
-    """Yield what was booked, in the order it was."""
+    """Yield what was booked, in that order."""
     found: dict[tuple[str, str, str], list[Any]] = {}
     query = """
         SELECT d.*, s.before AS exposure_before, s.exposure, s.carried

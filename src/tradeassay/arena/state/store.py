@@ -1,7 +1,7 @@
 """The only writer of the arena's database. Every method is one transaction, and can be repeated without harm.
 
 A process may die between any two of them. What makes that safe: a round, a slot, a call and a booking have unique
-keys; a slot is decided by the one who holds its lease and only while it is open; a round's status only moves
+keys; a slot is decided by whoever holds its lease and only while it is open; a round's status only moves
 forward, and each move does all of its work in its own transaction.
 
 Statements that every slot or round needs are made once, because building them takes longer than running them.
@@ -107,7 +107,7 @@ class Store:
             yield connection
 
     def found_season(self, season: Season, now: str) -> None:
-        """Write a season down; raises :class:`UserError` when its id stands for another spec already."""
+        """Write a season down; raises :class:`UserError` when its id already stands for another spec."""
         try:
             with self.write("season") as db:
                 known = db.execute(select(seasons.c.sha256).where(seasons.c.id == season.id)).scalar()
@@ -225,7 +225,7 @@ class Store:
     def decide(self, made: Sequence[Decided], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
-        Returns how many were closed: a slot that is not this worker's any more is left alone.
+        Returns how many were closed: a slot that is no longer this worker's is left alone.
         """
         ids = [decided.slot.id for decided in made]
         ours = select(decisions.c.id).where(

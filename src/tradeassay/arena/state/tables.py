@@ -3,7 +3,7 @@
 Plain SQL types only, so that SQLite and PostgreSQL hold the same.
 
 Structured values are JSON text. Times are ISO text in UTC, which sorts as time does. Season, asset and session
-stand in ``decisions`` again, because nearly every page asks for decisions by them.
+are repeated in ``decisions``, because nearly every page asks for decisions by them.
 
 Money is a journal: ``bookings`` is only ever appended to. What a slot's account is worth now is its last booking;
 the view ``slots`` reads every decision with it.

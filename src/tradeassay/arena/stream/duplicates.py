@@ -19,7 +19,7 @@ from tradeassay.arena.stream.checks.vocabulary import pattern, vocabulary
 from tradeassay.arena.stream.items import sentences
 
 _LEAST = 6
-"""Shingles a text needs before being within another means anything."""
+"""Shingles a text needs before being contained in another means anything."""
 
 _WORD = re.compile(r"[a-z0-9À-ɏ]+(?:[.,]\d+)*%?|[\u3400-\u9fff]")
 _FURNITURE = re.compile(
@@ -51,13 +51,13 @@ def similarity(one: str, other: str) -> tuple[float, float]:
 
 
 _ONE_THING = 0.4
-"""Similarity of two first sentences from which they speak of one thing."""
+"""Similarity at which two first sentences count as being about one thing."""
 
 
 def contradiction(one: str, other: str, published: date) -> str | None:
     """Return what two texts disagree about, or None.
 
-    Both must speak of the same quantity, and of no different period, yardstick or company. They disagree when
+    Both must speak of the same quantity, and not of different periods, yardsticks or companies. They disagree when
     they give it opposite directions, or different numbers of one unit that no rounding explains.
     """
     if _other_company(one, other):
@@ -100,7 +100,7 @@ def _comparable(one: Claim, other: Claim) -> bool:
         return False
     if one.other_period(other):
         return False
-    # A change ("rose 5%") and a level ("a margin of 31%") are no answers to one question.
+    # A change ("rose 5%") and a level ("a margin of 31%") do not answer the same question.
     return bool(one.direction) == bool(other.direction) or one.number.money
 
 
@@ -121,10 +121,10 @@ def _other_company(one: str, other: str) -> bool:
 
 
 ALIKE = 0.5
-"""Jaccard similarity of shingles from which two texts tell one story."""
+"""Jaccard similarity of shingles at which two texts tell one story."""
 
 WITHIN = 0.8
-"""Share of the shorter text's shingles in the longer one from which it is an abridged copy."""
+"""Share of the shorter text's shingles in the longer one at which it is an abridged copy."""
 
 
 def same_story(one: str, other: str, published: date) -> bool:

@@ -212,7 +212,7 @@ def _shown(desk: Desk, due: Due, raw: Sequence[RawItem], known: Mapping[str, Str
         item = known[item_id(desk.season, due.asset, one)]
         if item.kind != "news" or item.status != "published":
             continue
-        if parse_iso(item.published_at) > due.at:  # what is on record is not believed either
+        if parse_iso(item.published_at) > due.at:  # what is on record is not trusted either
             raise FutureDataError(f"item {item.id} was published {item.published_at}, after {iso(due.at)}")
         flag = f"\n[{item.reason}]" if item.contradicts else ""
         found[item.id] = NewsItem(

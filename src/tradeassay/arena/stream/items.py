@@ -1,6 +1,6 @@
 """What flows through the stream: a raw item as a connector found it, and what became of it.
 
-Texts and time stamps are made alike wherever they come from. The language (English, Chinese, or neither) is told
+Texts and time stamps get one form wherever they come from. The language (English, Chinese, or neither) is told
 from scripts first and small words second, without a model or a table.
 """
 
@@ -149,7 +149,7 @@ def clean(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text, English or Chinese, in order; an abbreviation's dot ends none."""
+    """Return the sentences of a text, English or Chinese, in order; an abbreviation's dot does not end one."""
     found: list[str] = []
     for part in (p for p in _SENTENCE.split(text) if p and p.strip()):
         if found and _ABBREVIATION.search(found[-1]):
@@ -160,7 +160,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def parse_stamp(text: str, zone: str | None = None) -> Instant:
-    """Read a time stamp as connectors meet them: ISO 8601, or the mail form of RSS (RFC 822).
+    """Read a time stamp in the forms connectors meet: ISO 8601, or the mail form of RSS (RFC 822).
 
     A stamp without a zone is taken in ``zone`` (an IANA name); raises :class:`DataError` when there is neither:
     a guess would be hours wrong, and hours decide whether an item was known.

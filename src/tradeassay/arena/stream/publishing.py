@@ -1,4 +1,4 @@
-"""The stream as a season's rounds meet it: a hook that turns a feed's facts into published items."""
+"""The stream as a season's rounds see it: a hook that turns a feed's facts into published items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stream_publisher(
 
     Without a ``model`` items are shown in their own words. ``language`` is what summaries are written in (None:
     the source's, English or Chinese); ``names`` are further names of assets, which a summary may use. What a
-    round was given is stored, and given again. Raises :class:`UserError` for a language nobody checks.
+    round was given is stored, and given again. Raises :class:`UserError` for a language no check covers.
     """
     if language == "other":
         raise UserError("summaries can be checked in English and Chinese only", mend="ask for 'en' or 'zh'")

@@ -35,7 +35,7 @@ def stored_news(store: Store, season: str, due: Due) -> tuple[NewsItem, ...] | N
 
 
 def window(store: Store, season: str, due: Due, raw: Iterable[RawItem], since: Instant) -> tuple[StreamItem, ...]:
-    """Return the asset's items on record that matter now: those of the window, and those that are here again."""
+    """Return the asset's items on record that matter now: those of the window, and those that came in again."""
     ids = [item_id(season, due.asset, one) for one in raw]
     recent = and_(stream_items.c.kind == "news", stream_items.c.published_at >= iso(since))
     query = select(stream_items).where(

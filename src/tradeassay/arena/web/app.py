@@ -1,4 +1,4 @@
-"""The application: pages, JSON interface, live stream, files; with headers that let nothing foreign run."""
+"""The application: pages, JSON interface, live stream, files; with headers that keep foreign code from running."""
 
 from __future__ import annotations
 

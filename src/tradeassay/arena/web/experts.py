@@ -43,7 +43,7 @@ class Experts:
         self.keys.clear()
 
     def who(self, key: str) -> str | None:
-        """Return whose key it is. Every hash is compared, so that time tells nothing."""
+        """Return whose key it is. Every hash is compared, so that timing reveals nothing."""
         given, found = _hash(key), None
         for name, known in self._hashes.items():
             if hmac.compare_digest(given, known):

@@ -1,4 +1,4 @@
-"""What all routes of the arena stand on: the reader, answers kept until something happens, and OpenAPI types."""
+"""What all routes of the arena rest on: the reader, answers kept until something happens, and OpenAPI types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORTH_PACKING = 1024
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """A made answer."""
+    """A finished answer."""
 
     plain: bytes
     packed: bytes | None
@@ -36,7 +36,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answers:
-    """Bodies by what was asked, each at one version. Those who ask for the same at once wait for one making."""
+    """Bodies by what was asked, one version each. Concurrent requests for the same body share one computation."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -87,7 +87,7 @@ class Answers:
 
 
 def respond(request: Request, body: Body, status: int = 200) -> Response:
-    """Return a body as the reader wants it: packed where it may be, nothing when it has it already."""
+    """Return a body as the reader wants it: compressed where accepted, empty when the reader has it already."""
     headers = {"etag": body.etag, "cache-control": "no-cache", "vary": "accept-encoding, accept-language, cookie"}
     if body.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -177,7 +177,7 @@ class House:
         return found
 
     def default(self) -> str | None:
-        """Return the season that is shown to who asks for none: the one that is played here, or the newest."""
+        """Return the season shown when none is asked for: the one played here, or the newest."""
         return self.current or next(iter(self.reader.ids()), None)
 
     async def json(

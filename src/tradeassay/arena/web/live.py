@@ -1,4 +1,4 @@
-"""Server-sent events: what happens, as it happens. A reader that lost the line takes it up where it was."""
+"""Server-sent events: what happens, as it happens. A reader that lost its connection resumes where it was."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
         try:
             yield b"retry: 2000\n\n"
             quiet = 0.0
-            while not house.stopping.is_set():  # else a server that stops would wait for its readers
+            while not house.stopping.is_set():  # else a stopping server would wait for its readers
                 found: tuple[Event, ...] = ()
                 if house.reader.pulse.newest(season) > seq:
                     found = await run_in_threadpool(house.reader.events_after, season, seq, BATCH)
@@ -78,7 +78,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
 
 
 def written(event: Event) -> bytes:
-    """Return an event in the stream's form; JSON has no line breaks outside its strings, and none inside them."""
+    """Return an event in the stream's form; encoded JSON has no line breaks, inside its strings or outside."""
     return f"id: {event.seq}\nevent: {event.kind}\ndata: ".encode() + msgspec.json.encode(event) + b"\n\n"
 
 

@@ -44,10 +44,10 @@ async def play(
 
     A season of live assets is played by the machine's clock, any other is replayed at ``speed``.
 
-    ``allow`` are private networks in which agents may live all the same.
+    ``allow`` are private networks in which agents may be reached nevertheless.
 
     Everything agents read goes through the information stream. May be cancelled at any moment and called again.
-    Raises :class:`UserError` for entries that cannot be seated and data that is not there.
+    Raises :class:`UserError` for entries that cannot take part and for missing data.
     """
     live = is_live(season)
     feed: Feed = LiveFeed() if live else SnapshotFeed.open(season)
@@ -130,7 +130,7 @@ class Player:
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream.
 
-    ``allow`` are private networks in which agents may live all the same.
+    ``allow`` are private networks in which agents may be reached nevertheless.
     """
 
     db: str = "arena.db"
@@ -158,7 +158,7 @@ class ArenaServer(uvicorn.Server):
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
     """Serve until the process is told to stop; a season, when there is one, is played beside the pages.
 
-    Without a season what the database holds is shown. Stopping is clean and starting again goes on. Raises
+    Without a season what the database holds is shown. Stopping is clean and starting again resumes. Raises
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
     pace = parse_speed(how.speed)

@@ -32,7 +32,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     part: str | None
 
     def other_period(self, other: Claim) -> bool:
-        """Return whether both tell their period, and not the same one."""
+        """Return whether both state their period, and the periods differ."""
         years = self.year is not None and other.year is not None and self.year != other.year
         return years or (self.part is not None and other.part is not None and self.part != other.part)
 
@@ -98,9 +98,9 @@ def _period(sentence: str, told: Sequence[dates.DateFact]) -> tuple[int | None, 
 def _quantity(
     sentence: str, number: numbers.Number, named: tuple[tuple[int, int, str], ...], start: int
 ) -> str | None:
-    """The quantity named last before the number, however far; else the first one behind it in its clause."""
+    """The quantity named last before the number, however far; else the first one after it in its clause."""
     before = [hit for hit in named if hit[1] <= number.start]
-    # Behind "6% to 2 million" both numbers are of the same thing: what was named before the first one counts.
+    # In "6% to 2 million" both numbers are of the same thing: what was named before the first one counts.
     near = [hit for hit in before if hit[0] >= start]
     if near:
         return near[-1][2]

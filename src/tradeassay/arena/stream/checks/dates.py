@@ -154,7 +154,7 @@ def _relative(text: str, published: date) -> Iterable[DateFact]:
 
 
 def _with_years(text: str, facts: Sequence[DateFact]) -> list[DateFact]:
-    """Join a quarter or half with the year that stands next to it; the year alone is then no separate fact."""
+    """Join a quarter or half with the year that stands next to it; the year is then not a separate fact."""
     joined: list[DateFact] = []
     for fact in facts:
         last = joined[-1] if joined else None

@@ -33,7 +33,7 @@ def issues(summary: str, source: str, published: date) -> tuple[str, ...]:
 
 
 def _other_period(claim: Claim, same: Sequence[Claim], told: Sequence[Claim]) -> bool:
-    """Return whether a number is of another period; one that the source does not know is the dates' matter."""
+    """Return whether a number is of another period; one the source does not know is left to the check of dates."""
     known = any(other.part == claim.part for other in told)
     return claim.part is not None and known and all(claim.other_period(other) for other in same)
 

@@ -60,7 +60,7 @@ def chinese_value(words: str) -> float:
 
 
 def chinese_scale(words: str) -> float:
-    """Return the factor of a scale behind digits: 亿 is 1e8, 千万 is 1e7, 万亿 is 1e12."""
+    """Return the factor of a scale after digits: 亿 is 1e8, 千万 is 1e7, 万亿 is 1e12."""
     factor = 1.0
     for char in words:
         factor *= {**_UNITS, **_LARGE}[char]
@@ -145,7 +145,7 @@ def find(text: str, skip: tuple[tuple[int, int], ...] = ()) -> tuple[Number, ...
 
 
 def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
-    """Return whether a source's number supports a summary's: equal, or rightly rounded to two digits or more.
+    """Return whether a source's number supports a summary's: equal, or correctly rounded to two digits or more.
 
     ``units`` are all units of the source: a currency may be carried over from another number of it.
     """
@@ -234,7 +234,7 @@ def _unit(match: re.Match[str]) -> str | None:
 
 
 def _exactness(value: float, decimals: int) -> tuple[int, float]:
-    """Return how many digits count and what the last of them is worth; trailing zeros of an integer do not."""
+    """Return how many digits count and what the last one is worth; trailing zeros of an integer do not count."""
     if decimals:
         return max(len(f"{value:.{decimals}f}".replace(".", "").lstrip("0")), 1), 10.0**-decimals
     written = str(int(value))

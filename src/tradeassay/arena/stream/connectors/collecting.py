@@ -1,4 +1,4 @@
-"""Filling a live season's inbox: documents over HTTPS, with a limit of time and of size.
+"""Filling a live season's inbox: documents over HTTPS, limited in time and size.
 
 What is fetched after a decision time is for the next decision.
 """
@@ -29,7 +29,7 @@ SECONDS = 20.0
 
 
 def fetch_url(url: str, agent: str = "tradeassay") -> bytes:
-    """Return a document of at most 8 MiB; raises :class:`SourceError` for anything else than a full answer.
+    """Return a document of at most 8 MiB; raises :class:`SourceError` for anything but a full answer.
 
     ``agent`` names the reader; some offices (EDGAR, say) ask for a name and an address in it.
     """

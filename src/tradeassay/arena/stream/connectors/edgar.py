@@ -1,4 +1,4 @@
-"""Filings from EDGAR: which form was accepted when, as the submissions list of a company tells."""
+"""Filings from EDGAR: which form was accepted when, according to a company's submissions list."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
         return "SEC EDGAR"
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return the newest filings; raises :class:`SourceError` when the list cannot be had or read."""
+        """Return the newest filings; raises :class:`SourceError` when the list cannot be fetched or read."""
         body = self.fetch(f"https://data.sec.gov/submissions/CIK{self.cik:010d}.json")
         try:
             found = msgspec.json.decode(body, type=_Submissions)

@@ -20,7 +20,7 @@ _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
 class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     """A feed about one asset. ``words``: an item must have one of them (none: all items count).
 
-    ``zone`` is the zone of stamps that tell none; without it such items are left out, because hours matter.
+    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
     """
 
     asset: str
@@ -31,7 +31,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     fetch: Fetch = fetch_url
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return the feed's items; raises :class:`SourceError` when it cannot be had or is not a feed."""
+        """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
         body = self.fetch(self.url)
         # A document type can hold entities that grow without end; no feed needs one.
         if _DOCTYPE.search(body):
