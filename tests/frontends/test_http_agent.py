@@ -47,7 +47,7 @@ def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: 
         "https://agent.example:8443/base/",
         model="m",
         resolve=served_at(*(addresses or ("93.184.216.34",))),
-        transport=httpx.MockTransport(handler),
+        through=httpx.MockTransport(handler),
         **changed,
     )
     return asyncio.run(agent.decide(PACKET))
@@ -115,7 +115,7 @@ def test_a_name_is_resolved_once_per_decision_so_it_cannot_change_after_the_chec
         hosts.append(request.url.host)
         return httpx.Response(200, json=GOOD)
 
-    agent = HttpAgent("http://agent.example", resolve=resolve, transport=httpx.MockTransport(handler))
+    agent = HttpAgent("http://agent.example", resolve=resolve, through=httpx.MockTransport(handler))
     assert asyncio.run(agent.decide(PACKET)).action == "BUY"
     assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "forbidden"
     assert hosts == ["93.184.216.34"]

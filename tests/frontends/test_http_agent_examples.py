@@ -48,7 +48,7 @@ def test_the_http_agent() -> None:
         return ["93.184.216.34"]
 
     app = module("http_agent").app
-    agent = HttpAgent("http://agent.example", resolve=public, transport=httpx.ASGITransport(app=app))
+    agent = HttpAgent("http://agent.example", resolve=public, through=httpx.ASGITransport(app=app))
     choice = asyncio.run(agent.decide(PACKET))
     assert (choice.status, choice.action) == ("decided", "BUY") and "average 224.50" in choice.reasoning
 

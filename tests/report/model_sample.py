@@ -7,13 +7,12 @@ from report_sample import ATTACK, agent, weekdays
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import Bin, rate_measure
+from tradeassay.metrics import Bin, Calibration, rate_measure
 from tradeassay.runs.scores import Inference
 from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
 from tradeassay.runs.summary.records import (
     Answers,
     CallNote,
-    Confidence,
     ErrorRow,
     FormRate,
     ModelDecision,
@@ -96,7 +95,7 @@ def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, wor
                 rate=rate_measure(90, 100, nothing=""),
             ),
         ),
-        confidence=Confidence(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
+        confidence=Calibration(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
         decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
         decisions_left_out=len(sessions) - 3,
     )

@@ -6,7 +6,6 @@ import msgspec
 
 from tradeassay.assay.verdict import AgentFindings, Assay, VerdictConfig, judge
 from tradeassay.assay.verdict.record import (
-    Calibration,
     Dollars,
     Edge,
     LeakEvidence,
@@ -16,7 +15,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics import Bin
+from tradeassay.metrics import Bin, Calibration
 
 CONFIG = VerdictConfig()
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"

@@ -18,7 +18,6 @@ it. Orders that rested from an earlier session see the whole bar.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Literal
 
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import Session
@@ -130,8 +129,6 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
 
 AT_OPEN, DURING, AT_CLOSE = 0, 1, 2
 """The order in which fills of one session happen."""
-
-BuyOrSell = Literal["buy", "sell"]
 
 
 def trigger_price(order: Order) -> float | None:

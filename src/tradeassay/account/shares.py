@@ -48,11 +48,6 @@ class DecisionList:
     def __len__(self) -> int:
         return int(self.row.size)
 
-    def same_as(self, other: DecisionList) -> bool:
-        """Return whether both decide the same at the same bars, to the last bit; signals are not compared."""
-        pairs = ((self.row, other.row), (self.leg, other.leg), (self.fraction, other.fraction))
-        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
-
 
 def decision_list(found: list[tuple[int, int, float, int]]) -> DecisionList:
     """Return a list from (row, leg, fraction, signal) tuples."""

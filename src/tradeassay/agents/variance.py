@@ -42,6 +42,15 @@ _DIGITS = 5
 """Weights are rounded: the last bits of a matrix product depend on the CPU, and must not reach an order."""
 
 
+def _past(observation: Observation, sessions: int) -> Floats | Abstain:
+    """Return the last daily returns of the universe; too short a history is a reason to abstain."""
+    past = returns(observation, sessions)
+    if past is not None:
+        return past
+    have = len(observation.view.sessions(sessions + 1))
+    return Abstain(f"needs {sessions + 1} sessions of history, has {have}")
+
+
 class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
     """Which stretch of the past, how much shrinkage, and how large one name may become."""
 
@@ -67,10 +76,9 @@ class MinVariance(Rebalancer[MinVarianceConfig]):
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         """Return the weights of least variance."""
         config = self.config
-        past = returns(observation, config.lookback)
-        if past is None:
-            have = len(observation.view.sessions(config.lookback + 1))
-            return Abstain(f"needs {config.lookback + 1} sessions of history, has {have}")
+        past = _past(observation, config.lookback)
+        if isinstance(past, Abstain):
+            return past
         known = np.count_nonzero(~np.isnan(past), axis=0) >= config.present * config.lookback
         # A name that did not move at all was not traded; it would take the whole portfolio.
         moving = np.nanmax(np.abs(past), axis=0, initial=0.0) > 0.0
@@ -107,10 +115,9 @@ class VolTarget(Rebalancer[VolTargetConfig]):
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         """Return equal weights that sum to the target over the estimated volatility."""
         config = self.config
-        past = returns(observation, config.lookback)
-        if past is None:
-            have = len(observation.view.sessions(config.lookback + 1))
-            return Abstain(f"needs {config.lookback + 1} sessions of history, has {have}")
+        past = _past(observation, config.lookback)
+        if isinstance(past, Abstain):
+            return past
         can = buyable(observation)
         names = [symbol for symbol, ok in zip(observation.universe, can.tolist(), strict=True) if ok]
         present = ~np.isnan(past)

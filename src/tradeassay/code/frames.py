@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, replay
 from tradeassay.code.backtrader.account import Holding
 from tradeassay.code.backtrader.orders import BadOrders
-from tradeassay.code.backtrader.runner import BacktestJob, Trust, failed_run, in_order
+from tradeassay.code.backtrader.runner import BacktestJob, JobOptions, failed_run, in_order, replayed_run
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.backtrader.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.code.bars import FIELDS, TaskBars
@@ -236,15 +236,12 @@ def run_frame(
     source: str,
     bars: TaskBars,
     terms: BrokerTerms,
-    *,
-    limits: Limits | None = None,
-    seed: int = 0,
-    trust: Trust = "untrusted",
+    **options: Unpack[JobOptions],
 ) -> Backtest:
     """Run one program. A bad program, or targets that are none, is a result with a ``failure``; only a broken
     executor raises.
     """
-    job = FrameJob(source=source, bars=bars, terms=terms, limits=limits, seed=seed, trust=trust)
+    job = FrameJob(source=source, bars=bars, terms=terms, **options)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
@@ -280,18 +277,7 @@ def read_result(job: FrameJob, result: JobResult) -> Backtest:
         done = replay(orders, job.bars, job.terms)
     except (BadTargets, BadOrders) as error:
         return failed_run(result, BadResult(reason=str(error)), tricks)
-    return Backtest(
-        orders=orders,
-        fills=done.fills,
-        trades=done.trades,
-        statuses=done.statuses,
-        equity=done.equity,
-        final_value=done.value,
-        tricks=tuple(tricks),
-        usage=result.usage,
-        attempts=result.attempts,
-        log=result.log,
-    )
+    return replayed_run(result, orders, done, tricks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

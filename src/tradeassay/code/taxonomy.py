@@ -81,7 +81,6 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
 )  # fmt: skip
 """All classes: the paper's in the order of its table, then ours."""
 
-BY_CLASS: Final = {info.id: info for info in FAILURES}
 
 _LINE = re.compile(
     r"__bool__|\bLine(s|Own|Buffer|Series|Root|Multiple|Single|Num|sOperation|OwnOperation)|LineBuffer|Lines_"

@@ -28,6 +28,14 @@ def write_atomic(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def append_durably(descriptor: int, content: bytes) -> None:
+    """Write all of ``content`` to an open file; it survives a crash once this returns."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+    os.fsync(descriptor)
+
+
 def remove_temporaries(folder: Path) -> None:
     """Remove what :func:`write_atomic` left in a folder when its process was killed."""
     for path in folder.glob(".*.tmp"):

@@ -18,14 +18,6 @@ class Board(StrEnum):
     BSE = "bse"
 
 
-class Status(StrEnum):
-    """Whether a name can trade in a session."""
-
-    TRADING = "trading"
-    SUSPENDED = "suspended"
-    UNLISTED = "unlisted"
-
-
 class Instrument(msgspec.Struct, frozen=True, kw_only=True):
     """One instrument.
 

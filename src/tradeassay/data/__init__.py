@@ -5,8 +5,9 @@ Importing this package loads neither pyarrow nor pandas; every name is fetched o
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
     from tradeassay.data.builtin import sources as sources
@@ -45,54 +46,5 @@ if TYPE_CHECKING:
     from tradeassay.data.store.read import verify_snapshot as verify_snapshot
     from tradeassay.data.store.write import write_snapshot as write_snapshot
     from tradeassay.data.view import AsOfView as AsOfView
-
-_WHERE = {
-    "AsOfView": "view",
-    "DatasetInfo": "datasets",
-    "Entry": "catalogue.entry",
-    "Fault": "fault",
-    "FilesConfig": "files.config",
-    "ImportReport": "files.config",
-    "ImportResult": "importing",
-    "Listing": "panel",
-    "Manifest": "store.manifest",
-    "Membership": "panel",
-    "MinutePanel": "panel",
-    "Panel": "panel",
-    "PanelFacts": "panel",
-    "Sessions": "calendars",
-    "Snapshot": "snapshot",
-    "Source": "source",
-    "SourceConfig": "source",
-    "data_home": "home",
-    "diagnose": "doctor.diagnose",
-    "export_parquet": "parquet",
-    "fetch_dataset": "importing",
-    "get_dataset": "catalogue.get",
-    "get_side_tables": "catalogue.get",
-    "import_files": "importing",
-    "import_parquet": "parquet",
-    "list_catalogue": "catalogue.get",
-    "list_datasets": "datasets",
-    "load_dataset": "datasets",
-    "make_source": "importing",
-    "open_snapshot": "snapshot",
-    "parse_columns": "files.config",
-    "preview_files": "importing",
-    "sessions_between": "calendars",
-    "sources": "builtin",
-    "verify_snapshot": "store.read",
-    "write_snapshot": "store.write",
-}
-
-__all__ = [*_WHERE]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+else:
+    __getattr__, __dir__, __all__ = lazily(__name__)

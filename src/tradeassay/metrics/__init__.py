@@ -8,7 +8,14 @@ or a model.
 
 from tradeassay.metrics.baseline import Comparison, compare_to_baseline, holm, nothing_to_compare
 from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
-from tradeassay.metrics.calibration import Bin, brier, calibration, calibration_curve, expected_calibration_error
+from tradeassay.metrics.calibration import (
+    Bin,
+    Calibration,
+    brier,
+    calibration,
+    calibration_curve,
+    expected_calibration_error,
+)
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
 from tradeassay.metrics.intervals import (
     ar1_inflation,
@@ -82,6 +89,7 @@ __all__ = [
     "MEASURES",
     "Bin",
     "BootstrapConfig",
+    "Calibration",
     "Comparison",
     "ConfidenceSet",
     "CriticalDifference",

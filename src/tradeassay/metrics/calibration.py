@@ -39,6 +39,14 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: float | None
 
 
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """Are stated confidences worth what they say? ``bins`` is empty when nothing could be judged."""
+
+    ece: Measure
+    brier: Measure
+    bins: tuple[Bin, ...] = ()
+
+
 def brier(confidence: Floats, right: Right) -> float:
     """Return the mean of (confidence - right) ** 2: 0 is perfect, 0.25 what always saying 0.5 gets."""
     confidence, hit = _checked(confidence, right)

@@ -15,6 +15,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import RunError
+from tradeassay.core.files import append_durably
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.play.episode import Asked
 
@@ -122,10 +123,7 @@ class DialogueLog:
         """Write a day's lines and make them durable."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
-        left = memoryview(clean_bytes(b"".join(_ENCODER.encode(line) + b"\n" for line in lines)))
-        while left:
-            left = left[os.write(self._descriptor, left) :]
-        os.fsync(self._descriptor)
+        append_durably(self._descriptor, clean_bytes(b"".join(_ENCODER.encode(line) + b"\n" for line in lines)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

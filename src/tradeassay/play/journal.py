@@ -16,7 +16,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import ENCODER, STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
-from tradeassay.core.files import sync_folder, take_lock
+from tradeassay.core.files import append_durably, sync_folder, take_lock
 from tradeassay.core.secrets import clean_bytes
 
 
@@ -137,11 +137,9 @@ class JournalOf(Generic[R]):
         """Write what waits and make it durable."""
         if not self._waiting:
             return
-        left = memoryview(b"\n".join(self._waiting) + b"\n")
+        lines = b"\n".join(self._waiting) + b"\n"
         self._waiting.clear()
-        while left:
-            left = left[os.write(self._descriptor, left) :]
-        os.fsync(self._descriptor)
+        append_durably(self._descriptor, lines)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

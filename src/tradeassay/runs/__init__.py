@@ -8,125 +8,49 @@ says what a run would take. The names are imported on first use, because some of
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.play.dialogue_log import DialogueLine, Spending
-    from tradeassay.runs.comparison import RunComparison, compare
-    from tradeassay.runs.episode import Episode, expand
-    from tradeassay.runs.frames import Frames
-    from tradeassay.runs.manifest import CodeManifest, RunManifest
-    from tradeassay.runs.models import Asking
-    from tradeassay.runs.outcome import Outcome, Violation
-    from tradeassay.runs.planning import Plan, plan
-    from tradeassay.runs.progress import (
-        Advanced,
-        Answered,
-        AskStarted,
-        Finished,
-        Listener,
-        PhaseStarted,
-        ProgressEvent,
-        RunEnded,
-    )
-    from tradeassay.runs.quantcode import QuantCodeSpec
-    from tradeassay.runs.recorded import CodeRun, Run, load_run
-    from tradeassay.runs.runner import resume, run
-    from tradeassay.runs.scores import AgentScores, EpisodeScores, Inference, Scores
-    from tradeassay.runs.spec import AgentSpec, RunSpec, Window, load_spec
-    from tradeassay.runs.systrade import SystradeSpec
-    from tradeassay.runs.verification import VerifyReport, verify
-
-_HOMES = {
-    "Advanced": "progress",
-    "AgentScores": "scores",
-    "AgentSpec": "spec",
-    "Answered": "progress",
-    "AskStarted": "progress",
-    "Asking": "models",
-    "DialogueLine": "recorded",
-    "Episode": "episode",
-    "EpisodeScores": "scores",
-    "Finished": "progress",
-    "Frames": "frames",
-    "Inference": "scores",
-    "Listener": "progress",
-    "Outcome": "outcome",
-    "PhaseStarted": "progress",
-    "Plan": "planning",
-    "ProgressEvent": "progress",
-    "CodeRun": "recorded",
-    "CodeManifest": "manifest",
-    "Run": "recorded",
-    "load_run": "recorded",
-    "QuantCodeSpec": "quantcode",
-    "SystradeSpec": "systrade",
-    "RunComparison": "comparison",
-    "RunEnded": "progress",
-    "RunManifest": "manifest",
-    "RunSpec": "spec",
-    "Scores": "scores",
-    "Spending": "outcome",
-    "VerifyReport": "verification",
-    "Violation": "outcome",
-    "Window": "spec",
-    "compare": "comparison",
-    "expand": "episode",
-    "load_spec": "spec",
-    "plan": "planning",
-    "resume": "runner",
-    "run": "runner",
-    "verify": "verification",
-}
-
-__all__ = [
-    "Advanced",
-    "AgentScores",
-    "AgentSpec",
-    "Answered",
-    "AskStarted",
-    "Asking",
-    "CodeManifest",
-    "CodeRun",
-    "DialogueLine",
-    "Episode",
-    "EpisodeScores",
-    "Finished",
-    "Frames",
-    "Inference",
-    "Listener",
-    "Outcome",
-    "PhaseStarted",
-    "Plan",
-    "ProgressEvent",
-    "QuantCodeSpec",
-    "Run",
-    "RunComparison",
-    "RunEnded",
-    "RunManifest",
-    "RunSpec",
-    "Scores",
-    "Spending",
-    "SystradeSpec",
-    "VerifyReport",
-    "Violation",
-    "Window",
-    "compare",
-    "expand",
-    "load_run",
-    "load_spec",
-    "plan",
-    "resume",
-    "run",
-    "verify",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from the module that holds it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    from tradeassay.play.dialogue_log import DialogueLine as DialogueLine
+    from tradeassay.play.dialogue_log import Spending as Spending
+    from tradeassay.runs.comparison import RunComparison as RunComparison
+    from tradeassay.runs.comparison import compare as compare
+    from tradeassay.runs.episode import Episode as Episode
+    from tradeassay.runs.episode import expand as expand
+    from tradeassay.runs.frames import Frames as Frames
+    from tradeassay.runs.manifest import CodeManifest as CodeManifest
+    from tradeassay.runs.manifest import RunManifest as RunManifest
+    from tradeassay.runs.models import Asking as Asking
+    from tradeassay.runs.outcome import Outcome as Outcome
+    from tradeassay.runs.outcome import Violation as Violation
+    from tradeassay.runs.planning import Plan as Plan
+    from tradeassay.runs.planning import plan as plan
+    from tradeassay.runs.progress import Advanced as Advanced
+    from tradeassay.runs.progress import Answered as Answered
+    from tradeassay.runs.progress import AskStarted as AskStarted
+    from tradeassay.runs.progress import Finished as Finished
+    from tradeassay.runs.progress import Listener as Listener
+    from tradeassay.runs.progress import PhaseStarted as PhaseStarted
+    from tradeassay.runs.progress import ProgressEvent as ProgressEvent
+    from tradeassay.runs.progress import RunEnded as RunEnded
+    from tradeassay.runs.quantcode import QuantCodeSpec as QuantCodeSpec
+    from tradeassay.runs.recorded import CodeRun as CodeRun
+    from tradeassay.runs.recorded import Run as Run
+    from tradeassay.runs.recorded import load_run as load_run
+    from tradeassay.runs.runner import resume as resume
+    from tradeassay.runs.runner import run as run
+    from tradeassay.runs.scores import AgentScores as AgentScores
+    from tradeassay.runs.scores import EpisodeScores as EpisodeScores
+    from tradeassay.runs.scores import Inference as Inference
+    from tradeassay.runs.scores import Scores as Scores
+    from tradeassay.runs.spec import AgentSpec as AgentSpec
+    from tradeassay.runs.spec import RunSpec as RunSpec
+    from tradeassay.runs.spec import Window as Window
+    from tradeassay.runs.spec import load_spec as load_spec
+    from tradeassay.runs.systrade import SystradeSpec as SystradeSpec
+    from tradeassay.runs.verification import VerifyReport as VerifyReport
+    from tradeassay.runs.verification import verify as verify
+else:
+    __getattr__, __dir__, __all__ = lazily(__name__)

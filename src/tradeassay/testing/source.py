@@ -13,7 +13,7 @@ import numpy as np
 from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.time import parse_iso
 from tradeassay.core.view import FIELDS
-from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, sources, write_snapshot
+from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot
 from tradeassay.data.calendars import CALENDARS
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import describe
@@ -132,16 +132,3 @@ def _check_storage(name: str, panel: Panel) -> None:
         view = snapshot.at(last, "close")
         if len(view.news(-(2**62))) > manifest.shapes.news:
             raise CheckFailed(f"source '{name}': more news come back than went in")
-
-
-def checkable_sources() -> tuple[str, ...]:
-    """Return the names of the registered sources that load without options or a network (for test suites)."""
-    return tuple(name for name, kind in sources.items() if kind.extra is None and not _required(kind))
-
-
-def _required(kind: type[Source]) -> bool:
-    try:
-        kind.Config()
-    except TypeError:
-        return True
-    return False

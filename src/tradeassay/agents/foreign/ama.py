@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import msgspec
 
-from tradeassay.agents.foreign.address import Network, Resolve, Unusable, resolve_by_system
+from tradeassay.agents.foreign.address import Unusable
 from tradeassay.agents.foreign.transport import (
     MAX_ANSWER,
     TIMEOUT_S,
+    HttpOptions,
     HttpTransport,
+    PipeOptions,
     PipeTransport,
     PythonCaller,
     Transport,
@@ -25,9 +27,6 @@ from tradeassay.agents.foreign.transport import (
 )
 from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet
 from tradeassay.core.secrets import clean_foreign, clean_words
-
-if TYPE_CHECKING:
-    import httpx
 
 PATH = "/trading_action/"
 
@@ -136,8 +135,8 @@ class HttpAgent:
 
     Every failure is a choice that holds and says what went wrong, by the kinds of
     :class:`~tradeassay.agents.foreign.transport.HttpTransport` and ``schema``. ``own`` adds the agent's position
-    and outcomes to the contract's keys. The constructor raises :class:`~tradeassay.core.errors.UserError` for an
-    address that makes no sense.
+    and outcomes to the contract's keys; ``reach`` goes to the transport. The constructor raises
+    :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
     """
 
     def __init__(
@@ -145,25 +144,12 @@ class HttpAgent:
         url: str,
         *,
         model: str = "",
-        timeout_s: float = TIMEOUT_S,
-        allow: Sequence[Network] = (),
         own: bool = False,
         max_request: int = MAX_REQUEST,
-        max_answer: int = MAX_ANSWER,
-        resolve: Resolve = resolve_by_system,
-        transport: httpx.AsyncBaseTransport | None = None,
+        **reach: Unpack[HttpOptions],
     ) -> None:
-        self._transport = HttpTransport(
-            url,
-            PATH,
-            timeout_s=timeout_s,
-            allow=allow,
-            max_answer=max_answer,
-            resolve=resolve,
-            through=transport,
-        )
-        self._model, self._own = model, own
-        self._max_request, self._max_answer = max_request, max_answer
+        self._transport = HttpTransport(url, PATH, **reach)
+        self._model, self._own, self._max_request = model, own, max_request
 
     async def decide(self, packet: Packet) -> Choice:
         """Ask the agent; never raises for anything the agent does."""
@@ -171,7 +157,7 @@ class HttpAgent:
 
     async def _ask(self, packet: Packet) -> Choice:
         body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request)
-        return read_answer(await self._transport.exchange(body), limit=self._max_answer)
+        return read_answer(await self._transport.exchange(body), limit=self._transport.max_answer)
 
 
 class SubprocessAgent:
@@ -186,13 +172,11 @@ class SubprocessAgent:
         self,
         command: Sequence[str],
         *,
-        env: Mapping[str, str] | None = None,
-        timeout_s: float = TIMEOUT_S,
-        max_answer: int = MAX_ANSWER,
         max_request: int = MAX_REQUEST,
+        **reach: Unpack[PipeOptions],
     ) -> None:
-        self._transport = PipeTransport(command, env=env, timeout_s=timeout_s, max_answer=max_answer)
-        self._max_answer, self._max_request = max_answer, max_request
+        self._transport = PipeTransport(command, **reach)
+        self._max_request = max_request
 
     async def decide(self, packet: Packet) -> Choice:
         """Ask the process; never raises for anything it does."""
@@ -204,7 +188,7 @@ class SubprocessAgent:
 
     async def _ask(self, packet: Packet) -> Choice:
         line = await self._transport.exchange(encode_request(packet, limit=self._max_request))
-        return read_answer(line, limit=self._max_answer)
+        return read_answer(line, limit=self._transport.max_answer)
 
 
 class Decides(Protocol):

@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from tradeassay.agents.foreign.address import (
     Network,
@@ -56,6 +56,24 @@ class Transport(Protocol):
         ...
 
 
+class PipeOptions(TypedDict, total=False):
+    """What may be said about a pipe: see :class:`PipeTransport`."""
+
+    env: Mapping[str, str] | None
+    timeout_s: float
+    max_answer: int
+
+
+class HttpOptions(TypedDict, total=False):
+    """What may be said about a way over HTTP: see :class:`HttpTransport`."""
+
+    timeout_s: float
+    allow: Sequence[Network]
+    max_answer: int
+    resolve: Resolve
+    through: httpx.AsyncBaseTransport | None
+
+
 class HttpTransport:
     """Posts to a web server. Needs ``httpx``.
 
@@ -79,7 +97,7 @@ class HttpTransport:
         self._target = parse_target(url, path)
         self._timeout_s = timeout_s
         self._allow = tuple(allow)
-        self._max_answer = max_answer
+        self.max_answer = max_answer
         self._resolve = resolve
         self._through = through
 
@@ -128,8 +146,8 @@ class HttpTransport:
         found = bytearray()
         async for piece in response.aiter_bytes():
             found += piece
-            if len(found) > self._max_answer:
-                raise Unusable("too_large", f"the answer has more than {self._max_answer} bytes")
+            if len(found) > self.max_answer:
+                raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
         return bytes(found)
 
 
@@ -168,7 +186,7 @@ class PipeTransport:
         self._env = dict(env or {})
         remember_settings(self._env)
         self._timeout_s = timeout_s
-        self._max_answer = max_answer
+        self.max_answer = max_answer
         self._process: asyncio.subprocess.Process | None = None
         self._folder: str | None = None
         self._turn = asyncio.Lock()
@@ -203,7 +221,7 @@ class PipeTransport:
             await process.stdin.drain()
             return await process.stdout.readuntil(b"\n")
         except asyncio.LimitOverrunError as error:
-            raise Unusable("too_large", f"the answer has more than {self._max_answer} bytes") from error
+            raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             code = await process.wait()
             raise Unusable("exit", f"the process ended with status {code}") from error
@@ -221,7 +239,7 @@ class PipeTransport:
                 stderr=asyncio.subprocess.DEVNULL,
                 env=self._environment(self._folder),
                 cwd=self._folder,
-                limit=self._max_answer,
+                limit=self.max_answer,
                 start_new_session=True,  # a group of its own, so that its children die with it
             )
         except OSError as error:

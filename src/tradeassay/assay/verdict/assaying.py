@@ -18,7 +18,6 @@ from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
     EDGE,
-    calibration_of,
     contrast_of,
     edge_of,
     luck_evidence,
@@ -45,13 +44,11 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
 from tradeassay.runs.scores import NET_RETURN
+from tradeassay.runs.summary.models import calibration_of, journals_of
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.records import LeakTestReport
     from tradeassay.runs import AgentScores, Run
-if TYPE_CHECKING:
-    from tradeassay.assay.leaks.records import LeakTestReport
-    from tradeassay.runs import Run
 
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """Masks in the order in which they are taken for the contrast: what hides most comes first."""
@@ -161,7 +158,7 @@ def _findings(
         excess=scores.measures["excess_return"].median,
         luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
         leaks=_leaks(leaks.get(scores.agent)),
-        calibration=calibration_of(run, scores) if row.by_model else None,
+        calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
         failures=_counted([one.failures for one in per_episode]),
         failure_rate=scores.measures["failure_rate"].median,
         rejections=_counted([one.rejections for one in per_episode]),

@@ -13,7 +13,7 @@ from msgspec import Meta
 from tradeassay.core.badges import Badges
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.metrics import Bin
+from tradeassay.metrics import Calibration
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
@@ -146,14 +146,6 @@ class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
     tested: bool
     findings: tuple[str, ...] = ()
     sentence: str = ""
-
-
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """Are stated confidences worth what they say?"""
-
-    ece: Measure
-    brier: Measure
-    bins: tuple[Bin, ...] = ()
 
 
 class Dollars(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
+from tradeassay.benchmarks.published import read_published
 from tradeassay.core.badges import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
@@ -49,7 +49,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def published() -> Published:
     """Return the figures of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+    return read_published(__package__, Published)
 
 
 def compare_with(figure: PublishedFigure, ours: Setting) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
@@ -105,14 +105,6 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     bound: Literal["at most", "at least"] | None = None
 
 
-class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All figures and where they come from. ``second_hand``: not taken from the paper itself."""
-
-    source: str
-    second_hand: bool
-    figure: tuple[PublishedFigure, ...]
-
-
 class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
     """What a result of ours was made with."""
 
@@ -126,17 +118,10 @@ class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
     mode: str | None = None
 
 
-class Comparability(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether two numbers may be compared; every reason why not."""
-
-    comparable: bool
-    reasons: tuple[str, ...]
-
-
 @cache
-def published() -> Published:
+def published() -> Published[PublishedFigure]:
     """Return the figures of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+    return read_published(__package__, Published[PublishedFigure])
 
 
 def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
@@ -151,8 +136,7 @@ def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
         (figure.mask is None or figure.mask == ours.mask, f"the figure is for the mask {figure.mask}"),
         (figure.mode is None or figure.mode == ours.mode, f"the figure is for the mode {figure.mode}"),
     )
-    reasons = tuple(why for holds, why in checks if not holds)
-    return Comparability(comparable=not reasons, reasons=reasons)
+    return comparability(checks)
 
 
 DEFAULT = BootstrapConfig()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
 from tradeassay.benchmarks.stockbench.config import Inputs
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
@@ -104,14 +104,6 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     frictionless: bool = False
 
 
-class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All figures and where they come from. ``second_hand``: not taken from the paper itself."""
-
-    source: str
-    second_hand: bool
-    figure: tuple[PublishedFigure, ...]
-
-
 class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
     """What a result of ours was made with; ``frictionless`` is true of :func:`frictionless_equal_weight` alone."""
 
@@ -126,17 +118,10 @@ class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
     frictionless: bool = False
 
 
-class Comparability(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether two numbers may be compared; every reason why not."""
-
-    comparable: bool
-    reasons: tuple[str, ...]
-
-
 @cache
-def published() -> Published:
+def published() -> Published[PublishedFigure]:
     """Return the figures of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+    return read_published(__package__, Published[PublishedFigure])
 
 
 def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
@@ -154,8 +139,7 @@ def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
         (figure.frictionless or not ours.frictionless, "our result is without costs and dividends"),
         (ours.frictionless or not figure.frictionless, "the figure is without costs and dividends"),
     )
-    reasons = tuple(why for holds, why in checks if not holds)
-    return Comparability(comparable=not reasons, reasons=reasons)
+    return comparability(checks)
 
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")

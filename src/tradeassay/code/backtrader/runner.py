@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest, Trick
+from tradeassay.code.backtrader.host_broker import Replay
 from tradeassay.code.backtrader.host_broker import replay as replay_orders
-from tradeassay.code.backtrader.orders import BadOrders, read_orders
+from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.code.bars import TaskBars
@@ -31,6 +32,14 @@ _MOST_NOTES: Final = 64
 _ACCOUNT_FIGURES: Final = 4
 
 Trust = Literal["untrusted", "reference"]
+
+
+class JobOptions(TypedDict, total=False):
+    """What may be said about a run beside its source, bars and terms: see :class:`BacktestJob`."""
+
+    limits: Limits | None
+    seed: int
+    trust: Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +68,13 @@ def run_backtrader(
     source: str,
     bars: TaskBars,
     terms: BrokerTerms,
-    *,
-    limits: Limits | None = None,
-    seed: int = 0,
-    trust: Trust = "untrusted",
+    **options: Unpack[JobOptions],
 ) -> Backtest:
     """Run one strategy. A bad strategy is a result with a ``failure``; only a broken executor raises.
 
     The executor's zygote should have been given :func:`sandbox_config`: a child may not read this package.
     """
-    job = BacktestJob(source=source, bars=bars, terms=terms, limits=limits, seed=seed, trust=trust)
+    job = BacktestJob(source=source, bars=bars, terms=terms, **options)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
@@ -144,19 +150,7 @@ def _replayed(job: BacktestJob, result: JobResult, columns: Mapping[str, NDArray
         *tricks_of_orders(orders),
         *account_mismatch(float(account[0]), float(account[1]), done),
     ]
-    return Backtest(
-        orders=orders,
-        fills=done.fills,
-        trades=done.trades,
-        statuses=done.statuses,
-        equity=done.equity,
-        final_value=done.value,
-        ended=turns if turns < job.bars.rows else None,
-        tricks=tuple(tricks),
-        usage=result.usage,
-        attempts=result.attempts,
-        log=result.log,
-    )
+    return replayed_run(result, orders, done, tricks, ended=turns if turns < job.bars.rows else None)
 
 
 def _account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -173,6 +167,25 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
     if notes is None or notes.dtype != object:
         return []
     return [plain_line(str(note), 200) for note in notes[:_MOST_NOTES].tolist() if note]
+
+
+def replayed_run(
+    result: JobResult, orders: OrderLog, done: Replay, tricks: Sequence[Trick], *, ended: int | None = None
+) -> Backtest:
+    """Return a run whose orders were carried out on the host."""
+    return Backtest(
+        orders=orders,
+        fills=done.fills,
+        trades=done.trades,
+        statuses=done.statuses,
+        equity=done.equity,
+        final_value=done.value,
+        ended=ended,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        attempts=result.attempts,
+        log=result.log,
+    )
 
 
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateConfig, Gated, GateReport, pass_gates
+from tradeassay.code.gates import GateConfig, Gated, GateReport
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.discipline import STRESSES, Discipline, discipline, examine, stressed
 from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
@@ -151,20 +151,6 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
         """Return the same card for equal files that somebody else handed in."""
         gates = msgspec.structs.replace(self.gates, submission=submission)
         return msgspec.structs.replace(self, submission=submission, gates=gates)
-
-
-def score_submission(
-    submission: Submission,
-    spec: StrategySpec,
-    executor: Executor,
-    test: TaskBars,
-    config: ScoreConfig | None = None,
-    reviews: Sequence[Review] = (),
-) -> Scorecard:
-    """Run the gates on the test data, then score. ``test`` holds the whole test year."""
-    config = config or ScoreConfig()
-    gated = pass_gates(submission, spec, executor, config.gates, test)
-    return score_gated(submission, spec, executor, gated, config, reviews)
 
 
 def score_gated(

@@ -5,7 +5,7 @@ Read from journals, dialogues, scores and data, for a person to read session by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -21,13 +21,12 @@ from tradeassay.core.dialogue import Message
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import not_scored
-from tradeassay.metrics import calibration, calibration_curve, rate_measure
+from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.recorded import Run
 from tradeassay.runs.scores import NET_RETURN, AgentScores
 from tradeassay.runs.summary.records import (
     CallNote,
-    Confidence,
     ErrorRow,
     FateTone,
     FormRate,
@@ -73,9 +72,14 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
     )
 
 
+def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]:
+    """Return what each episode of an agent recorded, those that failed left out."""
+    return {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
+
+
 def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str, most: int) -> ModelSummary:
     """Return ``summary`` with mistakes over all repetitions, confidence, and the sessions of episode ``shown``."""
-    journals = {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
+    journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
     decisions, left_out = model_decisions(journals.get(shown, ()), run.dialogue(shown), most)
@@ -85,7 +89,7 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str,
         sessions=len(every),
         errors=error_rows(every, level),
         rates=_rates(every, level) if ktdfin else (),
-        confidence=_confidence(run, journals),
+        confidence=calibration_of(run, journals),
         decisions=decisions,
         decisions_left_out=left_out,
     )
@@ -125,8 +129,12 @@ def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
     )
 
 
-def _confidence(run: Run, journals: dict[str, tuple[StepRecord, ...]]) -> Confidence | None:
-    """Return confidences against what came true, over all repetitions; None when none was ever stated."""
+def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
+    """Return how well an agent's confidences were calibrated, over all repetitions; None when it never stated one.
+
+    An order is judged from the open that fills it to the next one; where orders fill at the close there is no
+    number, and the reason.
+    """
     stated = any(
         order.confidence is not None and order.side is not None
         for records in journals.values()
@@ -138,12 +146,12 @@ def _confidence(run: Run, journals: dict[str, tuple[StepRecord, ...]]) -> Confid
     key = next(iter(journals))
     benchmark = run.manifest.benchmark(run.episode(key))
     if benchmark.market.fill != "open":
-        return _no_confidence("orders are judged from open to open, and here they fill at the close")
+        return _no_calibration("orders are judged from open to open, and here they fill at the close")
     try:
         snapshot = run.snapshot(key)
         outcomes = [order_outcomes(records, snapshot) for records in journals.values()]
     except (DataError, RunError):
-        return _no_confidence("the data cannot be read")
+        return _no_calibration("the data cannot be read")
     judged = [
         (one.confidence, right, one.step)
         for part in outcomes
@@ -153,11 +161,11 @@ def _confidence(run: Run, journals: dict[str, tuple[StepRecord, ...]]) -> Confid
     stated_at, came_true, step = (np.array([row[place] for row in judged]) for place in range(3))
     scored = calibration(stated_at, came_true, step.astype(np.int64), bootstrap=run.spec.bootstrap)
     bins = calibration_curve(stated_at, came_true) if judged else ()
-    return Confidence(bins=bins, ece=scored["ece"], brier=scored["brier"])
+    return Calibration(ece=scored["ece"], brier=scored["brier"], bins=bins)
 
 
-def _no_confidence(reason: str) -> Confidence:
-    return Confidence(bins=(), ece=not_scored(reason), brier=not_scored(reason))
+def _no_calibration(reason: str) -> Calibration:
+    return Calibration(ece=not_scored(reason), brier=not_scored(reason))
 
 
 def model_decisions(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
-from tradeassay.benchmarks.ktdfin.panel import Published as KtdfinPublished
-from tradeassay.benchmarks.stockbench.panel import Published as StockbenchPublished
+from tradeassay.benchmarks.published import Published
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.metrics import BY_ID
 from tradeassay.runs.recorded import Run
@@ -84,7 +83,7 @@ def _contents(run: Run, key: str, benchmark: Benchmark, last: str) -> tuple[tupl
 
 
 def _beside(
-    printed: KtdfinPublished | StockbenchPublished,
+    printed: Published[Any],
     reasons: Callable[[Any], tuple[str, ...]],
     agents: Sequence[AgentSummary],
 ) -> PrintedFigures:

@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import Bin, Comparison, SeedSummary
+from tradeassay.metrics import Calibration, Comparison, SeedSummary
 from tradeassay.runs.scores import AgentScores, Inference
 
 Answers = Literal["scripted", "replayed", "live"]
@@ -146,14 +146,6 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
     rate: Measure
 
 
-class Confidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How stated confidences compare with what came true; ``bins`` is empty when nothing could be judged."""
-
-    bins: tuple[Bin, ...]
-    ece: Measure
-    brier: Measure
-
-
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was.
 
@@ -169,7 +161,7 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int = 0
     errors: tuple[ErrorRow, ...] = ()
     rates: tuple[FormRate, ...] = ()
-    confidence: Confidence | None = None
+    confidence: Calibration | None = None
     decisions: tuple[ModelDecision, ...] = ()
     decisions_left_out: int = 0
 
