@@ -35,7 +35,7 @@ def asks_nothing(policy, ticket, session):
     [
         (ASHARE, PriceLimits, "gate", asks_nothing, "at or beyond its limit"),
         (ASHARE, Settlement, "gate", asks_nothing, "bought the same day|sellable"),
-        (ASHARE, Lots, "gate", asks_nothing, "no multiple"),
+        (ASHARE, Lots, "gate", asks_nothing, "not a multiple"),
         (US, Participation, "gate", asks_nothing, "is allowed"),
         (US, Shorting, "gate", asks_nothing, "held|sellable"),
         (

@@ -16,8 +16,11 @@ from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing import CheckFailed, check_agent
 
+# Other tests register agents of their own (slow ones, dying ones); this one is about those that ship.
+SHIPPED = [name for name, cls in agents.items() if cls.__module__.startswith("tradeassay.")]
 
-@pytest.mark.parametrize("name", agents.names())
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_everything_registered_passes(name: str) -> None:
     check_agent(name)
 

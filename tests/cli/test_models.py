@@ -36,7 +36,7 @@ def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[st
         (["ktdfin-v1", "-m", "scripted/sensible", "-p", "maks=bright"], "did you mean mask"),
         (["ktdfin-v1", "-m", "scripted/sensible", "-p", "mask"], "write KEY=VALUE"),
         (["ktdfin-v1", "-m", "scripted/sensible", "-p", "convention=paper"], "follows the convention 'sound'"),
-        (["daily-us-v1", "-m", "scripted/sensible"], "has no conversation"),
+        (["daily-us-v1", "-m", "scripted/sensible", "-p", "atempts=2"], "did you mean attempts"),
         (["ktdfin-v1", "-m", "scripted/sensible", "--max-usd", "0"], "buys nothing"),
         (["ktdfin-v1", "-m", "openai/none-such", "--max-usd", "5"], "price of openai/none-such is unknown"),
         (["ktdfin-v1", "-m", "scripted/sensible", "--cassettes", "nowhere"], "no recorded run 'nowhere'"),

@@ -32,7 +32,7 @@ def frozen(value: Any) -> Any:
         assert not value.flags.writeable, "every array of a view is read-only"
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, AsOfView):
-        return ("view", value.clock, value.row, value.phase, value.symbols)
+        return ("view", value.clock, value.row, value.moment, value.symbols)
     if is_dataclass(value) and not isinstance(value, type):
         return tuple((f.name, frozen(getattr(value, f.name))) for f in fields(value))
     if isinstance(value, dict):
@@ -281,4 +281,4 @@ def test_nothing_leaks_where_sessions_touch(make_panel: Callable[..., Panel], ph
     with tempfile.TemporaryDirectory() as temporary:
         view = stored(touching, Path(temporary) / "x").at(4, phase)  # type: ignore[arg-type]
         again = view.earlier(view.clock)
-        assert (again.row, again.phase) == (4, phase), "one instant, two sessions: a view never moves on"
+        assert (again.row, again.moment) == (4, phase), "one instant, two sessions: a view never moves on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import pickle
 import random
@@ -39,9 +40,11 @@ def watched(accuse: Callable[[str], None]) -> Iterator[None]:
     function was imported. A profiler that was active is put back afterwards.
     """
     accused: set[str] = set()
+    # A test framework may time the garbage collector; a collection in the middle of an answer is not the agent's.
+    collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
 
     def hook(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call":
+        if event == "c_call" and frame.f_code not in collecting:
             charge = _charge(called)
             if charge is not None:
                 accused.add(charge)

@@ -163,5 +163,5 @@ def test_a_folder_of_ones_own_tasks(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(TINY)
     with pytest.raises(UserError, match=r"name it tiny\.toml"):
         read_tasks(tmp_path)
-    with pytest.raises(UserError, match="no folder"):
+    with pytest.raises(UserError, match="not a folder"):
         read_tasks(tmp_path / "nowhere")
