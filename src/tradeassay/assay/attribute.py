@@ -46,7 +46,7 @@ class AccountDays:
 
     ``weights`` (T, N) are shares of the value before a session, of stocks, coins and funds; futures are not in
     them, because their value is not money in the account. ``costs`` hold fractions of the value before the
-    session. ``ruined`` names the session that ended with nothing or less.
+    session. ``ruined`` names the session that ended at zero or below.
     """
 
     sessions: tuple[str, ...]

@@ -149,8 +149,8 @@ def make_samples(
 ) -> Samples:
     """Return the samples of the sessions in ``rows`` whose outcome is known ``purge`` sessions before the last.
 
-    Everything is read from the view at the close of the last of these sessions; who could be bought on a day is
-    asked of the view before that day's open. Raises :class:`UserError` when no sample remains.
+    Everything is read from the view at the close of the last of these sessions; which names could be bought on
+    a day is read from the view before its open. Raises :class:`UserError` when no sample remains.
     """
     view = snapshot.at(rows[-1], "close")
     factors = factor_history(view)
@@ -184,7 +184,7 @@ _AT_ONCE = 4096
 
 
 def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
-    """Return the score of every sample, some thousands at a time: no model looks from one name to another."""
+    """Return the score of every sample, some thousands at a time: no score of a name depends on another name."""
     parts = range(0, len(samples), _AT_ONCE)
     return np.concatenate([fitted.scores(samples.features[start : start + _AT_ONCE]) for start in parts])
 
@@ -220,7 +220,7 @@ def newey_west(series: Floats, lags: int) -> float | None:
 
 
 Listener = Callable[[str], None]
-"""Is told, in words, what is being done."""
+"""Called with a line about what is being done."""
 _COMPUTING = ("pyqlib", "numpy")
 _DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
 
@@ -228,9 +228,9 @@ _DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
 def train_baselines(
     spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
 ) -> tuple[TrainedBaseline, ...]:
-    """Train what is not there yet, measure it on the test window, and return all of it in the order asked for.
+    """Train what is missing, measure it on the test window, and return all of it in the order asked for.
 
-    Raises :class:`UserError` for data that is too short or a GPU that is not there, and :class:`MissingExtra`
+    Raises :class:`UserError` for data that is too short or a missing GPU, and :class:`MissingExtra`
     without Qlib.
     """
     for name in spec.models:
@@ -240,7 +240,7 @@ def train_baselines(
 
 
 class Workshop:
-    """One spec at work. Samples are made when first needed and shared by the models that see the same window."""
+    """Runs one spec. Samples are made when first needed and shared by the models that see the same window."""
 
     def __init__(self, spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None) -> None:
         self.spec = spec
@@ -383,7 +383,7 @@ def _versions(model: FactorModel) -> dict[str, str]:
 
 
 ONE_SIDED = 1.6449
-"""Errors above zero at which a one-sided test at 5 % rejects."""
+"""Standard errors above zero at which a one-sided test at 5 % rejects."""
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):

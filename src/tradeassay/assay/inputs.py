@@ -1,6 +1,6 @@
 """What a market did in a window, ready for attribution. Read from the hashed snapshot, once per window.
 
-Nothing here reaches an agent, so that a whole window is read from its last view. What enters a day's exposures and
+Nothing here reaches an agent, so a whole window is read from its last view. What enters a day's exposures and
 weights was known strictly before that day.
 """
 
@@ -112,7 +112,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     there, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
     cut = early - oldest
     values = _values(view, rows.stop - oldest, 1 if query.price == "close" else 2)[cut:]
-    # Who is measured was settled before the session; who then had no price in it is left out of the regression.
+    # The names were settled before the session; those without a price in it are left out of the regression.
     eligible = _investable(snapshot, query.universe, range(early, rows.stop), view) & _before(there)[cut:]
     investable = eligible & there[cut:]
     size, sized_by = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
@@ -137,7 +137,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
 
 
 def _before(there: Bools) -> Bools:
-    """Return the mask of the session before; nobody for the first."""
+    """Return the mask of the session before; empty for the first."""
     moved = np.zeros_like(there)
     moved[1:] = there[:-1]
     return moved
@@ -165,7 +165,7 @@ def _values(view: AsOfView, count: int, lag: int) -> Floats:
 
 
 def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tuple[Bools, Floats]:
-    """Return who has a price in each session, and what one share held over the session returned.
+    """Return which names have a price in each session, and what one share held over the session returned.
 
     A share is marked as an account marks it: at its price, or at the last one less what was paid out since.
     """
@@ -204,7 +204,7 @@ def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) 
 def _size(snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int) -> tuple[Floats, str]:
     """Return each name's size before each session from ``early`` on, and what it is.
 
-    Capitalisation where most investable names have one; a name without gets its traded amount times the others'
+    Capitalisation where most investable names have it; one without gets its traded amount times the others'
     median ratio. Without capitalisations it is the mean amount traded in the last 20 sessions, without those 1.
     """
     count = len(rows)
@@ -234,7 +234,7 @@ def _filled(caps: Floats, traded: Floats, known: Bools) -> Floats:
 
 
 def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int) -> tuple[Floats, str | None]:
-    """Return capitalisations as last reported before a session, moved on with the price since."""
+    """Return capitalisations as last reported before a session, carried forward with the price since."""
     clocks = np.array([snapshot.at(row, "pre_open").clock for row in range(rows.start, rows.stop)])
     wanted = range(early, rows.stop)
     caps = np.full((len(wanted), len(view.instruments)), np.nan)

@@ -61,7 +61,7 @@ class LongTable:
 def read_weights(path: Path) -> LongTable:
     """Read ``date``, ``symbol``, ``weight``: shares of the account at the start of each date, shorts negative.
 
-    What is not listed is not held; what is missing to 1 is cash. Raises :class:`UserError` with one clear line
+    What is not listed is not held; the rest up to 1 is cash. Raises :class:`UserError` with one clear line
     for a missing column, a row given twice, or a weight that is not a number.
     """
     return read_long(path, (WEIGHT,))
@@ -145,7 +145,7 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
 
 
 def _complete(path: Path, frame: pl.DataFrame, wanted: tuple[str, ...]) -> None:
-    """Refuse a row that lacks something: to leave it out would change the account without a word."""
+    """Refuse a row that lacks something: leaving it out would silently change the account."""
     for name in wanted:
         column = frame[name]
         held = column.is_not_null() if name in (DATE, SYMBOL) else column.is_finite().fill_null(False)
@@ -179,7 +179,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     ``weights`` is a table of ``date``, ``symbol``, ``weight``: shares of the account held into that session (known
     at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs), or
-    those of the names (``date``, ``symbol``, ``return``, and if there are any ``size`` and columns called like the
+    those of the names (``date``, ``symbol``, ``return``, optionally ``size`` and columns named like the
     factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
     snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in
     cash, or holds on to what it had with ``between="hold"``. A luck baseline needs the account's returns, a
@@ -347,7 +347,7 @@ def luck_of_file(
 ) -> Luck:
     """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
 
-    The market and its rules are a benchmark's; how many names were held and how much was traded has to be said.
+    The market and its rules are a benchmark's; how many names were held and how much was traded must be stated.
     Raises :class:`UserError` when one of these is missing or does not fit the file.
     """
     path = Path(own.returns or "")

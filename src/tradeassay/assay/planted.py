@@ -1,4 +1,4 @@
-"""Planted agents: the instrument is tested on agents of which the truth is known.
+"""Planted agents: the instrument is tested on agents about which the truth is known.
 
 Worlds are synthetic markets with their answer key, read as attribution reads them. Each agent holds ``held`` names
 in equal parts; a share of the places is filled with knowledge, the rest by chance, which keeps its names for
@@ -43,11 +43,11 @@ WARM = 260
 
 @dataclass(frozen=True, slots=True)
 class PlantedWorld:
-    """T sessions of N names as an agent could see them, and the truth beside them.
+    """T sessions of N names as an agent could see them, and the truth.
 
     ``returns`` (T, N) are those of the session, ``exposures`` (T, 9, N) were known before it. ``drift`` (T, N) is
     what news already public still moves in the session: the true alpha that a reader could know. ``happened``
-    (T, N) are the returns as they came out: what somebody knows who picks a record, or has read about it since;
+    (T, N) are the returns as they came out: known to whoever picks a record or has read about it since;
     it stays what it is in :meth:`other_future`. ``columns`` are the names' places in ``inputs``, by which accounts
     are taken apart.
     """
@@ -62,12 +62,12 @@ class PlantedWorld:
 
     @property
     def sessions(self) -> int:
-        """How many are played."""
+        """How many sessions are played."""
         return int(self.returns.shape[0])
 
     @property
     def names(self) -> int:
-        """How many there are."""
+        """How many names there are."""
         return int(self.returns.shape[1])
 
     def other_future(self, row: int, seed: int) -> PlantedWorld:
@@ -97,7 +97,7 @@ def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength:
         snapshot = open_snapshot(Path(folder) / "world")
         days = [str(day) for day in snapshot.sessions]
         inputs = market_inputs(snapshot, MarketQuery(first=days[WARM], last=days[-1]))
-        market_inputs.cache_clear()  # it would keep a snapshot whose files are about to go
+        market_inputs.cache_clear()  # it would keep a snapshot whose files are about to be deleted
     columns = np.array([inputs.symbols.index(symbol) for symbol in key.facts.symbols], dtype=np.int64)
     fresh = np.zeros(key.news.shape, dtype=np.bool_)
     place = {str(day): row for row, day in enumerate(key.sessions)}

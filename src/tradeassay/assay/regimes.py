@@ -27,11 +27,11 @@ REGIMES: tuple[Regime, ...] = ("bull", "bear", "v", "flat")
 
 
 class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules, in the order in which they are asked.
+    """The rules, in the order in which they are applied.
 
     A window of ``length`` sessions is a **v** when it falls by at least ``depth`` from its first level, has its
     low in its middle (between ``edge`` and 1 - ``edge`` of its sessions), and regains at least ``regained`` of the
-    fall; a **bull** when it ends at least ``move`` above its first level; a **bear** when as much below; else
+    fall; a **bull** when it ends at least ``move`` above its first level; a **bear** when as far below; else
     **flat**. What is left at the end of a path joins the last window when it is shorter than half of one.
 
     Raises :class:`UserError` for values out of range.

@@ -40,7 +40,7 @@ def study_run(
     """Make the studies named in ``what`` of one run.
 
     Disturbed data and the runs on it are kept in ``folder``, by default beside the run. Where models played, they
-    are asked again only when ``asking`` says how: without it, robustness is that against costs and delay. Raises
+    are asked again only when ``asking`` says how: without it, robustness covers costs and delay only. Raises
     :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
     rationales.
     """

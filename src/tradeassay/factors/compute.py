@@ -216,7 +216,7 @@ class _Factors:
         return n, sums[0], squares[0], cubes, windows.centred(n, sums[0], squares[0])
 
     def _mean(self, values: Floats, enough: int) -> Floats:
-        """Return the mean of what is present in 20 sessions; ``values`` are spent: missing ones become 0."""
+        """Return the mean of what is present in 20 sessions; ``values`` is overwritten: missing ones become 0."""
         present = np.isfinite(values)
         if not present.all():
             np.copyto(values, 0.0, where=~present)
@@ -250,7 +250,7 @@ class _Factors:
         raise NotImplementedError
 
     def _highest(self, values: Floats) -> Floats:
-        """Return the greatest value of a year; ``values`` are spent."""
+        """Return the greatest value of a year; ``values`` is overwritten."""
         raise NotImplementedError
 
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:

@@ -52,7 +52,7 @@ _BY_NAME = {factor.name: factor for factor in FACTORS}
 
 
 def definition(name: str) -> FactorDef:
-    """Return the factor called ``name``; raises :class:`UserError` with near names when there is none."""
+    """Return the factor called ``name``; raises :class:`UserError` with similar names when there is none."""
     try:
         return _BY_NAME[name]
     except KeyError:

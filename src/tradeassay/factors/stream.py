@@ -125,7 +125,7 @@ class FactorStream:
     def prime(self, history: Floats) -> None:
         """Take the first sessions at once, shape (sessions, 5, names), at most 255; the same as feeding them.
 
-        What lies so far back that no sum reaches it any more is not added up. Raises :class:`UserError` when
+        What lies too far back for any sum to reach is not added up. Raises :class:`UserError` when
         something has been taken already, or for more sessions.
         """
         rows = history.shape[0]
@@ -174,9 +174,9 @@ class FactorStream:
         return known
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
-        """Bring all that was taken of some names into another share unit, as a split does.
+        """Convert everything taken so far for some names into another share unit, as a split does.
 
-        Prices are multiplied by ``ratio``, volumes divided. The values stay what they are, but for rounding.
+        Prices are multiplied by ``ratio``, volumes divided. The values stay what they are, apart from rounding.
         """
         self._close[:, columns] *= ratio
         self._filled[:, columns] *= ratio

@@ -1,4 +1,4 @@
-"""Measures of a value path and of the one who made it, each with an interval or a reason for having none.
+"""Measures of a value path and of whoever made it, each with an interval or a reason for having none.
 
 The measures are pure functions over arrays (``measures``).
 A journal becomes an :class:`EpisodeSeries`, :func:`score` turns that into the panel, :func:`across_seeds` sums up

@@ -1,6 +1,6 @@
 """Do raters agree more than chance would have them?
 
-Krippendorff's alpha, with ratings missing where they are (*Content Analysis*, 2004, chapter 11): alpha = 1 -
+Krippendorff's alpha, which allows for missing ratings (*Content Analysis*, 2004, chapter 11): alpha = 1 -
 observed / expected disagreement, from the coincidences of ratings within units. A unit that only one rater judged
 says nothing about agreement and is left out. 1 is perfect agreement, 0 what chance gives, below 0 is systematic
 disagreement. The formula is written out here: the package ``krippendorff`` gives the same to 1e-9, but would be
@@ -110,7 +110,7 @@ def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Mat
         numbers: _Matrix = np.array([float(value) for value in values])  # type: ignore[arg-type]  # checked in _values
         gaps: _Matrix = numbers[:, None] - numbers[None, :]
         return gaps * gaps
-    # Ordinal: how many ratings lie between two values, both ends counted by half.
+    # Ordinal: how many ratings lie between two values, both ends counting half.
     upto = np.cumsum(margins) - margins / 2.0
     between: _Matrix = upto[:, None] - upto[None, :]
     return between * between
@@ -128,7 +128,7 @@ def kendall_tau(x: Floats, y: Floats) -> float:
 
 
 def spearman_rho(x: Floats, y: Floats) -> float:
-    """Return Spearman's rho over the items both have, equals sharing their mean rank; NaN when undefined."""
+    """Return Spearman's rho over the items both have, ties sharing their mean rank; NaN when undefined."""
     both = np.isfinite(x) & np.isfinite(y)
     if int(both.sum()) < 2:
         return float("nan")

@@ -5,13 +5,13 @@ have geometric lengths. Sessions next to each other mostly stay next to each oth
 clusters and momentum survive. The indices are drawn once per series and every measure is evaluated on the
 same resamples.
 
-The generator's raw 64-bit stream is turned into indices here: numpy promises that stream for ever, which it
-does not for its distributions. Equal input therefore gives equal resamples in every version.
+The generator's raw 64-bit stream is turned into indices here: numpy promises that stream for ever, which
+it does not for its distributions. Equal input therefore gives equal resamples in every version.
 
 Block lengths follow Politis and White (2004), "Automatic block-length selection for the dependent bootstrap", with
 the corrected constant of Patton, Politis and White (2009): the mean block length that minimises the mean squared
 error of the estimated variance of the sample mean. They are those of ``arch.bootstrap.optimal_block_length`` to
-1e-9, which a test holds; they are computed here because importing that package loads pandas and statsmodels, and
+1e-9, which a test checks; they are computed here because importing that package loads pandas and statsmodels, and
 every score of every run needs a block length.
 """
 

@@ -56,7 +56,7 @@ def brier(confidence: Floats, right: Right) -> float:
 def expected_calibration_error(confidence: Floats, right: Right, bins: int = BINS) -> float:
     """Return the mean over ``bins`` equal-width bins of abs(mean confidence - accuracy), weighted by their orders.
 
-    A bin holds its lower edge; the last one holds 1 too.
+    A bin includes its lower edge; the last one includes 1 too.
     """
     confidence, hit = _checked(confidence, right)
     if not confidence.size or np.isnan(confidence).any():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tradeassay.core.view import Floats
 
 _FLAT = 1e-12
-"""A spread this small beside the largest return is rounding, not risk."""
+"""A spread this small next to the largest return is rounding, not risk."""
 
 
 def simple_returns(nav: Floats) -> Floats:
@@ -210,7 +210,7 @@ def rate(happened: Counts) -> Floats:
 
 
 def abstention_rate(abstained: Counts) -> Floats:
-    """Return the share of sessions with a usable answer that held no order. A failure is not an abstention."""
+    """Return the share of sessions with a usable answer but no order. A failure is not an abstention."""
     return rate(abstained)
 
 

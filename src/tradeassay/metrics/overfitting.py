@@ -43,7 +43,7 @@ def overfitting(returns: Floats, *, splits: int = SPLITS) -> Overfitting:
 
     ``returns`` has shape (n, strategies). ``splits`` is even; sessions left over at the start are not used. No
     value for fewer than two strategies, or blocks of fewer than two sessions. The splits share their sessions
-    and are not independent, and resampled sessions would stand in both halves; so there is no interval. Raises
+    and are not independent, and resampled sessions would appear in both halves; so there is no interval. Raises
     :class:`UserError` for another shape or number of splits.
     """
     table = np.asarray(returns, dtype=np.float64)

@@ -1,7 +1,7 @@
 """Wilcoxon's signed-rank test on paired results, one difference per window and seed.
 
 Seeds of one window lived through the same market: ten seeds of one lucky week are not ten pieces of evidence. The
-*clustered* test therefore lets chance turn the sign of a whole window at a time (Rosner, Glynn and Lee 2006, as an
+*clustered* test therefore lets chance flip the sign of a whole window at a time (Rosner, Glynn and Lee 2006, as an
 exact test of sign flips); the *plain* one, which papers print, counts every pair as if it stood alone.
 """
 
@@ -64,7 +64,7 @@ def wilcoxon(differences: Floats) -> PairedTest:
 def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> PairedTest:
     """Return the signed-rank test in which a whole cluster (a window) counts once.
 
-    ``clusters`` names the group of each difference. Under the null the signs of a group may be turned together:
+    ``clusters`` names the group of each difference. Under the null the signs of a group may be flipped together:
     with at most :data:`EXACT_CLUSTERS` groups all flips are counted, with more the normal approximation is used.
     Raises :class:`UserError` for a difference that is missing, or another number of groups than differences.
     """

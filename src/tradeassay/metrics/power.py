@@ -34,7 +34,7 @@ _NORMAL = NormalDist()
 
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """An experiment: ``sessions`` and ``seeds``, tested two-sided at ``level`` with the wish for ``power``.
+    """An experiment: ``sessions`` and ``seeds``, tested two-sided at ``level``, aiming for ``power``.
 
     ``seed_correlation`` is the correlation of two seeds' active returns (1: seeds repeat each other),
     ``inflation`` how many times larger dependence makes the variance of the mean (1: independent sessions; see
@@ -86,7 +86,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def critical(self) -> float:
-        """How many standard errors a mean must lie from zero, comparisons counted (Bonferroni)."""
+        """How many standard errors a mean must lie from zero, allowing for comparisons (Bonferroni)."""
         return _NORMAL.inv_cdf(1.0 - (1.0 - self.level) / self.comparisons / 2.0)
 
 
@@ -128,7 +128,7 @@ def seeds_needed(ir: float, design: Design) -> int | None:
 def measured_design(
     active: Floats, *, level: float = 0.95, power: float = 0.8, comparisons: int = 1, periods_per_year: int = 252
 ) -> Design:
-    """Return the design of an experiment that was made: its dependence is measured.
+    """Return the design of an experiment that was run, with its dependence measured.
 
     ``active`` are active returns, shape (n,) or (seeds, n). Raises :class:`UserError` without two sessions.
     """
@@ -167,7 +167,7 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def foresight(design: Design, *, ir: float = SKILLED) -> Foresight:
-    """Say what a design can see, before the money is spent or after the result came out."""
+    """Say what a design can see, before the money is spent or after the result is out."""
     needed = sessions_needed(ir, design)
     chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
     size = f"{design.sessions:,} sessions" + (f" and {design.seeds} seeds" if design.seeds > 1 else "")

@@ -2,10 +2,10 @@
 
 Rank probabilities over redrawn sessions, critical differences over many markets, and ratings from comparisons.
 
-Friedman's statistic is scipy's ``friedmanchisquare`` to 1e-9 (a test holds it), computed here because scipy's
-needs three agents at least and a comparison of two is common. Ratings follow Bradley and Terry's model on Elo's
+Friedman's statistic is scipy's ``friedmanchisquare`` to 1e-9 (a test checks it), computed here because scipy's
+needs at least three agents and a comparison of two is common. Ratings follow Bradley and Terry's model on Elo's
 scale: each comparison says how much of a win one side had over the other (1, a half for a tie, 0). Strengths
-maximise the likelihood, found by Newton's steps. One half win and one half loss against an average opponent are
+maximise the likelihood, found by Newton steps. One half win and one half loss against an average opponent are
 added to everybody, so that somebody who never lost has a finite rating; the package ``choix`` has neither shares
 of a win nor this prior.
 """
@@ -53,7 +53,7 @@ class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Friedman's test over markets and Nemenyi's critical difference, as data for a picture.
 
     ``mean_ranks`` by name (1 = best), sorted. ``statistic`` and ``p_value`` are Friedman's,
-    ``p_iman_davenport`` the less timid version. Two agents whose mean ranks differ by less than ``difference``
+    ``p_iman_davenport`` the bolder version. Two agents whose mean ranks differ by less than ``difference``
     cannot be told apart; ``groups`` are the largest sets of neighbours without a difference, best first.
     """
 
@@ -237,7 +237,7 @@ def ratings(
 
 
 def _fit(wins: Floats) -> Floats:
-    """Return ratings from a matrix of wins (row over column), as they maximise the likelihood.
+    """Return the ratings that maximise the likelihood of a matrix of wins (row over column).
 
     The average opponent has the strength 1 while it is maximised; ratings are moved to their mean only after that.
     """

@@ -132,7 +132,7 @@ def score(
 
     ``benchmark_nav`` (n + 1 levels) replaces the series' index in the measures against an index. Equal input
     gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are rounded to
-    twelve significant digits. Nothing raises for a bad result; :class:`UserError` for levels of another length.
+    twelve significant digits. A bad result does not raise; levels of another length raise :class:`UserError`.
     """
     if benchmark_nav is not None and np.shape(benchmark_nav) != series.nav.shape:
         raise UserError(
@@ -156,7 +156,7 @@ def score(
 
 
 def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
-    """Return a measure against the index with what must be known about that index; any other as it is."""
+    """Return a measure against the index with what must be known about that index; any other unchanged."""
     if note is None or name not in _VS_INDEX or measure.value is None:
         return measure
     return msgspec.structs.replace(measure, note=note if measure.note is None else f"{measure.note}; {note}")

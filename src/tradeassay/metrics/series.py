@@ -70,7 +70,7 @@ class EpisodeSeries:
 
     @property
     def ruined(self) -> str | None:
-        """The first session that ended with nothing or less, None if there was none."""
+        """The first session that ended at zero or below, None if there was none."""
         gone = np.flatnonzero(~(self.nav[1:] > 0))
         return self.sessions[int(gone[0])] if gone.size else None
 

@@ -150,7 +150,7 @@ def expected_best_sharpe(trials: float, trial_variance: float) -> float:
     """Return the Sharpe ratio that the best of ``trials`` worthless strategies is expected to show.
 
     In the unit of ``trial_variance``: sqrt of it x the expected maximum of ``trials`` standard normal numbers,
-    by the approximation of Bailey and López de Prado. 0 for one trial. Raises :class:`UserError` for less.
+    by the approximation of Bailey and López de Prado. 0 for one trial. Raises :class:`UserError` for fewer.
     """
     if not trials >= 1.0 or not trial_variance >= 0.0:
         raise UserError(

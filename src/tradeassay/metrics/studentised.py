@@ -65,7 +65,7 @@ def studentise(
 ) -> Measure:
     """Return a statistic times ``scale`` with its studentised interval.
 
-    ``values`` has shape (n,) or (series, n), and ``influence`` the job to turn (..., n) or (series, ..., n)
+    ``values`` has shape (n,) or (series, n), and ``influence`` turns (..., n) or (series, ..., n)
     into the statistic and its influence function. No value where the statistic has none; no interval for fewer
     sessions than ``bootstrap.least`` or when more than 5 % of the resamples have no standard error.
     """

@@ -53,7 +53,7 @@ class _Rough:
         self.gone: set[int] = set()
 
     def play(self, sessions: int) -> list[RoughSession]:
-        """Return the sessions; the last stock leaves the exchange half-way."""
+        """Return the sessions; the last stock leaves the exchange halfway through."""
         result = []
         for row in range(sessions):
             if row == sessions // 2:

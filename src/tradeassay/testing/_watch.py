@@ -37,7 +37,7 @@ def watched(accuse: Callable[[str], None]) -> Iterator[None]:
     """Run a block and ``accuse`` it of every clock it reads and every foreign randomness it uses.
 
     Calls into C are seen through the interpreter's profiling hook, so that it does not matter under which name a
-    function was imported. A profiler that was active is put back afterwards.
+    function was imported. A profiler that was active is restored afterwards.
     """
     accused: set[str] = set()
     # A test framework may time the garbage collector; a collection in the middle of an answer is not the agent's.
@@ -124,7 +124,7 @@ def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
 
 
 class BlankView:
-    """A :class:`~tradeassay.core.view.MarketView` that hands on another one, with blanks."""
+    """A :class:`~tradeassay.core.view.MarketView` that passes another one on, with blanks."""
 
     def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
         self._view = view
@@ -133,7 +133,7 @@ class BlankView:
 
     @property
     def clock(self) -> Instant:
-        """The present of the view."""
+        """The view's current instant."""
         return self._view.clock
 
     @property

@@ -72,7 +72,7 @@ def rewrite_after(
 
 MARKETS = ("us", "ashare", "crypto")
 HISTORY = 258
-"""Sessions before the first decision: a year and a few days, which is what the longest rule wants."""
+"""Sessions before the first decision: a year and a few days, which is what the longest rule needs."""
 DECISIONS = 26
 CUT = 23
 """The decision after which the other future differs: late enough for a second monthly rebalancing."""

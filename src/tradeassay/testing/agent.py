@@ -1,6 +1,6 @@
 """``check_agent``: does an agent keep its side of the contract?
 
-It plays small seeded markets of three venues and looks for what spoils an evaluation: answers that are none,
+It plays small seeded markets of three venues and looks for what spoils an evaluation: invalid answers,
 exceptions, clocks, foreign randomness, two runs that disagree, and decisions that move when only the future does.
 """
 
@@ -29,7 +29,7 @@ from tradeassay.testing._worlds import CUT, MARKETS, SmallWorld, small_world
 _MAX_ORDERS = DayConfig().max_orders
 _SEED = 5
 _LOOK_EVERY = 6
-"""Hashing all that an agent can see is slow; a few sessions of each episode are enough to catch a hand on it."""
+"""Hashing all that an agent can see is slow; a few sessions of each episode are enough to catch tampering."""
 
 
 def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | None = None) -> None:
@@ -37,7 +37,7 @@ def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | Non
 
     ``agent`` is a registered name, or a class before it is registered. Takes a few seconds, most of them for the
     first call of a process, which makes the markets. Of an agent that is asked in a conversation only the class is
-    looked at: what it answers is checked by the benchmark, day by day.
+    examined: what it answers is checked by the benchmark, day by day.
     """
     trial = _Trial(agent, params or {})
     trial.check_class()
@@ -76,7 +76,7 @@ class _Trial:
         raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip())
 
     def check_class(self) -> None:
-        """Look at what can be seen without playing."""
+        """Check what can be seen without playing."""
         cls = agents.get(self.agent) if isinstance(self.agent, str) else self.agent
         if not isinstance(getattr(cls, "summary", None), str) or not cls.summary.strip():
             self.fail("has no summary: one line that says what it does")
@@ -120,7 +120,7 @@ class _Trial:
     def play(
         self, snapshot: Snapshot, config: MarketConfig, *, look: bool = False, stop_after: int | None = None
     ) -> list[bytes]:
-        """Play an episode and return its decisions; with ``look`` see that nothing observed is changed."""
+        """Play an episode and return its decisions; with ``look`` check that nothing observed is changed."""
         market = Market(snapshot, config)
         agent = self.make(market)
         seen: Observation | None = market.reset()

@@ -39,7 +39,7 @@ ATTACKS: tuple[Attack, ...] = (
 """All attacks, by family."""
 
 LIGHT = SandboxConfig(preload=("numpy", "encodings.idna", "json", "pickle", "subprocess", "urllib.request"))
-"""A sandbox that starts fast, with the modules that attacks need: walls are to stop them, not a missing import."""
+"""A sandbox that starts fast, with the modules that attacks need: walls must stop them, not a missing import."""
 
 _AT_ONCE = 4  # many attacks only wait for a limit
 
@@ -47,8 +47,8 @@ _AT_ONCE = 4  # many attacks only wait for a limit
 class AttackResult(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the table.
 
-    ``control``: did it succeed without walls? Only then it counts. ``sandbox``: ``held`` or ``escaped``.
-    ``record`` is what the host knows of the try: the refused call, the verdict, or that there was nothing to
+    ``control``: did it succeed without walls? Only then does it count. ``sandbox``: ``held`` or ``escaped``.
+    ``record`` is what the host knows of the attempt: the refused call, the verdict, or that there was nothing to
     find.
     """
 
@@ -100,7 +100,7 @@ def check_sandbox(
     """Attack ``executor`` (default: a fresh sandbox of ``config``, or of ``LIGHT``) and return the table.
 
     Raises :class:`CheckFailed` naming every attack that got through, and SandboxRefused where untrusted code
-    cannot be held at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names
+    cannot be contained at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names
     single ones.
     """
     attacks = _chosen(short, only)

@@ -99,7 +99,7 @@ class _Trial:
         )
 
     def _cuts(self, days: Sequence[Day]) -> tuple[Cut, ...]:
-        """Choose moments at which the agent did something, then others: there is less that could move."""
+        """Choose moments at which the agent did something, then others, where less could move."""
         active = [day.step for day in days if day.decision.orders]
         chosen = _spread(active, self.config.cuts)
         idle = [day.step for day in days if day.step not in chosen]

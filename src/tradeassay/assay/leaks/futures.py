@@ -34,7 +34,7 @@ class Cut:
 
     @property
     def first_unknown(self) -> int:
-        """The first row whose bar is not known whole."""
+        """The first row whose bar is not fully known."""
         return self.row + 1 if self.phase == "close" else self.row
 
     def clock(self, panel: Panel) -> Instant:

@@ -58,7 +58,7 @@ class _Clock(msgspec.Struct, frozen=True):
 def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
     """Return (field, stamp) of everything in a JSON value that is dated after the observation's clock.
 
-    Looked at are ISO days and instants, masked day labels (``day_+12``, counted from the first session of the
+    It looks at ISO days and instants, masked day labels (``day_+12``, counted from the first session of the
     episode) and instants in nanoseconds. Texts that only contain a date are not time stamps.
     """
     clock = _Clock(observation.session, observation.step, observation.time)
@@ -120,7 +120,7 @@ def _is_late(value: object, clock: _Clock) -> bool:
 
 
 def _instant(text: str, clock: _Clock) -> int:
-    """Return an ISO instant in nanoseconds; one without a zone is UTC, one that is none is not late."""
+    """Return an ISO instant in nanoseconds; one without a zone is UTC, one that cannot be read is not late."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -138,7 +138,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One decision: what was asked on the way to it (nothing for a rule), and what was late in that."""
+    """One decision: what was asked for it (nothing for a rule), and what was late in that."""
 
     step: int
     session: str
@@ -172,7 +172,7 @@ class Replay:
 
 
 class Subject(Protocol):
-    """Somebody who can be tested."""
+    """An agent that can be tested."""
 
     name: str
 
@@ -290,7 +290,7 @@ class _Days:
 
 
 class _Guarded:
-    """A conversation out of whose questions everything late is taken; ``late`` is what that was today."""
+    """A conversation whose questions have everything late removed; ``late`` is what was removed today."""
 
     def __init__(self, protocol: ModelProtocol) -> None:
         self.late: list[LateStamp] = []

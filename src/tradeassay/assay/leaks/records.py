@@ -35,9 +35,9 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One leak.
 
     ``channel`` is the data that got through; None where only all channels together moved something, or where a
-    time stamp alone told. ``through`` says where it was seen: ``decision`` for a rule, ``prompt`` or
+    time stamp alone gave it away. ``through`` says where it was seen: ``decision`` for a rule, ``prompt`` or
     ``tool <name>`` for a model. ``session`` and ``step`` are the first that showed it, ``cut`` the session from
-    which on everything was rewritten (None for a time stamp).
+    which everything was rewritten (None for a time stamp).
     """
 
     kind: Kind

@@ -2,7 +2,7 @@
 
 The market and the venue become arrays (``ground``), a journal becomes a schedule without names (``schedule``),
 compiled code plays thousands of portfolios on it (``walk``), and any of them can be handed to the real exchange
-(``decisions_of``, ``replay``), which comes to the same money.
+(``decisions_of``, ``replay``), which arrives at the same money.
 """
 
 from tradeassay.assay.luck.ground import Ground, ground_of

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PORTFOLIOS = 10_000
 HELD = 0.8
-"""Random portfolios that hold a smaller share of the names that were stated do not answer the question."""
+"""Random portfolios that hold less than this share of the stated number of names do not answer the question."""
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tradeassay.play import MarketConfig
 
 LEAST = 100
-"""Fewer portfolios than this make no distribution."""
+"""Fewer portfolios than this do not make a distribution."""
 
 
 @dataclass(frozen=True, slots=True)

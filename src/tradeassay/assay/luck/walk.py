@@ -190,7 +190,7 @@ def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
 def draw(
     book: Book, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: Rules
 ) -> tuple[int, float]:
-    """Return a name by chance among those not held and not traded today, and how many units of it can be had."""
+    """Return a random name among those not held and not traded today, and how many units of it are available."""
     names = tape.facts.shape[0]
     column = 0
     for tried in range(TRIES + names):

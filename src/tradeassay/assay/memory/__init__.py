@@ -1,4 +1,4 @@
-"""Memory: what of a result goes away when a model cannot recognise the stocks and the dates."""
+"""Memory: which part of a result disappears when a model cannot recognise the stocks and the dates."""
 
 from __future__ import annotations
 

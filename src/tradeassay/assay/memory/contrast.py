@@ -69,12 +69,12 @@ class Taken:
 
     @property
     def pair(self) -> tuple[str, str, str, int]:
-        """What two episodes share that are compared."""
+        """What two compared episodes share."""
         return self.dataset, self.others, self.window, self.seed
 
     @property
     def group(self) -> tuple[str, bool, str, Period]:
-        """What stands together in a table."""
+        """What is grouped together in a table."""
         return self.agent, self.by_model, self.mode, self.period
 
 
@@ -90,7 +90,7 @@ class Missing:
 
 
 def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[Taken], list[Missing]]:
-    """Take every episode of runs apart that has a mask in its settings."""
+    """Take apart every episode of the runs that has a mask in its settings."""
     found: list[Taken] = []
     missing: list[Missing] = []
     for run in runs:
@@ -446,7 +446,7 @@ def _differences(pairs: Sequence[tuple[Taken, Taken]], part: str, clusters: Clus
 
 
 def _adjusted(gaps: Sequence[MemoryGap], config: MemoryConfig) -> list[MemoryGap]:
-    """Return gaps with p-values corrected over all models, and with what can be told."""
+    """Return gaps with p-values corrected over all models, and with what can be said about them."""
     raw = iter(holm([gap.p_value for gap in gaps if gap.by_model]))
     made = []
     for gap in gaps:

@@ -125,7 +125,7 @@ _EXAMPLES = 5
 
 
 class NamedThing(msgspec.Struct, frozen=True, kw_only=True):
-    """One example: the word, the reason it stands in, and the session."""
+    """One example: the word, the reason it appears in, and the session."""
 
     category: Category
     word: str
@@ -137,7 +137,7 @@ class NamedThing(msgspec.Struct, frozen=True, kw_only=True):
 class RationaleRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model under one mask: the share of its reasons that name something unseen, by category and in all.
 
-    Wilson's intervals take reasons for independent; those of one day are not quite.
+    Wilson's intervals treat reasons as independent, which those of one day are not quite.
     """
 
     agent: str

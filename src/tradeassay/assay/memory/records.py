@@ -13,7 +13,7 @@ from tradeassay.metrics import PairedTest
 PARTS = ("total", "market", "style", "selection", "trading")
 """What a return is made of, as the tables name it."""
 Period = Literal["before", "after", "across", "unknown", "any"]
-"""Where a window lies: before or after what a model may have read, across that day, or nobody knows; ``any`` for
+"""Where a window lies: before or after what a model may have read, across that day, or unknown; ``any`` for
 an agent that has read nothing."""
 Told = Literal["memory", "worse unmasked", "no gap", "cannot be told", "not compared"]
 Inference = Literal["windows", "sessions"]
@@ -116,7 +116,7 @@ class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that masks say about memory in recorded runs.
 
     ``controls_hold`` is False when an agent that cannot remember shows a gap: then the instrument is broken, and
-    no gap in it is told as memory. None when no control was run.
+    no gap in it is reported as memory. None when no control was run.
     """
 
     config: MemoryConfig

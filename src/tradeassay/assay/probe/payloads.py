@@ -130,7 +130,7 @@ def _probe(number: int, window: Window, row: int, step: int, view: AsOfView, sym
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What was shown, and how the stock is called in it. It holds nothing of the truth."""
+    """What was shown, and what the stock is called in it. It contains nothing of the truth."""
 
     number: int
     alias: str

@@ -77,7 +77,7 @@ class Archive:
     def correlations(self, queries: Floats, columns: slice = slice(None)) -> Floats:
         """Return every series' correlation with every window of some names, by the session in which it ends.
 
-        Shape (P, T, names); -inf where the window is not there, or does not move. Missing returns count as zero.
+        Shape (P, T, names); -inf where the window is missing or does not move. Missing returns count as zero.
         """
         length = queries.shape[1]
         close = self.close[:, columns]
@@ -161,7 +161,7 @@ Json = Mapping[str, object]
 
 
 class Program(Protocol):
-    """An attacker that is no language model."""
+    """An attacker that is not a language model."""
 
     def guesses(self, payloads: Sequence[Payload]) -> list[Guess | None]:
         """Return a guess for every payload, None where there is nothing to go by."""
@@ -236,7 +236,7 @@ class Levels:
 
 
 class Reader:
-    """Repeats what stands in the payload: a ticker of the archive, a calendar day, the board. The probe's control:
+    """Repeats what the payload says: a ticker of the archive, a calendar day, the board. The probe's control:
     under a bright market it must know everything, under a mask nothing."""
 
     def __init__(self, archive: Archive) -> None:
@@ -273,7 +273,7 @@ def nearest(archive: Archive, apart: Floats) -> Guess | None:
 def best_of(archive: Archive, best: Floats, rows: Ints) -> Guess | None:
     """Return the five names with the best score, and the session after the one in which the best of them has it.
 
-    Both arrays have shape (N,); a score of -inf is none.
+    Both arrays have shape (N,); -inf means no score.
     """
     order = [k for k in np.argsort(-best, kind="stable")[:TOP].tolist() if np.isfinite(best[k])]
     if not order:

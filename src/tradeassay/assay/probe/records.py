@@ -19,15 +19,15 @@ HARDENINGS: dict[str, dict[str, bool]] = {
     "scaled": {"rebase_prices": True, "scale_volumes": True},
     "scrubbed": {"rebase_prices": True, "scale_volumes": True, "scrub_news": True},
 }
-"""How far a mask goes beyond the published one, each level with all that the one before has."""
+"""How far a mask goes beyond the published one, each level including all of the one before."""
 PROGRAMS = {
     "match": "matches the shown returns against the price archive",
     "levels": "matches the shown price and turnover against the archive",
     "reader": "repeats names and dates that are plainly shown; knows nothing else",
 }
-"""Attackers that are no language models."""
+"""Attackers that are not language models."""
 ALWAYS = "match"
-"""The attacker that is always asked: whoever has data access can do what it does."""
+"""The attacker that is always asked: anyone with data access can do what it does."""
 
 
 class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

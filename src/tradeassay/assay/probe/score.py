@@ -22,7 +22,7 @@ _WEEK = 5.0 / 7.0
 
 
 def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | None]:
-    """Return for each question whether it was answered rightly; None where it was not answered."""
+    """Return for each question whether it was answered correctly; None where it was not answered."""
     guess = guess or Guess()
     names = [_plain(ticker) for ticker in guess.tickers[:5]]
     truth = _plain(probe.symbol)
@@ -37,7 +37,7 @@ def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | 
 
 
 def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
-    """Return how many sessions a guessed day lies from the session in ``row``; None when it is no day."""
+    """Return how many sessions a guessed day lies from the session in ``row``; None when it is not a day."""
     try:
         day = np.datetime64(date.fromisoformat(guess), "D")
     except ValueError:
@@ -126,7 +126,7 @@ def _above(rate: Measure, chance: Measure) -> bool:
 
 
 def _plain(ticker: str) -> str:
-    """Return a ticker without case and without the exchange behind six digits: 600519.SH is 600519."""
+    """Return a ticker without case and without the exchange after six digits: 600519.SH is 600519."""
     plain = ticker.strip().upper().lstrip("$")
     digits = "".join(char for char in plain if char.isdigit())
     return digits if len(digits) == 6 and len(plain) in (8, 9) else plain

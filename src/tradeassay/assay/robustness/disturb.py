@@ -103,7 +103,7 @@ def with_false_news(panel: Panel, first: str, last: str, per_session: int, seed:
 def with_instructions(panel: Panel, first: str, last: str, target: str) -> Panel:
     """Return the market with an instruction to buy ``target`` inside the text of every item of the window.
 
-    A session without an item gets one about the target, so that every day has been tried.
+    A session without an item gets one about the target, so that every day is tried.
     """
     told = INSTRUCTION.format(symbol=target)
     rows = _rows(panel, first, last)

@@ -136,7 +136,7 @@ def replayed(
     """Carry recorded decisions out again; ``delay`` sessions late, the first ones then being empty.
 
     Nobody is asked anything: a model that was paid for once need not be paid again. Orders of shares are repeated
-    as they were, and what the account cannot pay any more is trimmed or refused by the venue's own rules.
+    as they were, and what the account can no longer pay is trimmed or refused by the venue's own rules.
     """
     market = Market(snapshot, benchmark.market)
     if costs != 1.0:
@@ -270,7 +270,7 @@ def robustness_of_run(
 ) -> RobustnessReport:
     """Disturb a recorded run and say what changes; copies of data and the new runs are kept in ``folder``.
 
-    Costs and delay repeat the recorded decisions in a harsher market, which asks nobody anything. Universe and
+    Costs and delay repeat the recorded decisions in a harsher market, asking nobody. Universe and
     news are played again by the run's own spec on disturbed copies of its data: models are asked again, as
     ``asking`` says. Raises :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
     """
@@ -295,7 +295,7 @@ def robustness_of_run(
 
 
 class _Study:
-    """One run while it is disturbed."""
+    """One run being disturbed."""
 
     def __init__(
         self, run: Run, folder: Path, config: RobustnessConfig, home: Path | str | None, asking: Asking | None

@@ -74,7 +74,7 @@ def assay_run(
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
 ) -> Assay:
-    """Return the assay of a run; ``agents`` keeps some of them only, ``leaks`` are leak tests by agent.
+    """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent.
 
     All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
     the run's convention. Raises :class:`UserError` for an agent the run does not have and
@@ -423,9 +423,9 @@ def assay(
 ) -> Assay:
     """Say what a result is made of: skill, luck, style, leaked future or memory.
 
-    ``what`` is a run, a run's folder, a table of returns or weights (its data set has to be told: use
+    ``what`` is a run, a run's folder, a table of returns or weights (its data set must be named: use
     :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents of a run, ``leaks`` are the leak
-    tests that were made of them, ``home`` is where data sets lie. Raises
+    tests that were made of them, ``home`` is where data sets are kept. Raises
     :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
     whatever cannot be read.
     """

@@ -222,7 +222,7 @@ def confirmed(found: AgentFindings) -> bool:
 
 
 def limits_of(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return what was not examined, or stands in the way of a firm word."""
+    """Return what was not examined, or prevents a firm verdict."""
     limits = []
     if found.method == "returns":
         limits.append("holdings are unknown: exposures are estimated from returns alone")
@@ -248,7 +248,7 @@ def _memory_examined(found: AgentFindings) -> bool:
 
 
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether even the lower end of the information ratio is one that nobody has."""
+    """Return whether even the lower end of the information ratio is one that nobody achieves."""
     edge = found.edge
     return edge is not None and edge.ratio.low is not None and edge.ratio.low > config.too_good
 
@@ -257,6 +257,6 @@ def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether random portfolios with the same trades do as well too rarely; true where there are none."""
     if found.luck.p is None or found.edge is None:
         return True
-    # A second opinion, on the whole return: twice the chance of error that the edge itself is allowed. More than
-    # that none of the portfolios did as well cannot be asked for.
+    # A second opinion, on the whole return: twice the chance of error that the edge itself is allowed. It
+    # cannot ask for more than that none of the portfolios did as well.
     return found.luck.p <= max((1.0 - config.level) / found.edge.comparisons, 1.0 / found.luck.portfolios)

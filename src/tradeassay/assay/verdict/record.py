@@ -19,7 +19,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a word is deserved.
+    """When a verdict is deserved.
 
     ``level`` is the confidence of every test, shared among the agents of a cell and among ``trials``: how many
     strategies were tried before these were shown (the best of many is lucky by construction, and nothing in a
@@ -110,7 +110,7 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the result lies among random portfolios with the same trades. ``p`` is the chance to do as well.
+    """Where the result lies among random portfolios with the same trades. ``p`` is the chance of doing as well.
 
     Over several seeds ``percentile`` is that of the seed in the middle, ``p`` twice the middle one's (a bound that
     holds however the seeds depend on each other).
@@ -167,7 +167,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell: all that is known about it, before anything is said.
+    """One agent in one cell: all that is known about it, before any verdict.
 
     ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
     ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.

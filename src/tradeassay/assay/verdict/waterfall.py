@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.assay.verdict.record import AgentFindings
 
 _SMALL = 0.1
-"""Style factors below this share of the largest part are one step together."""
+"""Style factors below this share of the largest part are merged into one step."""
 
 
 class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
-    """Return the steps from nothing to the return; empty where the return was not taken apart."""
+    """Return the steps from zero to the return; empty where the return was not taken apart."""
     if not one.parts or one.total.value is None:
         return ()
     value = {name: measure.value or 0.0 for name, measure in one.parts.items()}

@@ -1,6 +1,6 @@
 """The daily cross-sectional regression: one intercept and one return per factor and session.
 
-Who is in it, with which exposures and which weight (:class:`CrossSection`, :func:`exposures_of`), the regression
+Which names are in it, their exposures and weights (:class:`CrossSection`, :func:`exposures_of`), the regression
 itself (:func:`fit`), and the VIF screen, which says whether the factors tell different things.
 """
 
@@ -23,9 +23,9 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of the method; all of them are ours.
 
     A factor is used on a day when at least ``present`` of the investable names have it. A day's regression needs
-    ``names_per_term`` names for every coefficient (the intercept is one); with fewer it is left at the intercept,
+    ``names_per_term`` names for every coefficient (the intercept is one); with fewer only the intercept is fitted,
     and below ``least_names`` there is none. ``singular`` is the share of the greatest eigenvalue below which a
-    direction counts as not seen. ``vif_limit`` is where a factor counts as told by the others, ``vif_sessions``
+    direction counts as not seen. ``vif_limit`` is where the others count as explaining a factor, ``vif_sessions``
     how many sessions before the evaluation are screened.
     """
 
@@ -201,7 +201,7 @@ def _normal_equations(x: Floats, weights: Floats, returns: Floats) -> tuple[Floa
 
 
 def _solve(moments: Floats, right: Floats, singular: float) -> Floats:
-    """Return the solution of least size of every day."""
+    """Return every day's solution of least norm."""
     values, vectors = np.linalg.eigh(moments)
     seen = values > singular * np.maximum(values[:, -1:], 0.0)
     inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
@@ -239,7 +239,7 @@ def vif_screen(
 ) -> VifScreen:
     """Screen the factors on a window that lies before the evaluation.
 
-    Days count that use every factor and have ``names_per_term`` names per coefficient. Without such a day no
+    Only days that use every factor and have ``names_per_term`` names per coefficient count. Without such a day no
     factor has a VIF, and none is dropped.
     """
     config = config or AttributionConfig()
@@ -286,7 +286,7 @@ def _correlations(values: Floats, covered: Floats) -> Floats:
 
 
 def _vifs(correlation: Floats) -> Floats:
-    """Return the diagonals of the inverses; a factor told wholly by the others gets a huge number."""
+    """Return the diagonals of the inverses; a factor fully explained by the others gets a huge number."""
     values, vectors = np.linalg.eigh(correlation)
     inverse = 1.0 / np.maximum(values, 1e-12)
     result: Floats = np.einsum("tik,tk->ti", vectors * vectors, inverse)

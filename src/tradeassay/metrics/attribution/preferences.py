@@ -34,7 +34,7 @@ def preferences(
 ) -> dict[str, Measure]:
     """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals.
 
-    Several episodes (seeds) of one agent are one sample: their invested days follow each other. The interval is
+    Several episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is
     that of a block bootstrap over days. No value for an agent that never held a covered name.
     """
     bootstrap = bootstrap or BootstrapConfig()
@@ -52,7 +52,7 @@ def sign_agreement(
 ) -> Agreement:
     """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's.
 
-    Factors are related and agents may be, so that the interval of ``overall`` is narrower than the truth; its note
+    Factors are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note
     says so.
     """
     factors = tuple(dict.fromkeys(name for one in baselines for name in one))

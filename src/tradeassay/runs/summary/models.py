@@ -132,8 +132,8 @@ def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
 def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
     """Return how well an agent's confidences were calibrated, over all repetitions; None when it never stated one.
 
-    An order is judged from the open that fills it to the next one; where orders fill at the close there is no
-    number, and the reason.
+    An order is judged from the open that fills it to the next one; where orders fill at the close there is a
+    reason instead of a number.
     """
     stated = any(
         order.confidence is not None and order.side is not None

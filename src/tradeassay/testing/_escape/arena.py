@@ -34,7 +34,7 @@ def secret_in_environment() -> Iterator[str]:
 
 
 class Arena:
-    """Owns the targets of one run of one attack; use as a context manager. Nothing of it touches the user's
+    """Owns the targets of one run of one attack; use as a context manager. It never touches the user's
     files.
     """
 
@@ -106,7 +106,7 @@ class Arena:
         return self._state() != self._before
 
     def wait_for_change(self, seconds: float) -> None:
-        """Wait until something changes, at most so long."""
+        """Wait until something changes, up to a limit."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.changed():
             time.sleep(0.02)

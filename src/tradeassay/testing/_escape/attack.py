@@ -98,7 +98,7 @@ def _wrap(body: str) -> str:
 
 
 def done(arena: Arena, outcome: Outcome) -> bool:
-    """It says that it did what it was not to do."""
+    """It says that it did what it must not do."""
     return "done" in outcome.evidence
 
 
