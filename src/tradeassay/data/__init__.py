@@ -1,4 +1,4 @@
-"""Sources, calendars, the point-in-time store and synthetic worlds. Outside, only as-of views exist.
+"""Sources, calendars, the point-in-time store and synthetic worlds. Other rooms see only as-of views.
 
 Importing this package loads neither pyarrow nor pandas; every name is fetched on first use.
 """

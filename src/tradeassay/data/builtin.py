@@ -1,4 +1,4 @@
-"""The registry of sources with everything that comes with the package in it. Vendor libraries load on use."""
+"""The registry of sources, filled with everything the package ships. Vendor libraries load on use."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _around_the_clock(start: date, end: date) -> Sessions:
 @lru_cache(maxsize=16)
 def _exchange_years(calendar: CalendarName, first_year: int, last_year: int) -> Sessions:
     # Whole years with explicit bounds: the library's default range ends a year after today and starts twenty
-    # years before, so that the same question would get different answers as time goes by.
+    # years before, so the same question would get different answers as time goes by.
     import exchange_calendars
 
     factory: Any = exchange_calendars

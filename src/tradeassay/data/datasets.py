@@ -39,10 +39,10 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_dataset(name: str, home: Path | None = None) -> Snapshot:
-    """Open a dataset by name; raises :class:`UserError` with near names when there is none.
+    """Open a dataset by name; raises :class:`UserError` suggesting near names when there is none.
 
     ``synthetic/<preset>:<seed>`` is made on first use and kept; a path (with a separator at its start, or of an
-    existing folder with a manifest) is opened where it lies; anything else is looked up in the store.
+    existing folder with a manifest) is opened in place; anything else is looked up in the store.
     """
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)

@@ -1,4 +1,4 @@
-"""One thing that is wrong with data, said so that a person can go and look."""
+"""One thing that is wrong with the data, described so that a person can go and look."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Faults that somebody chose to live with: counts by check, and the first of them one by one."""
+    """Faults that the user chose to live with: counts by check, and the first few one by one."""
 
     counts: dict[str, int]
     listed: tuple[Fault, ...]

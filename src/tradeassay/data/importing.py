@@ -21,7 +21,7 @@ from tradeassay.data.store.write import write_snapshot
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """A stored import: what it is, and what was guessed on the way."""
+    """A stored import: what it is, and what had to be guessed."""
 
     manifest: Manifest
     report: ImportReport
@@ -52,7 +52,7 @@ def import_files(
 
 
 def preview_files(config: FilesConfig) -> ImportReport:
-    """Return what would be understood of a folder or file, without storing anything; raises as the import does."""
+    """Return how a folder or file would be understood, without storing anything; raises as the import does."""
     return read_files(config).report
 
 

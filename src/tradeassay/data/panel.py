@@ -42,7 +42,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader must know about a panel. ``adjusted`` says what the vendor already did to the prices.
 
     ``biases`` are plain sentences that become badges ("29 survivors picked with hindsight").
-    ``query`` and ``retrieved_at`` (ISO, None for generated data) let somebody fetch it again.
+    ``query`` and ``retrieved_at`` (ISO, None for generated data) make it possible to fetch it again.
     ``minutes_per_bar`` is the length of the intraday bars, where there are any.
     """
 
@@ -62,7 +62,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
         """The kinds of corporate action that the prices do not contain yet.
 
         Only these adjust a series on reading, and only these may change an account: applying a split
-        or paying a dividend that a vendor has already worked into its prices would count it twice.
+        or paying a dividend that a vendor has already applied to its prices would count it twice.
         """
         if self.adjusted == "none":
             return ("split", "dividend")
@@ -110,5 +110,5 @@ class Panel:
 
 
 def action_known_at(session_open: Instant) -> Instant:
-    """Return when a corporate action of a session is known at the latest: one hour before its open."""
+    """Return the latest time at which a corporate action of a session is known: one hour before its open."""
     return session_open - 3_600_000_000_000

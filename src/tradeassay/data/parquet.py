@@ -30,7 +30,7 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
 def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
     """Write a snapshot as Parquet: long ``bars`` (session, symbol, fields), ``minutes``, a table per record kind.
 
-    ``folder`` must not exist or be empty; raises :class:`UserError` otherwise. Everything is in it, so that
+    ``folder`` must not exist or be empty; raises :class:`UserError` otherwise. It holds everything, so
     :func:`import_parquet` gives back a snapshot with the same content hash.
     """
     if folder.exists() and any(folder.iterdir()):
@@ -61,7 +61,7 @@ def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
 def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) -> Manifest:
     """Write a snapshot from a folder of :func:`export_parquet`; raises :class:`DataError` naming a wrong file.
 
-    (Parquet files of any other make are read by the source ``parquet``.)
+    (Parquet files from elsewhere are read by the source ``parquet``.)
     """
     try:
         facts = msgspec.json.decode((folder / FACTS_FILE).read_bytes(), type=_Facts)

@@ -42,7 +42,7 @@ class Snapshot:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie."""
+        """Where its files are."""
         return self._folder
 
     @property
@@ -73,7 +73,7 @@ class Snapshot:
     def rows(self, first: str | None = None, last: str | None = None) -> range:
         """Return the rows of the sessions from ISO day ``first`` to ``last``, both included.
 
-        Raises :class:`UserError` when there is none.
+        Raises :class:`UserError` when there are none.
         """
         days = self._history.sessions
         start = 0 if first is None else int(np.searchsorted(days, np.datetime64(parse_day(first), "D")))

@@ -1,4 +1,4 @@
-"""The one interface behind which every data source stands.
+"""The one interface that every data source implements.
 
 A source is a class with a frozen ``Config`` (how it is asked) and ``load`` (what it answers: a panel).
 It is registered with ``@sources.register("name")`` or an entry point in the group ``tradeassay.sources``.
@@ -32,7 +32,7 @@ class Source(Protocol):
         ...
 
     def load(self) -> Panel:
-        """Fetch or make the panel; raises :class:`~tradeassay.core.errors.SourceError` when it cannot."""
+        """Fetch or generate the panel; raises :class:`~tradeassay.core.errors.SourceError` when it cannot."""
         ...
 
 

@@ -1,8 +1,8 @@
 """The as-of view: everything that could be known at one instant, and nothing later.
 
 A view is a few integers over a memory-mapped snapshot, so that making one costs about a microsecond and reading
-a window is an array slice. Python has no walls inside a process: a view protects against mistakes, and code that
-is not trusted runs in the sandbox, which is handed copies.
+a window is an array slice. Python has no walls inside a process: a view protects against mistakes, and
+untrusted code runs in the sandbox, which is handed copies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_COLUMNS.setflags(write=False)
 
 
 class AsOfView:
-    """Implements :class:`~tradeassay.core.view.MarketView`, plus what an exchange needs of the current session.
+    """Implements :class:`~tradeassay.core.view.MarketView`, plus the current session as an exchange needs it.
 
     Made by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
     """
@@ -62,7 +62,7 @@ class AsOfView:
 
     @property
     def moment(self) -> Moment:
-        """How far the current session has come."""
+        """How far the current session has progressed."""
         return self._moment
 
     @property
@@ -77,7 +77,7 @@ class AsOfView:
         self._not_later(clock)
         row, moment = locate(self._history, clock)
         if (row, _ORDER[moment]) > (self._row, _ORDER[self._moment]):
-            # Where one session closes as the next opens, one instant has two phases: never move on from ours.
+            # Where one session closes as the next opens, one instant has two moments: never move past ours.
             row, moment = self._row, self._moment
         return AsOfView(self._history, row, moment, clock)
 
@@ -225,7 +225,7 @@ class AsOfView:
     ) -> tuple[NewsItem, ...]:
         """Return items published in (since, clock], newest first, at most ``limit`` of them.
 
-        With ``symbols`` only items about one of them. Raises :class:`FutureDataError` for a later ``since``.
+        With ``symbols``, only items about one of them. Raises :class:`FutureDataError` for a later ``since``.
         """
         self._not_later(since)
         table = self._history.news
@@ -237,7 +237,7 @@ class AsOfView:
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         """Return corporate actions that became known in (since, clock], oldest first.
 
-        These are announcements, including those a vendor has already worked into its prices; what really happens
+        These are announcements, including those a vendor has already applied to its prices; what really happens
         to an account is :meth:`todays_actions`. Raises :class:`FutureDataError` for a later ``since``.
         """
         self._not_later(since)
@@ -247,7 +247,7 @@ class AsOfView:
         ]
 
     def todays_actions(self) -> tuple[CorporateAction, ...]:
-        """Return the actions that take effect in the current session and that prices do not contain already.
+        """Return the actions that take effect in the current session and are not yet in the prices.
 
         They come by column, a dividend before a split: a dividend is per share held before the split.
         """
@@ -272,7 +272,7 @@ class AsOfView:
 def locate(history: History, clock: Instant) -> tuple[int, Moment]:
     """Return the current session of an instant and its moment.
 
-    Between two sessions the earlier one is current ("close") until an hour before the next opens, from where on
+    Between two sessions the earlier one is current ("close") until an hour before the next opens, from when on
     the next one is ("pre_open"). Before the first pre-open there is none: row -1.
     """
     row = bisect_right(history.open_times, clock) - 1

@@ -1,4 +1,4 @@
-"""A provider made into a model: so many connections at once, and another try where one may help."""
+"""A provider made into a model: a bounded number of connections, and another try where one may help."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tradeassay.llm.model import Place, Provider
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Exponential waits between attempts. A provider's own wish (Retry-After) is honoured up to ``patience_s``.
+    """Exponential waits between attempts. A provider's own Retry-After is honoured up to ``patience_s``.
 
-    A wish beyond that ends the attempts: whoever is told to come back in an hour should not hold a connection.
+    A longer one ends the attempts: a caller told to come back in an hour should not hold a connection.
     """
 
     attempts: Annotated[int, Meta(ge=1)] = 6
@@ -29,7 +29,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def wait(self, failed: int, wanted_s: float | None, place: Place) -> float | None:
         """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
 
-        Waits double, and are spread over their upper half so that callers do not come back all at once. The spread
+        Waits double, and are spread over their upper half so that callers do not all come back at once. The spread
         follows from the place of the call: no clock and no random numbers are read.
         """
         if failed >= self.attempts or (wanted_s is not None and wanted_s > self.patience_s):
@@ -50,8 +50,8 @@ Sleep = Callable[[float], Awaitable[None]]
 class AskingModel:
     """Asks a provider with at most ``connections`` requests at a time, shared by all callers.
 
-    A caller keeps its connection while it waits to try again: whoever is told to slow down should not send its
-    neighbour in its place.
+    A caller keeps its connection while it waits to try again: being told to slow down should not let another
+    caller in instead.
     """
 
     def __init__(

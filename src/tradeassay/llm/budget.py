@@ -1,4 +1,4 @@
-"""A hard cap on what models cost: every attempt is reserved for before it is made and settled after it was."""
+"""A hard cap on what models cost: money is reserved before every attempt and settled after it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Reservation:
 
 
 class Budget:
-    """Dollars that may be spent in all. ``max_usd`` None counts without a cap.
+    """Dollars that may be spent in total. ``max_usd`` None counts without a cap.
 
-    ``spent_usd`` is what an earlier part of the same run has spent already. One budget may serve several models,
+    ``spent_usd`` is what an earlier part of the same run has already spent. One budget may serve several models,
     but only one event loop.
     """
 
@@ -50,9 +50,9 @@ class Budget:
         return None if self.max_usd is None else max(0.0, self.max_usd - self.spent_usd - self.reserved_usd)
 
     async def reserve(self, usd: float) -> Reservation | None:
-        """Put money aside; return None when the cap cannot hold it and no call under way could give some back.
+        """Put money aside; return None when it exceeds the cap and no call in flight could give some back.
 
-        Callers are served in the order they came: a small call does not slip past a big one that waits.
+        Callers are served in the order they came: a small call does not slip past a big one that is waiting.
         """
         if usd < 0:
             raise ValueError(f"cannot reserve {usd} dollars")
@@ -75,7 +75,7 @@ class Budget:
         return Reservation(usd) if granted else None
 
     def settle(self, reservation: Reservation, usd: float | None) -> None:
-        """Replace a reservation by what the call cost.
+        """Replace a reservation with what the call cost.
 
         None means that the call may have been billed and nobody knows how much (a time-out, a lost answer): the
         whole reservation is then counted as spent, and as uncertain.
@@ -99,7 +99,7 @@ class Budget:
 
     def _give_back(self, usd: float) -> None:
         self._under_way -= 1
-        # With nothing under way nothing is reserved: rounding must not pile up over thousands of calls.
+        # With no call in flight nothing is reserved: rounding must not pile up over thousands of calls.
         self.reserved_usd = self.reserved_usd - usd if self._under_way else 0.0
 
     def _serve(self) -> None:
@@ -121,7 +121,7 @@ class Budget:
 class BudgetedProvider:
     """Asks another provider while the money lasts; then answers ``over_budget``.
 
-    Raises :class:`UserError` when there is a cap and the price is unknown: such a cap cannot be kept.
+    Raises :class:`UserError` when there is a cap and the price is unknown: such a cap cannot be enforced.
     """
 
     def __init__(self, inner: Provider, params: ModelParams, budget: Budget, price: Price | None) -> None:

@@ -1,6 +1,6 @@
 """JSON inside a text: fenced blocks, and an answer that is JSON from its first character to its last.
 
-A fence ends only at the start of a line. A line break inside a JSON string is written ``\\n``, so that three
+A fence ends only at the start of a line. A line break inside a JSON string is written ``\\n``, so three
 backticks in a quoted text (news, an agent's own reasons) can never end the block they are in.
 """
 
@@ -16,7 +16,7 @@ _BRACES = {"{": "}", "[": "]"}
 
 
 class Fenced(msgspec.Struct, frozen=True, kw_only=True):
-    """One fenced block: what stands behind the opening fence, and the text between the fences."""
+    """One fenced block: what follows the opening fence on its line, and the text between the fences."""
 
     label: str
     text: str

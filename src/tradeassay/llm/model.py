@@ -1,4 +1,4 @@
-"""Models as the house sees them: their names and parameters, who can be asked, and what one try brings."""
+"""Models as the house sees them: their names and parameters, what can be asked, and what one attempt returns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class Model(Protocol):
     """A model that can be asked.
 
-    A bad answer, a refusal, a time-out, an empty purse: all of them are replies, never exceptions.
+    A bad answer, a refusal, a time-out, an exhausted budget: all of them are replies, never exceptions.
     """
 
     @property
@@ -43,7 +43,7 @@ class Model(Protocol):
 def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
     """Return the reply that stands for no answer.
 
-    It cost nothing, unless it was ``billed``: the provider may have worked on it, and nobody knows for how much.
+    It cost nothing, unless it was ``billed``: the provider may have worked on it, at a cost nobody knows.
     """
     usage = Usage() if billed else Usage(usd=0.0)
     return ModelReply(stop="error", error=error, error_kind=kind, usage=usage)
@@ -108,7 +108,7 @@ def parse_name(name: str) -> ModelName:
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one try.
+    """The outcome of one attempt.
 
     ``again`` says that another one may do better, ``wait_s`` how long the provider asks to be left alone.
     """
@@ -127,9 +127,9 @@ class Provider(Protocol):
         ...
 
     async def attempt(self, request: AskModel, place: Place) -> Attempt:
-        """Ask once. What the provider does wrong comes back as a reply; only a bug raises."""
+        """Ask once. A provider's failures come back as replies; only a bug raises."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections and processes."""
+        """Release connections and processes."""
         ...

@@ -23,7 +23,7 @@ from tradeassay.llm.tables import Price, PriceTable, load_prices
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is reached, where that is not the default.
 
-    ``base_url`` is another server's address, ``prices`` a table of one's own, ``home`` where local models lie,
+    ``base_url`` is another server's address, ``prices`` a custom table, ``home`` where local models are kept,
     ``local`` what they may use of this machine, ``sleep`` what waits between attempts.
     """
 
@@ -49,7 +49,7 @@ async def open_model(
     """Open a model; leaving the block closes its connections.
 
     With a ``cassette`` every answer is recorded, and what it holds is not asked again. With ``replay`` it is the
-    only source: no network, no key, no package of a provider is needed. Callers share ``connections`` and
+    only source: no network, no key and no provider package is needed. Callers share ``connections`` and
     ``budget``.
 
     Raises :class:`UserError` for an unknown name, a replay without a cassette, or a cap on a model without a known
@@ -76,7 +76,7 @@ async def open_model(
 
 
 def check_model(name: str, access: Access | None = None) -> None:
-    """Raise what opening a model would raise, and :class:`UserError` when its key is missing. Nobody is asked."""
+    """Raise what opening a model would raise, and :class:`UserError` when its key is missing. Nothing is asked."""
     parsed = parse_name(name)
     access = access or Access()
     match parsed.route:
@@ -113,7 +113,7 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
 
 
 def _require_local(name: ModelName) -> None:
-    """Refuse an unknown name before an extra is asked for: installing it would not help."""
+    """Refuse an unknown name before asking for an extra: installing it would not help."""
     from tradeassay.llm.local.files import local_models
 
     if name.gguf is None:

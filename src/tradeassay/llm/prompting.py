@@ -24,7 +24,7 @@ class PromptFolder:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Where the files lie inside the package ``tradeassay``."""
+        """Where the files are inside the package ``tradeassay``."""
         folder = self.package.removeprefix(_ROOT).replace(".", "/")
         return tuple(f"{folder}/{name}.{self.version}.txt" for name in self.names)
 
@@ -43,7 +43,7 @@ def _template(package: str, file: str) -> Template:
 def answer_object(text: str, key: str) -> dict[str, object] | None:
     """Return the JSON object that a text answers with, None when there is none.
 
-    Looked for in this order: the whole text, the last fenced block, the last ``{...}`` in the prose. Where several
+    The search order is: the whole text, the last fenced block, the last ``{...}`` in the prose. Where several
     blocks are objects, the last one that has ``key`` wins: a model that thinks aloud concludes at the end.
     """
     whole = parse_object(text)

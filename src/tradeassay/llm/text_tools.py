@@ -1,11 +1,11 @@
 """Tools for models that have none: described in the prompt, called in the text.
 
-Many small models come without a place for tools in their chat format; a server then drops the tools without a
-word. For these the tools are written into the system message, a forced call becomes an answer that must fit the
-tool's schema, and what the model writes is searched for calls. Others have tools and write their calls into the
-text all the same.
+Many small models have no place for tools in their chat format, and a server then drops the tools
+silently. There the tools are written into the system message, a forced call becomes an answer that must fit the
+tool's schema, and what the model writes is searched for calls. Others have tools and still write their calls into
+the text.
 
-Accepted: a fenced block or ``<tool_call>`` element holding JSON, or an answer that is JSON as a whole; the JSON
+Accepted: a fenced block or ``<tool_call>`` element holding JSON, or an answer that is entirely JSON; the JSON
 either names an offered tool beside its arguments, or, where only one tool can be meant, is the arguments.
 Everything found is marked with where it was found, so that it can be counted.
 """
@@ -39,8 +39,8 @@ def find_calls(
     """Return the calls of offered tools that a text holds, in order.
 
     With ``must_call`` (or a single tool) arguments alone count as a call of it when they fit its schema's
-    required fields; if nothing fits but exactly one block tries to be JSON, that block is handed over as it
-    is, so that the mistake can be told to the model. Never raises for anything a model may write.
+    required fields; if nothing fits but exactly one block tries to be JSON, that block is passed on as it
+    is, so that the model can be told about the mistake. Never raises for anything a model may write.
     """
     if not tools or not text:
         return ()
@@ -65,7 +65,7 @@ def find_calls(
 
 
 def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
-    """Yield the pieces of a text that may hold a call: fences and elements; without any, the text as a whole."""
+    """Yield the pieces of a text that may hold a call: fences and elements, else the whole text."""
     fenced = [block.text for block in fenced_blocks(text) if block.label in _CODE_LABELS or block.label in offered]
     pieces = fenced or [found[1] for found in _ELEMENT.finditer(text)]
     if pieces:
@@ -160,7 +160,7 @@ class TextToolsProvider:
         return self._inner.name
 
     async def attempt(self, request: AskModel, place: Place) -> Attempt:
-        """Ask once, in words."""
+        """Ask once, with the tools described in the text."""
         attempt = await self._inner.attempt(tools_into_text(request), place)
         if not request.tools or attempt.reply.error is not None:
             return attempt
@@ -172,7 +172,7 @@ class TextToolsProvider:
 
 
 def tools_into_text(request: AskModel) -> AskModel:
-    """Return a request that says in words what another says in tools."""
+    """Return a request with its tools described in words."""
     calls = {call.id: call for message in request.messages for call in message.calls}
     messages = [_in_words(message, calls) for message in request.messages]
     offered = [tool for tool in request.tools if request.must_call in (None, tool.name)]

@@ -1,7 +1,7 @@
-"""How many tokens a text has, without anybody's tokenizer.
+"""How many tokens a text has, without any tokenizer.
 
-:func:`estimate_tokens` is for plans: about right on prose and on JSON full of numbers. :func:`most_tokens` is for
-purses: never too low, because every tokenizer in use falls back to bytes and no token is shorter than one.
+:func:`estimate_tokens` is for planning: about right on prose and on JSON full of numbers. :func:`most_tokens` is
+for budgets: never too low, because every tokenizer in use falls back to bytes and no token is shorter than one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LETTERS_PER_TOKEN = 6.5
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text has.
 
-    A word counts by its letters, a number by groups of three digits, any other sign as one; white space is mostly
-    part of the word that follows it.
+    A word counts by its letters, a number by groups of three digits, any other character as one; white space is
+    mostly part of the word that follows it.
     """
     count = 0.0
     for piece in _PIECE.findall(text):

@@ -24,7 +24,7 @@ class AliasMap:
 
     A number is drawn without replacement from 0 to 9999 for every symbol in the order in which symbols come into
     view. Neither the number nor the order of numbers depends on the symbol, on how many there are, or on which
-    will be listed later. (After ten thousand symbols five digits begin.)
+    will be listed later. (Past ten thousand symbols the aliases have five digits.)
     """
 
     def __init__(self, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""How much of a market is hidden from an agent, and what it is told when it names something its mask lacks."""
+"""How much of a market is hidden from an agent, and what it is told when it names something not in its mask."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tradeassay.core.errors import AgentError, DataError, UserError
 class UnknownAlias(AgentError, DataError):
     """An agent named an asset or a day that does not exist under its mask.
 
-    The message never repeats what was written unless that has the form of an alias: the way back to the model
-    masks real names, so that repeating a guessed one would tell the model which alias it has.
+    The message never repeats what was written unless that has the form of an alias: what goes back to the model
+    is masked, so repeating a real name it guessed would tell it that name's alias.
     """
 
 
 Level = Literal["bright", "stock-blind", "date-blind", "blinded"]
-"""``bright`` shows all; ``stock-blind`` hides names, ``date-blind`` hides dates, ``blinded`` hides both."""
+"""``bright`` shows everything; ``stock-blind`` hides names, ``date-blind`` hides dates, ``blinded`` hides both."""
 LEVELS: tuple[Level, ...] = ("bright", "stock-blind", "date-blind", "blinded")
 
 
@@ -27,8 +27,8 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``control`` marks the control arm: nothing is hidden, the protocol adds an instruction not to use memory.
     ``rebase_prices`` gives every series another level, ``scale_volumes`` every name another scale of volume and
-    turnover, both fixed for the episode. ``scrub_news`` takes the source, every year, quarter, month and weekday
-    out of news, not only the names and dates that belong to the episode. ``bare_dates`` (on, where dates are
+    turnover, both fixed for the episode. ``scrub_news`` removes the source, every year, quarter, month and weekday
+    from the news, not only the names and dates that belong to the episode. ``bare_dates`` (on, where dates are
     hidden) also replaces years, months and quarters that stand alone in a text. ``time_of_day`` keeps the time of
     day beside the day label of an instant.
 

@@ -1,7 +1,7 @@
 """Days of one episode, and the dates in its texts.
 
 ``day_+12`` is the twelfth session after the first, ``day_-3`` lies in its history. Only sessions are counted, so
-that neither weekends nor holidays show. Where a type wants a date or an instant, session n of every episode is
+neither weekends nor holidays show. Where a type wants a date or an instant, session n of every episode is
 the day :data:`ANCHOR` + n: a date that no data set reaches. Dates are found in ISO, compact, Chinese, US and
 English spellings, and so are years and months that stand alone.
 """
@@ -27,7 +27,7 @@ _ANCHOR = int(ANCHOR.astype(np.int64))
 _SHOWN = range(_ANCHOR - 18_000, _ANCHOR + 18_000)
 _FORM = re.compile(r"day_([+-]\d{1,6})")
 _WHOLE = 23 * HOUR
-"""Of a day before a gap, this much keeps its time of day; the rest, and the gap, share the last hour."""
+"""This much of a day before a gap keeps its time of day; the rest, and the gap, share the last hour."""
 
 
 def label_of(index: int) -> str:
@@ -51,13 +51,13 @@ class DayMap:
             for day in (self._days[0], self._days[-1])
         )
         self.years = range(first_year - 1, last_year + 3)
-        """Years that, standing alone in a text, would tell the present."""
+        """Years that, standing alone in a text, would give the present away."""
         self._array = np.asarray(self._days, dtype=np.int64)
 
     def covers(self, day: int) -> bool:
         """Tell whether a day is near enough to the episode or its history to be counted from there.
 
-        A date far outside is an anchor of its own ("the crash of 1929"): counted, it would tell the present.
+        A date far outside is an anchor of its own ("the crash of 1929"): counted, it would give the present away.
         """
         return self._days[0] - 31 <= day <= self._days[-1] + 400
 
@@ -95,7 +95,7 @@ class DayMap:
     # -- dates and instants that have to stay dates and instants -------------------------------------------------
 
     def shown(self, days: Days) -> Days:
-        """Return real session days as days after the anchor, read-only."""
+        """Return real session days as read-only days after the anchor."""
         rows = np.searchsorted(self._array, days.astype("datetime64[D]").astype(np.int64))
         result: Days = ANCHOR + (rows - self._first)
         result.setflags(write=False)
@@ -226,7 +226,7 @@ def find_dates(
     """
     taken: list[DateHit] = []
     at = 0
-    # The leftmost spelling wins; of two that begin alike, the more telling one, which was yielded first.
+    # The leftmost spelling wins; of two that begin together, the more telling one, which was yielded first.
     for hit in sorted(_all(text, low, words, today, bare, weekdays), key=lambda found: found.start):
         if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
             taken.append(hit)
@@ -262,7 +262,7 @@ def _all(
         yield from _lone(_LONE_WEEKDAY, "weekday", text, (0, len(text)))
 
 
-# -- where is it worth looking? A prompt is mostly numbers, and the patterns above are dear. ---------------------
+# -- where is it worth looking? A prompt is mostly numbers, and the patterns above are slow. ---------------------
 
 Window = tuple[int, int]
 _YEARISH = re.compile(r"(?:19|2[012])[0-9][0-9]")
@@ -275,7 +275,7 @@ _REACH = 40
 
 
 def _year_places(text: str) -> Iterator[int]:
-    """Yield where four digits may be a year: not behind a decimal point, not inside a number or an alias."""
+    """Yield where four digits may be a year: not after a decimal point, not inside a number or an alias."""
     for found in _YEARISH.finditer(text):
         start = found.start()
         before = text[start - 1] if start else " "
@@ -299,7 +299,7 @@ def _occurrences(low: str, word: str) -> Iterator[int]:
 
 
 def _windows(places: Iterator[int], text: str) -> list[Window]:
-    """Return the stretches around the places, in order, those that touch made one."""
+    """Return the stretches around the places, in order; those that touch are merged."""
     windows: list[Window] = []
     for place in places:
         start, end = max(0, place - _REACH), min(len(text), place + 2 * _REACH)
@@ -356,7 +356,7 @@ def _chinese(text: str, today: int, bare: range | None) -> Iterator[DateHit]:
 
 def _english(text: str, window: Window, today: int, bare: range | None) -> Iterator[DateHit]:
     if bare is not None:
-        # Before the spellings with a day: "March 2024" is no 20th of March.
+        # Before the spellings with a day: "March 2024" is not the 20th of March.
         yield from _lone(_MONTH_YEAR, "month", text, window)
     for pattern, month_at, day_at in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
         for found in pattern.finditer(text, *window):

@@ -1,4 +1,4 @@
-"""The gate: all traffic with an agent passes here, masked on the way out, un-masked on the way in."""
+"""The gate: all traffic with an agent passes through it, masked on the way out and unmasked on the way in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tradeassay.masking.scrubber import Depth, Scrubber, Words
 NO_NAME = "[name]"
 """Written in place of a real name that an agent used although names are hidden."""
 NO_DATE = "[date]"
-"""Written in place of a date that is no day of the episode or its history, or that an agent used."""
+"""Written in place of a date that is not in the episode or its history, or that an agent used."""
 _ALIAS = re.compile(r"(?<![A-Za-z0-9])asset_\d{4,6}(?![0-9])")
 _LABEL = re.compile(r"(?<![A-Za-z0-9])day_[+-]\d{1,6}(?![0-9])")
 _SHORT = 64
@@ -40,7 +40,7 @@ _replace = msgspec.structs.replace
 class Gate:
     """One mask at one moment; made by ``Mask.gate``. Without a mask (``bright``) everything passes unchanged.
 
-    What is masked follows from what has come into view by then: a name listed later is unknown to it, so that
+    What is masked follows from what has come into view by then: a name listed later is unknown to it, so
     nothing an agent is shown depends on the future.
     """
 
@@ -91,8 +91,8 @@ class Gate:
     def outgoing(self, value: Json) -> Json:
         """Return a text or a JSON value as the agent may see it.
 
-        A text is scrubbed; of a JSON value, symbols and days are replaced field by field and all other texts are
-        scrubbed. Numbers are never touched. Masking what is masked already changes nothing.
+        A text is scrubbed; in a JSON value, symbols and days are replaced field by field and all other texts are
+        scrubbed. Numbers are never touched. Masking what is already masked changes nothing.
         """
         if self._open:
             return value
@@ -103,11 +103,11 @@ class Gate:
     @overload
     def incoming(self, value: Json) -> Json: ...
     def incoming(self, value: Json) -> Json:
-        """Return a text or a JSON value of the agent's in real terms.
+        """Return an agent's text or JSON value in real terms.
 
         Real names and dates that the agent wrote itself become ``[name]`` and ``[date]`` first: repeated to it
         later they would be masked, which would tell it the alias. Raises :class:`UnknownAlias` when a field for
-        assets or days holds something else than an alias; in other texts unknown aliases stay as they are.
+        assets or days holds anything but an alias; in other texts unknown aliases stay as they are.
         """
         if self._open:
             return value
@@ -119,7 +119,7 @@ class Gate:
         return self.outgoing(text)
 
     def ask(self, request: AskModel) -> AskModel:
-        """Return a request with every text masked but the model's own earlier words, which are its own."""
+        """Return a request with every text masked except the model's own earlier words."""
         if self._open:
             return request
         return _replace(
@@ -231,7 +231,7 @@ class Gate:
             sessions_left=observation.sessions_left,
         )
 
-    # -- rules of the way out ------------------------------------------------------------------------------------
+    # -- rules for what goes out ---------------------------------------------------------------------------------
 
     def _text_out(self, text: str) -> str:
         if len(text) > _SHORT:
@@ -276,7 +276,7 @@ class Gate:
     def _tool(self, tool: ToolSpec) -> ToolSpec:
         return _replace(tool, description=self._text_out(tool.description), schema=self._text_out(tool.schema))
 
-    # -- rules of the way in -------------------------------------------------------------------------------------
+    # -- rules for what comes in ---------------------------------------------------------------------------------
 
     def _text_in(self, text: str) -> str:
         if not text:

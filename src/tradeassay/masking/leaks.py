@@ -1,4 +1,4 @@
-"""Looks for what a mask should have hidden. It shares no search with the mask: it spells the truth out and looks.
+"""Looks for what a mask should have hidden, without sharing the mask's search: it spells the truth out and looks.
 
 Used by tests of everything that speaks to an agent, and by audits of recorded dialogues.
 """
@@ -46,7 +46,7 @@ class Truth:
     def of(cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30) -> Truth:
         """Return what a mask has to hide at the moment of a true view.
 
-        Days are all calendar days from ``history`` sessions back to ``ahead`` days after the present.
+        Days are all calendar days from ``history`` sessions before the present to ``ahead`` days after it.
         """
         symbols: tuple[str, ...] = ()
         names: tuple[str, ...] = ()

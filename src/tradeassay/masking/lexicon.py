@@ -1,4 +1,4 @@
-"""How symbols and companies' names may be written, and finding every spelling of them in a text.
+"""How symbols and company names may be written, and the search for every spelling of them in a text.
 
 The time a search takes does not depend on the number of names. Words that are also tickers or parts of company
 names must not be torn out of ordinary prose: a ticker among :data:`ORDINARY` is replaced where a field holds
@@ -26,7 +26,7 @@ _OPENING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 class JsonSpans:
     """The JSON parts of a text: fenced ``json`` blocks, or all of it when it is an object or an array of such.
 
-    What only looks like JSON is none: in it, digits are no numbers that anybody parses.
+    What only looks like JSON does not count: nobody parses the digits in it as numbers.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,7 +54,7 @@ def _is_json(text: str) -> bool:
 
 
 WORD = re.compile(r"[A-Za-z0-9À-ɏ]+")
-"""A token: letters and digits. Chinese characters are none: names in them are looked for as they stand."""
+"""A token: letters and digits. Chinese characters do not count: names written in them are searched for whole."""
 CHINESE = re.compile(r"[㐀-鿿]")
 Case = Literal["any", "upper", "capital", "ticker"]
 """When a term counts: in any case, in capitals only, with a capital first letter, or when written as a ticker."""
@@ -97,7 +97,7 @@ def symbol_terms(instrument: Instrument) -> Iterator[Term]:
     if six is None:
         yield Term(tokens, symbol, _symbol_case(symbol, tokens))
     if six is not None:
-        # With a market before or behind it ("sh.600519") a code is found by the code.
+        # With a market before or after it ("sh.600519") a code is found by the code itself.
         yield Term((six[1],), symbol, "any")
         for market in _MARKETS:
             yield Term((market + six[1],), symbol, "any")
@@ -121,7 +121,7 @@ def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
     """Yield the ways in which companies are named: the whole name, without its legal form, and telling words.
 
     A telling word is one that is neither generic nor ordinary and occurs in the names of at most three instruments
-    (two share classes have one name); it then stands for the first of them. Of a fund only the whole name counts,
+    (two share classes have one name); it then stands for the first of them. For a fund only the whole name counts,
     because the rest of it is the name of an index.
     """
     named = [item for item in instruments if item.name and item.name != item.symbol]
@@ -251,7 +251,7 @@ ORDINARY: frozenset[str] = frozenset(_TICKER_WORDS) | frozenset(_ACRONYMS)
 
 
 def is_ordinary(ticker: str) -> bool:
-    """Tell whether a ticker is also an ordinary word, an abbreviation of the trade or a single letter."""
+    """Tell whether a ticker is also an ordinary word, a trade abbreviation or a single letter."""
     return len(ticker) == 1 or ticker.lower() in ORDINARY
 
 
@@ -338,7 +338,7 @@ def _is_edge(low: str, at: int) -> bool:
 
 
 def _with_market(low: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place of a six-digit code together with the market written before or behind it."""
+    """Return the place of a six-digit code together with the market written before or after it."""
     if end - start != 6 or not low[start:end].isdigit():
         return start, end
     behind = _MARKET_BEHIND.match(low, end)
@@ -377,7 +377,7 @@ def _as_ticker(text: str, start: int, end: int) -> bool:
 
 
 def _is_number(text: str, start: int, end: int, spans: Callable[[], JsonSpans]) -> bool:
-    """Tell whether digits are part of a decimal number or a number of JSON."""
+    """Tell whether digits are part of a decimal or JSON number."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if before[-1:] == "." and before[:1].isdigit():
         return True

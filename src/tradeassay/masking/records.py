@@ -1,6 +1,6 @@
 """Events, accounts, orders and facts under a mask, and orders back.
 
-In JSON, fields with identifiers or days are told by their names; all other texts are scrubbed.
+In JSON, fields with identifiers or days are recognised by their names; all other texts are scrubbed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision, Order
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
-"""What JSON can hold. Tuples are taken for arrays."""
+"""What JSON can hold. Tuples count as arrays."""
 
 NAMED_FIELDS = frozenset(
     """
@@ -77,7 +77,7 @@ class FieldRules(msgspec.Struct, frozen=True):
 
 
 def walk(value: Json, rules: FieldRules, field: str = "") -> Json:
-    """Return a JSON value with every text in it treated by the rules of the field it stands in."""
+    """Return a JSON value with every text in it treated by the rules of its field."""
     if isinstance(value, str):
         if field in ASSET_FIELDS:
             return rules.asset(value, field)
@@ -106,7 +106,7 @@ def _walk_mapping(value: Mapping[str, Json], rules: FieldRules, field: str) -> J
 
 
 ANY_STEP = 1e-6
-"""Lot, step and tick that are shown when shares are another unit: the real ones would give the factor away."""
+"""Lot, step and tick shown when shares are another unit: the real ones would give the factor away."""
 _replace = msgspec.structs.replace
 
 
@@ -228,7 +228,7 @@ def _whole_lots(amount: float, instrument: Instrument) -> float:
 
 
 def change_decision(decision: Decision, order: Callable[[Order], Order], text: Callable[[str], str]) -> Decision:
-    """Return a decision with its orders and all its texts changed."""
+    """Return a decision with its orders and all its texts translated."""
     return _replace(
         decision,
         orders=tuple(order(item) for item in decision.orders),

@@ -16,9 +16,9 @@ _LOOKBACK = 250
 PER_SHARE = frozenset(
     "eps eps_ttm dividend dividend_per_share dividend_per_share_ttm book_value_per_share high_52w low_52w".split()
 )
-"""Fundamentals that are prices per share and change with them."""
+"""Fundamentals that are amounts per share and scale with prices."""
 SHARE_COUNTS = frozenset({"shares_outstanding", "free_float_shares"})
-"""Fundamentals that count shares and change against prices."""
+"""Fundamentals that count shares and scale inversely to prices."""
 
 
 class Scales:
@@ -59,7 +59,7 @@ class Scales:
         if count > self._price.size:
             more = np.full(count - self._price.size, np.nan)
             self._price = np.concatenate([self._price, more])
-        # Where one session closes as the next opens, one instant has several phases; what is known tells which.
+        # Where one session closes as the next opens, one instant has several moments; what is known tells which.
         moment = (view.clock, count, view.sessions(1).tobytes(), view.opens() is None)
         if self._looked != moment:
             self._looked = moment
@@ -86,7 +86,7 @@ class Scales:
         return self._volume[:count]
 
     def of_field(self, field: Field, view: MarketView, count: int) -> Floats | None:
-        """Return what a field of the first ``count`` columns is multiplied with; None = nothing."""
+        """Return what a field of the first ``count`` columns is multiplied by; None = nothing."""
         volumes = self.volumes(count)
         if field == "amount":
             return volumes
@@ -141,7 +141,7 @@ class Scales:
         return factors
 
     def _fill(self, view: MarketView, columns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Give a factor to names that got their first price since."""
+        """Give a factor to names that have since had their first price."""
         opens = view.bars("open", None, adjust="none")[:, columns]
         today = view.opens()
         if today is not None:

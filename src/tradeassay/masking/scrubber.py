@@ -39,10 +39,10 @@ class Scrubber:
         self._today = today
 
     def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
-        """Return the text with every name and date that is to be hidden replaced."""
+        """Return the text with every name and date that must be hidden replaced."""
         if "\\" in text:
-            # A letter given as its code would hide a name from every search; a line break written as backslash
-            # and n would stick to the word behind it.
+            # A letter written as its code would hide a name from every search; a line break written as backslash
+            # and n would stick to the word after it.
             text = _ESCAPED.sub(_letter, text)
             probe = _BLANKS.sub("  ", text)
         else:

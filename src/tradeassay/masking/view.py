@@ -24,7 +24,7 @@ _replace = msgspec.structs.replace
 
 
 class Columns(NamedTuple):
-    """The columns as they are shown: their symbols, where each stands, and the true column behind each.
+    """The columns as they are shown: their symbols, where each one is, and the true column behind it.
 
     ``order`` is None where the true order is shown.
     """

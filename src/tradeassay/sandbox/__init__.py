@@ -1,7 +1,7 @@
 """Run untrusted code, and know what it tried.
 
 ``with SandboxPool(workers=2) as pool: result = pool.run(Job(source=..., columns=...))``. The walls are the
-kernel's (namespaces, Landlock, seccomp, limits); nothing inside Python counts as one. Where they cannot be had,
+kernel's (namespaces, Landlock, seccomp, limits); nothing inside Python counts as one. Where they are missing,
 code is not run.
 """
 

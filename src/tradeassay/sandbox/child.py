@@ -1,6 +1,6 @@
 """One child, one job: raise the walls, parse, run, send the columns, end.
 
-Everything up to :func:`_run` is ours and is believed; from the moment the code is executed nothing is. That is
+Everything up to :func:`_run` is ours and is trusted; from the moment the code is executed nothing is. That is
 why the parser's verdict goes out first, over a socket that is closed before the first line of the code runs.
 """
 
@@ -33,7 +33,7 @@ ORDER_LENGTH: Final = struct.Struct("<I")
 SETUP_FAILED: Final = 70
 _ORDER_FD, _ROWS_FD, _RESULT_FD = 3, 4, 6
 PARK_ABOVE: Final = 100
-"""Descriptors that must survive while low numbers are dealt out live from here on."""
+"""Descriptors that must survive while low numbers are assigned are kept from here up."""
 
 _OPEN_FILES: Final = 64
 _NO_CAPS: Final = Caps(columns=1 << 16, rows=1 << 40, words=1 << 40, total=1 << 40)
@@ -109,7 +109,7 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
 def _place_descriptors(fds: list[int]) -> int:
     """Put the job's descriptors where the filter and the code expect them; 0 stays /dev/null.
 
-    Returns the number from which on no descriptor belongs to the job.
+    Returns the first number from which no descriptor belongs to the job.
     """
     order, rows, result, log, *fed, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
     for source, target in ((order, _ORDER_FD), (rows, _ROWS_FD), (control, CONTROL_FD), (result, _RESULT_FD)):
@@ -130,9 +130,7 @@ def _read_order() -> tuple[ChildOrder, str]:
 
 
 def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
-    """Everything except the call filter. The host gets this process's memory (to read paths) and scratch
-    folder.
-    """
+    """Raise every wall but the call filter. The host gets this process's memory (for paths) and scratch folder."""
     kernel.die_with_parent()
     if os.getppid() != stage.parent:
         os._exit(SETUP_FAILED)  # the zygote ended before it could be watched
@@ -183,7 +181,7 @@ def _filter_calls(stage: Stage, control: socket.socket) -> None:
 
 
 def _run(code: CodeType, call: Call, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:
-    """Run the code and send what it returns, or its claim. Nothing from here on is believed."""
+    """Run the code and send what it returns, or its claim. Nothing from here on is trusted."""
     os.close(_ORDER_FD)
     os.close(_ROWS_FD)
     try:

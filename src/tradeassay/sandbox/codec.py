@@ -1,10 +1,9 @@
-"""Typed columns as bytes: how rows reach a child and how its decisions come back. No pickle, no compression, no
-pointers.
+"""Typed columns as bytes: how rows reach a child and its decisions come back. No pickle, compression or pointers.
 
 ``magic (4 bytes) | u32 length of the head | JSON head, padded with spaces | raw little-endian columns``. The
 head is at most 64 KB and names the columns with kind and rows; each column is padded with zeros to eight bytes.
 Kinds: ``f8``, ``i8``, ``b1``, ``M8`` (nanoseconds) and ``str``: int32 codes into a dictionary of words (-1:
-missing), the words' ends as uint32, and their UTF-8. The size of everything follows from the head, and has to
+missing), the words' ends as uint32, and their UTF-8. The size of everything follows from the head, and must
 match to the byte.
 """
 
@@ -39,9 +38,7 @@ _KIND_OF: Final[dict[str, Kind]] = {"f": "f8", "i": "i8", "u": "i8", "b": "b1", 
 
 
 class CodecError(ValueError):
-    """The bytes are not well-formed columns, or are beyond a cap. The text says what is wrong, and quotes
-    nothing.
-    """
+    """The bytes are not well-formed columns, or exceed a cap. The text says what is wrong and quotes nothing."""
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +82,7 @@ _decode_head = msgspec.json.Decoder(Head).decode
 def encode(columns: Mapping[str, Any]) -> list[bytes]:
     """Return the message for named array-likes, in parts to be written one after the other.
 
-    Raises TypeError for what no kind can hold, ValueError for names or sizes beyond the format.
+    Raises TypeError for values that no kind can hold, ValueError for names or sizes beyond the format.
     """
     heads: list[ColumnHead] = []
     parts: list[bytes] = []
@@ -98,7 +95,7 @@ def encode(columns: Mapping[str, Any]) -> list[bytes]:
 
 
 def encode_claim(claim: ClaimHead) -> bytes:
-    """Return the message of a child that has no columns to give."""
+    """Return the message of a child that has no columns to send."""
     return _encode_head(Head(claim=claim))
 
 
@@ -116,7 +113,7 @@ def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
         return head.claim
     if head.columns is None or len(head.columns) > caps.columns:
         raise CodecError("no columns" if head.columns is None else f"more than {caps.columns} columns")
-    # A word of two letters takes ten times its bytes once it is a Python text, so words have a cap of their own.
+    # A word of two letters takes ten times its bytes as a Python string, so words have a cap of their own.
     if sum(column.words for column in head.columns) > caps.words:
         raise CodecError(f"more than {caps.words} different texts")
     columns: dict[str, Array] = {}

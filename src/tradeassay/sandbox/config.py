@@ -31,10 +31,10 @@ HIDDEN: Final = ("pyarrow", "polars")
 
 
 class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the zygote loads and which walls are asked for.
+    """What the zygote loads and which walls are requested.
 
     ``preload`` modules are skipped when they are not installed, ``harnesses`` are not: they must import.
-    ``require`` is the weakest level that is acceptable; ``namespaces=False`` does without them (for tests, and for
+    ``require`` is the weakest level that is acceptable; ``namespaces=False`` goes without them (for tests, and for
     machines where they are forbidden). ``start_s`` bounds how long the zygote may take to load its libraries.
     """
 
@@ -56,4 +56,4 @@ ENVIRONMENT: Final[dict[str, str]] = {
     "NUMEXPR_NUM_THREADS": "1",
     "MPLBACKEND": "Agg",
 }
-"""All of the zygote's environment; nothing of the host's reaches it."""
+"""The zygote's whole environment; none of the host's reaches it."""

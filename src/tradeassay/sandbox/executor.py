@@ -1,4 +1,4 @@
-"""The one interface behind which jobs run, whatever runs them."""
+"""The one interface for running jobs, whatever runs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Executor(Protocol):
         ...
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run many jobs, as parallel as it can; results come in the order of the jobs."""
+        """Run many jobs, in parallel where possible; results come in the order of the jobs."""
         ...
 
     def close(self) -> None:
@@ -43,9 +43,7 @@ def open_executor(
     config: SandboxConfig | None = None,
     workers: int = 1,
 ) -> Executor:
-    """Return an executor by name; raises SandboxRefused where untrusted code cannot be held, MissingExtra
-    without Ray.
-    """
+    """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
     if workers < 1:
         raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")
     if kind == "sandbox":

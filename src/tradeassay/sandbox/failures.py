@@ -1,9 +1,9 @@
-"""Why a job gave no result, and how the host comes to say so.
+"""Why a job gave no result, and how the host decides it.
 
 What the host decided and what the child merely claims are different types. A :data:`HostVerdict` rests on
 something untrusted code cannot forge: the kernel's exit status, its reports of refused calls, a clock, a byte
 count, or a parser that ran before any of the code did. A :class:`ChildClaim` is the child's own word; believing
-it can only hurt the child. Its text is made fit to be shown first: no control characters, no terminal escapes,
+it can only hurt the child. Its text is made safe to show first: no control characters, no terminal escapes,
 no endless lines.
 
 :func:`judge` is pure: the same facts give the same verdict. Their order matters. What the kernel or the host
@@ -27,25 +27,23 @@ from tradeassay.sandbox.syscalls import Family
 
 
 def plain_line(text: str, length: int) -> str:
-    """Return ``text`` as one printable line of at most ``length`` characters; anything else becomes a question
-    mark.
-    """
+    """Return ``text`` as one printable line of at most ``length`` characters; the rest become question marks."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
 
 
 def plain_lines(text: str, length: int) -> str:
-    """Return ``text`` with its line ends and tabs kept and every other control character made a question mark."""
+    """Return ``text`` with its line ends and tabs kept and every other control character as a question mark."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text[:length])
 
 
 Stage = Literal["parse", "run"]
-"""How far a child had come: our parser, or the code itself."""
+"""How far a child got: our parser, or the code itself."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """A call the kernel refused and reported, whether or not the code swallowed the error.
 
-    ``detail`` is the path, address family, signal or program asked for, when it can be told. ``count`` adds up
+    ``detail`` is the path, address family, signal or program asked for, when it is known. ``count`` adds up
     repeats.
     """
 
@@ -109,9 +107,7 @@ class WallTimeout(msgspec.Struct, frozen=True, tag="wall_timeout", kw_only=True)
 
 
 class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True):
-    """The host ended it for writing or asking too much: its result, its log, its answers, refused calls, or file
-    calls.
-    """
+    """The host ended it for writing or asking too much: result, log, answers, refused calls, or file calls."""
 
     stream: Literal["result", "log", "answers", "refused calls", "file calls"]
     limit: int
@@ -135,7 +131,7 @@ class OomKilled(msgspec.Struct, frozen=True, tag="oom_killed", kw_only=True):
 
 
 class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
-    """It ended by a signal or with an exit code instead of a result. ``stage`` is how far it had come."""
+    """It ended with a signal or an exit code instead of a result. ``stage`` is how far it got."""
 
     stage: Stage
     signal: str | None = None
@@ -173,7 +169,7 @@ class PrivilegedAttempt(_Refused, frozen=True, tag="privileged_attempt", kw_only
 
 
 class BadResult(msgspec.Struct, frozen=True, tag="bad_result", kw_only=True):
-    """What it sent back is missing, malformed or beyond a cap."""
+    """What it sent back is missing, malformed or over a cap."""
 
     reason: str
 
@@ -203,7 +199,7 @@ HostVerdict = (
 class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
     """The child's own account of why it has no result. Nothing checks it.
 
-    ``kind``: it raised (``exception``), ran out of its memory limit (``memory``), missed or was refused a
+    ``kind``: it raised (``exception``), exceeded its memory limit (``memory``), lacked or was refused a
     module while running (``import``), has no entry function (``no_entry``), returned something no column can
     hold (``unreturnable``), or called ``exit``.
     """
@@ -250,7 +246,7 @@ _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the host knows of an ended child. ``stopped`` is the host's own reason for killing it, if it did."""
+    """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did."""
 
     status: int
     cpu_s: float
@@ -279,14 +275,14 @@ def judge(facts: Facts) -> dict[str, Array] | Failure:
         return BadResult(reason=str(error))
     if not isinstance(message, ClaimHead):
         return message
-    # A refused call together with the child's own word that permission was missing is a finding, not a claim.
+    # A refused call plus the child's own word that permission was missing is a finding, not a claim.
     if facts.attempts and message.error in _REFUSAL_ERRORS:
         return attempt_verdict(facts.attempts[-1])
     return claim(message)
 
 
 def claim(head: ClaimHead) -> ChildClaim:
-    """Return a child's words, fit to be shown."""
+    """Return a child's words, made safe to show."""
     return ChildClaim(
         kind=head.kind,
         error=plain_line(head.error, 200),
@@ -307,7 +303,7 @@ def attempt_verdict(attempt: Attempt) -> HostVerdict:
 
 
 def _how_it_ended(facts: Facts) -> HostVerdict | None:
-    """Return the verdict that needs no look at the result, or None when the child ended in good order."""
+    """Return the verdict that needs no look at the result, or None when the child ended normally."""
     if facts.parsed is not None:
         if facts.parsed.forbidden is not None:
             found = facts.parsed.forbidden

@@ -1,6 +1,6 @@
-"""Rows that reach a child one at a time: the next is sent when the answer to the last has come.
+"""Rows that reach a child one at a time: the next is sent once the last has been answered.
 
-A fed child holds no row that comes after the first it has not answered. That makes its answers causal by
+A fed child holds no row beyond the first it has not answered. That makes its answers causal by
 construction, whatever the code does. Host to child: frames of one size, down a pipe. Child to host: a u32 length
 and that many bytes for each frame, up another.
 """
@@ -80,11 +80,11 @@ class FeedLine:
         self._send(0)
 
     def owns(self, descriptor: int) -> bool:
-        """Return whether an event on this descriptor is to be given to :meth:`turn`."""
+        """Return whether an event on this descriptor belongs to :meth:`turn`."""
         return self.open and descriptor in (self._in, self._out)
 
     def turn(self, limit: int) -> bool:
-        """Take what came and send what is due; returns False for answers beyond ``limit`` bytes or the format."""
+        """Take what came and send what is due; returns False for malformed answers or over ``limit`` bytes."""
         if self._pending:
             self._push()
             return bool(self._pending) or self._take()

@@ -17,7 +17,7 @@ from tradeassay.sandbox.syscalls import Family
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one job may use. Beyond any of them the job ends, and the result says which.
+    """What one job may use. Exceeding any of them ends the job, and the result says which.
 
     ``cpu_s`` is counted by the kernel in whole seconds. ``memory_mb`` is address space on top of what the
     preloaded libraries already have. ``scratch_mb``/``scratch_files`` bound the private folder, ``log_kb`` what
@@ -58,10 +58,10 @@ class Job:
     It returns a mapping of columns, a frame, a series or an array: *decisions*, never results.
 
     ``harness`` names a function ``module:function`` of a preloaded module to be called instead, with the loaded
-    module, the columns and the params. It runs inside the child, so it is no more believed than the code itself.
+    module, the columns and the params. It runs inside the child, so it is trusted no more than the code itself.
 
-    ``feed`` gives a harness further rows one at a time, each when it has answered the one before (see
-    :mod:`tradeassay.sandbox.feed`); the answers come with the result. What is fed is in no child before its turn.
+    ``feed`` gives a harness further rows one at a time, each once it has answered the one before (see
+    :mod:`tradeassay.sandbox.feed`); the answers come with the result. No child holds a fed row before its turn.
 
     ``fail_on`` lists the kinds of refused calls that fail a job even when it went on and returned something.
     ``guard_imports`` refuses modules that are not on the list (a courtesy to honest code; the kernel is the wall).

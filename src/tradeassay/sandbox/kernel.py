@@ -1,4 +1,4 @@
-"""The few Linux calls that Python does not wrap. Each raises OSError that names the call."""
+"""The few Linux calls that Python does not wrap. Each raises an OSError that names the call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def make_read_only(target: str, *, allow_devices: bool = False) -> None:
 
 
 def enter_root(folder: str) -> None:
-    """Make ``folder`` (a mount) the root of this mount namespace and let go of the old one."""
+    """Make ``folder`` (a mount) the root of this mount namespace and detach the old one."""
     os.chdir(folder)
     syscall("pivot_root", b".", b".")
     syscall("umount2", b".", _MNT_DETACH)
@@ -87,7 +87,7 @@ def die_with_parent() -> None:
 
 
 def no_new_privileges() -> None:
-    """Give up ever gaining a privilege by executing a file."""
+    """Give up ever gaining privileges by executing a file."""
     syscall("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 

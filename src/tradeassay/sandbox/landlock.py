@@ -1,6 +1,6 @@
 """Landlock: what a child may open. Read-only interpreter and libraries, a read-write scratch folder, nothing else.
 
-Rights that a kernel does not know yet are left out; what Landlock leaves open (chmod, utime, truncate by name,
+Rights that a kernel does not know yet are left out; what Landlock does not cover (chmod, utime, truncate by name,
 UDP) is refused by seccomp.
 """
 
@@ -49,9 +49,7 @@ def handled_rights(version: int) -> int:
 
 
 def ruleset_attributes(version: int) -> bytes:
-    """Return ``struct landlock_ruleset_attr`` in the size this version knows: files, TCP, abstract sockets and
-    signals.
-    """
+    """Return ``struct landlock_ruleset_attr`` sized for this version: files, TCP, abstract sockets, signals."""
     words = [handled_rights(version)]
     if version >= 4:
         words.append(_TCP_BIND_CONNECT)
@@ -61,8 +59,7 @@ def ruleset_attributes(version: int) -> bytes:
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]]) -> None:
-    """Take away every right except ``rules``, pairs of (descriptor of a path, rights beneath it). There is no
-    way back.
+    """Remove every right except ``rules``, pairs of (descriptor of a path, rights beneath it), irrevocably.
 
     Needs ``no_new_privileges``; raises OSError.
     """

@@ -1,6 +1,6 @@
 """A child's own view of the machine: which files it may read, and the namespaces it lives in.
 
-Readable are the standard library and the packages that are loaded already; nothing else is needed. Whole
+Only the standard library and the packages already loaded are readable; nothing else is needed. Whole
 site-packages folders stay shut: they may hold data sets, and a strategy must not find future prices there.
 """
 
@@ -25,9 +25,7 @@ DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 
 class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
-    """``stdlib`` folders, ``covered`` folders inside them that stay shut, ``packages`` (folders or single
-    files), zones.
-    """
+    """``stdlib`` folders, ``covered`` folders in them that stay shut, ``packages`` (folders or files), zones."""
 
     stdlib: tuple[str, ...]
     covered: tuple[str, ...]
@@ -39,9 +37,7 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.stdlib, *self.packages, *self.zones)
 
     def readable_one_by_one(self) -> tuple[str, ...]:
-        """Return the same, with the parts of the standard library named singly, for where nothing can be
-        covered.
-        """
+        """Return the same with the standard library's parts listed one by one, where nothing can be covered."""
         parts = [
             os.path.join(folder, name)
             for folder in self.stdlib
@@ -52,7 +48,7 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_roots() -> LibraryRoots:
-    """Return the roots of everything this interpreter has loaded by now."""
+    """Return the roots of everything this interpreter has loaded so far."""
     paths = sysconfig.get_paths()
     stdlib = tuple(dict.fromkeys(paths[key] for key in ("stdlib", "platstdlib") if os.path.isdir(paths[key])))
     # In a virtual environment sysconfig names its own lib folder, which holds no standard library.
@@ -72,9 +68,7 @@ def find_roots() -> LibraryRoots:
 
 
 def package_roots(sites: Iterable[str], files: Iterable[str]) -> set[str]:
-    """Return the topmost folder or file below one of ``sites`` for each of ``files``; this package itself is
-    left out.
-    """
+    """Return the topmost folder or file below one of ``sites`` for each of ``files``, except this package."""
     roots: set[str] = set()
     prefixes = [site.rstrip("/") + "/" for site in sites]
     for path in files:
@@ -127,8 +121,8 @@ _SPACES: Final = (
 def why_not_leave() -> str | None:
     """Return why this machine does not allow namespaces, or None when it does.
 
-    Found out in a throw-away process, because there is no way back: some machines let a process into a user
-    namespace and then refuse it every right there.
+    Tested in a throw-away process, because it cannot be undone: some machines let a process into a user
+    namespace and then deny it every right there.
     """
     mine, theirs = os.pipe()
     probe = os.fork()
@@ -159,7 +153,7 @@ def leave_host() -> None:
     uid, gid = os.geteuid(), os.getegid()
     if uid != 0 or not _unshared(_SPACES):
         kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
-        # Seen from inside, the one user there is nobody; the rights over the new namespaces come with making them.
+        # Inside, the only user is nobody; the rights over the new namespaces come from having created them.
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
         _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
@@ -177,7 +171,7 @@ def _unshared(spaces: int) -> bool:
 def enter_private_root(roots: LibraryRoots) -> None:
     """Build a root of read-only binds of ``roots``, a few devices and an empty scratch folder, and move there.
 
-    Raises OSError. Paths keep their names, so that a loaded interpreter finds its libraries where they were.
+    Raises OSError. Paths keep their names, so a loaded interpreter finds its libraries where they were.
     """
     shown = {path: os.open(path, os.O_PATH) for path in (*roots.readable(), *DEVICES) if os.path.exists(path)}
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
@@ -200,14 +194,14 @@ def enter_private_root(roots: LibraryRoots) -> None:
 
 
 def become_nobody() -> None:
-    """Give up the user id of root for that of nobody; raises OSError where it cannot be had."""
+    """Switch from the user id of root to that of nobody; raises OSError where that is not possible."""
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
 def can_become_nobody() -> bool:
-    """Return whether :func:`become_nobody` works; it does not where an outer container maps one user only."""
+    """Return whether :func:`become_nobody` works; it does not where an outer container maps only one user."""
     if os.geteuid() != 0:
         return False
     probe = os.fork()
@@ -222,9 +216,7 @@ def can_become_nobody() -> bool:
 
 
 def enter_scratch(megabytes: int, files: int, owner: int) -> int:
-    """Give this process its own mount namespace with a bounded, empty folder; returns a descriptor of the
-    folder.
-    """
+    """Give this process its own mount namespace with a bounded, empty folder; returns its descriptor."""
     kernel.unshare(kernel.CLONE_NEWNS)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     options = f"size={megabytes}m,nr_inodes={files},mode=0700,uid={owner},gid={owner}"

@@ -21,7 +21,7 @@ class RaySandboxPool:
     """Runs jobs on ``workers`` Ray actors, each with a sandbox of its own.
 
     Joins the cluster that ``ray.init()`` finds, or starts a local one (which :meth:`close` then ends). Raises
-    MissingExtra without Ray, and SandboxError when a machine of the cluster cannot hold untrusted code.
+    MissingExtra without Ray, and SandboxError when a machine of the cluster cannot contain untrusted code.
     """
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
@@ -51,7 +51,7 @@ class RaySandboxPool:
         return result
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs in parallel; results come in their order. Jobs are drawn as workers get free."""
+        """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""
         waiting: deque[Any] = deque()
         for job in jobs:
             waiting.append(self._submit(job))

@@ -26,10 +26,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 class JobResult:
     """Either ``columns`` or a ``failure``, never both.
 
-    ``attempts`` are the refused calls the kernel reported, also of a job that went on and returned something.
-    ``answers`` are what a fed job said to each frame it got, also of a job that failed later.
+    ``attempts`` are the refused calls the kernel reported, even if the job went on and returned something.
+    ``answers`` are what a fed job said to each frame it got, even if it failed later.
     ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept for a reader and
-    believed by nobody. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code.
+    never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code.
     """
 
     source: str

@@ -21,7 +21,7 @@ from tradeassay.sandbox.zygote_process import ZygoteProcess
 class Sandbox:
     """Runs untrusted code, one fresh child per job. Starting costs a second or two, a job some milliseconds.
 
-    Raises :class:`SandboxRefused` when this machine cannot hold untrusted code, or not at the level that the
+    Raises :class:`SandboxRefused` when this machine cannot contain untrusted code, or not at the level that the
     config asks for. Close it, or use it as a context manager; a forgotten one is closed with the interpreter.
     """
 
@@ -53,7 +53,7 @@ class Sandbox:
         return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job in a child of its own and return what came of it.
+        """Run one job in its own child and return the result.
 
         A bad job is a result, not an error. Raises UserError for columns that cannot be sent or shaped, and
         SandboxError when the sandbox itself fails: a lost zygote is started again and the job tried once more
@@ -71,7 +71,7 @@ class Sandbox:
             yield self.run(job)
 
     def close(self) -> None:
-        """End the zygote and every child of it. May be called twice."""
+        """End the zygote and all its children. May be called twice."""
         self._end()
 
     def __enter__(self) -> Sandbox:
@@ -155,9 +155,7 @@ class SandboxPool:
             raise SandboxError("the sandbox is closed", mend="open a new one") from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs in parallel; results come in their order. Jobs are drawn as workers get free, not all at
-        once.
-        """
+        """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""
         waiting: deque[Future[JobResult]] = deque()
         try:
             for job in jobs:
@@ -171,7 +169,7 @@ class SandboxPool:
                 future.cancel()
 
     def close(self) -> None:
-        """Wait for jobs under way, drop those that wait, end the zygote. May be called twice."""
+        """Wait for running jobs, drop queued ones, end the zygote. May be called twice."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._sandbox.close()
 

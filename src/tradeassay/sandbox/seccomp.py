@@ -1,7 +1,7 @@
 """Seccomp: the filter as a classic BPF program, how a child installs it, and how the host answers its reports.
 
 The program is built from names, for one machine and one process: a flat list of "is it this call? then this
-answer" pairs, so that it can be read, and checked call by call by a twenty-line interpreter in the tests.
+answer" pairs, so it can be read, and checked call by call by a twenty-line interpreter in the tests.
 Kernels remember the always-allowed calls in a bitmap, so its length costs nothing.
 """
 
@@ -46,7 +46,7 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What one child's filter depends on.
 
     ``pid`` is the child's own process id as it sees it (it may abort itself). ``notify`` is False where the
-    kernel gives no listener: refused calls then fail with EPERM, and nobody is told. ``watch_stat`` also shows
+    kernel gives no listener: refused calls then fail with EPERM, unreported. ``watch_stat`` also shows
     the host the calls that only ask whether a path exists.
     """
 
@@ -57,7 +57,7 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Program:
-    """Collects instructions. Every jump goes over the next few instructions only, so that offsets stay small."""
+    """Collects instructions. Every jump skips only the next few instructions, so offsets stay small."""
 
     def __init__(self) -> None:
         self._code: list[bytes] = []
@@ -156,16 +156,14 @@ def has_action(action: int) -> bool:
 
 
 def install(program: bytes, *, listener: bool) -> int:
-    """Put the filter on this process for good; returns the listener's descriptor (0 without one). Raises
-    OSError.
-    """
+    """Install the filter for good; returns the listener's descriptor (0 without one). Raises OSError."""
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, header)
 
 
 def receive(listener: int) -> Notice | None:
-    """Return the next report, or None when the caller died while it waited."""
+    """Return the next report, or None when the caller died while waiting."""
     packet = bytearray(_NOTICE.size)
     try:
         fcntl.ioctl(listener, _IOCTL_RECEIVE, packet)

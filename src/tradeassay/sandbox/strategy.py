@@ -25,7 +25,7 @@ import msgspec
 from tradeassay.sandbox.codec import ClaimHead, ClaimKind
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
-    # What they are for is refused by the kernel anyway, so that an import is better answered at once.
+    # The kernel refuses what they are for anyway, so it is better to answer the import at once.
     "socket socketserver ssl select selectors asyncio http urllib ftplib smtplib imaplib poplib nntplib telnetlib "
     "xmlrpc webbrowser wsgiref subprocess multiprocessing concurrent threading _thread signal pty tty termios "
     "fcntl mmap resource ctypes _ctypes importlib imp pkgutil runpy pickle _pickle shelve marshal "
@@ -47,9 +47,7 @@ def allowed_modules(third_party: Iterable[str]) -> frozenset[str]:
 
 
 def is_allowed(module: str, allowed: frozenset[str]) -> bool:
-    """Return whether ``module`` (dotted) is on the list; an empty name (a relative import) is left to fail by
-    itself.
-    """
+    """Return whether ``module`` (dotted) is on the list; an empty name (a relative import) will fail by itself."""
     top = module.partition(".")[0]
     return not top or top in allowed
 
@@ -93,7 +91,7 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoEntry(LookupError):
-    """The code defines no function of the asked name."""
+    """The code defines no function of the requested name."""
 
 
 class Unreturnable(TypeError):
@@ -127,9 +125,7 @@ def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None,
 
 
 def fix_seeds(seed: int) -> None:
-    """Make every source of randomness that Python code normally uses start from ``seed``, the system's own
-    included.
-    """
+    """Seed every source of randomness that Python code normally uses, the system's own included."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
@@ -157,7 +153,7 @@ def run_code(
         names["__import__"] = _guarded_import(allowed)
     module.__dict__["__builtins__"] = names
     module.__file__ = FILE
-    sys.modules[MODULE] = module  # backtrader looks the module of a strategy class up there
+    sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
     exec(code, module.__dict__)
     if call.harness:
         where, _, name = call.harness.partition(":")
@@ -195,7 +191,7 @@ def claim_of(error: BaseException) -> ClaimHead:
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback from the code's own first line on; the machine's folders are left out of it."""
+    """Return the traceback from the code's own first line on, without the machine's folders."""
     start = error.__traceback__
     while start is not None and start.tb_frame.f_code.co_filename != FILE:
         start = start.tb_next

@@ -1,6 +1,4 @@
-"""The host's watch over one child: start it, read its pipes within limits, answer the kernel's reports, see it
-end.
-"""
+"""The host's watch over one child: start it, read its pipes within limits, answer kernel reports, see it end."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ _PIPE_BYTES: Final = 1 << 20
 
 
 class ZygoteLost(SandboxError):
-    """The zygote ended, or does not answer, while a job was under way. Says nothing about the job."""
+    """The zygote ended or stopped answering while a job was running. Says nothing about the job."""
 
 
 class Supervisor:
@@ -70,9 +68,7 @@ class Supervisor:
             self._control.close()
 
     def run(self, zygote: socket.socket) -> JobResult:
-        """Run the job to its end; raises :class:`ZygoteLost`, or SandboxError when the walls could not be
-        raised.
-        """
+        """Run the job to its end; raises :class:`ZygoteLost`, or SandboxError when the walls did not go up."""
         killed_before = _oom_kills()
         started = time.monotonic()
         self._send_to(zygote)
@@ -145,14 +141,14 @@ class Supervisor:
         try:
             fcntl.fcntl(mine, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except OSError:
-            pass  # over the user's quota of pipe memory: smaller pipes only mean more turns
+            pass  # over the user's pipe memory quota: smaller pipes only mean more turns
         self._poll.register(mine, select.POLLIN)
         self._buffers[mine] = bytearray()
         self._open_pipes.add(mine)
         return mine, theirs
 
     def _see_through(self, started: float) -> None:
-        """Turn the crank until the child is gone and its pipes are empty."""
+        """Handle events until the child is gone and its pipes are empty."""
         assert self._control is not None
         control = self._control.fileno()
         while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
@@ -183,7 +179,7 @@ class Supervisor:
         return left
 
     def _take_message(self) -> None:
-        """Read one message of the zygote, or of the child before it runs any code."""
+        """Read one message from the zygote, or from the child before it runs any code."""
         assert self._control is not None
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
         self._owned += fds
@@ -258,7 +254,7 @@ class Supervisor:
 
 
 def _oom_kills() -> int:
-    """Return how many processes the kernel has killed for want of memory since it booted."""
+    """Return how many processes the kernel has killed for lack of memory since it booted."""
     with open("/proc/vmstat", encoding="ascii") as file:
         for line in file:
             if line.startswith("oom_kill "):

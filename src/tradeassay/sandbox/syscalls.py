@@ -2,8 +2,8 @@
 
 Three answers: *allowed* calls run at full speed; *watched* calls name a path and are shown to the host, which
 lets them go on or refuses them; every other call is refused, and the host is told. ``QUIET`` calls are refused
-without a word, because libc asks them by itself and falls back. The tables are facts of the Linux ABI: names
-stand in the order of their numbers, so that a number is a position; ``-`` marks a number without a call. From
+without a report, because libc makes them by itself and falls back. The tables are facts of the Linux ABI: names
+are in the order of their numbers, so a number is a position; ``-`` marks a number without a call. From
 424 on all machines share one table.
 """
 
@@ -101,7 +101,7 @@ AUDIT_ARCH: Final[dict[str, int]] = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7
 
 
 Family = Literal["network", "process", "file", "memory", "privileged", "other"]
-"""What a refused call was after."""
+"""What a refused call was trying to reach."""
 
 ALLOWED: Final[frozenset[str]] = frozenset(
     # Memory and the interpreter's own life.
@@ -121,9 +121,7 @@ ALLOWED: Final[frozenset[str]] = frozenset(
 )
 
 STAT: Final[frozenset[str]] = frozenset("stat lstat newfstatat statx access faccessat faccessat2".split())
-"""Calls that only tell whether a path exists. Landlock does not cover them: watched where there is no private
-root.
-"""
+"""Calls that only tell whether a path exists. Not covered by Landlock: watched where there is no private root."""
 
 WATCHED: Final[frozenset[str]] = frozenset(
     "open openat creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 chdir "
@@ -135,9 +133,7 @@ QUIET: Final[dict[str, int]] = {"clone3": errno.ENOSYS, "rseq": errno.ENOSYS, "o
 """Refused without a report. glibc falls back from clone3 to clone, which *is* reported."""
 
 CONTROL_FD: Final = 5
-"""The only descriptor a child may ``sendmsg`` on. It is closed before untrusted code runs, and no socket can be
-made.
-"""
+"""The only descriptor a child may ``sendmsg`` on; closed before untrusted code runs. No socket can be made."""
 
 _TTY_AND_CLOEXEC: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _DUP_FLAGS_LOCKS_SEALS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1034)
@@ -149,9 +145,7 @@ ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
     "prctl": (0, (15, 16)),
     "sendmsg": (0, (CONTROL_FD,)),
 }
-"""Call -> (argument, its allowed values). The kernel reads these arguments as 32-bit integers, so 32 bits are
-compared.
-"""
+"""Call -> (argument, its allowed values), compared as 32-bit integers, which is how the kernel reads them."""
 
 _FAMILIES: Final[dict[Family, str]] = {
     "network": "socket socketpair connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg "

@@ -25,13 +25,13 @@ _CONTAINER = (
 
 
 class SandboxRefused(SandboxError):
-    """This machine cannot hold untrusted code. The message names what is missing, the mend what to do."""
+    """This machine cannot contain untrusted code. The message names what is missing, the mend what to do."""
 
 
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
     """The walls a job ran behind. Part of every result.
 
-    ``missing`` names each wall that the machine did not give, and what follows from it.
+    ``missing`` names each wall that the machine does not offer, and what follows from that.
     """
 
     level: Level
@@ -46,7 +46,7 @@ IN_PROCESS = Tier(level="trusted-in-process", missing=("every wall: the code ran
 
 
 class Kernel(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be asked of the machine without starting anything."""
+    """What can be learned about the machine without starting anything."""
 
     system: str
     machine: str

@@ -1,6 +1,4 @@
-"""Trusted reference code, run inside the host's own process. There is NO isolation here; it is for code we
-ship.
-"""
+"""Trusted reference code, run inside the host's own process. There is NO isolation here: only for code we ship."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class TrustedCodeInProcess:
     """Runs reference solutions of this project without any wall: no limits, no isolation, full access.
 
     Refuses every job that is not marked ``trust="reference"``. Results say ``trusted-in-process`` as their
-    tier. Not for threads: a job borrows the process's global random state and standard output while it runs.
+    tier. Not thread-safe: a job borrows the process's global random state and standard output while it runs.
     """
 
     @property
@@ -68,7 +66,7 @@ class TrustedCodeInProcess:
             yield self.run(job)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is nothing to end."""
 
     def __enter__(self) -> TrustedCodeInProcess:
         return self

@@ -1,7 +1,7 @@
 """The host's side of the call filter: what a waiting call was after, whether it may go on, and the record of it.
 
 A refusal here is always safe. Letting a call go on decides nothing: Landlock, the private root and the limits
-still stand behind it. A child has one thread and shares no writable memory, so the path that is read is the
+still apply. A child has one thread and shares no writable memory, so the path that is read is the
 path that is used.
 """
 
@@ -37,7 +37,7 @@ _CHANGES: Final = WATCHED - {"open", "openat", "chdir", "readlink", "readlinkat"
 UNREMARKABLE: Final[frozenset[str]] = frozenset(
     {"/etc/localtime", "/etc/ld.so.cache", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible"}
 )
-"""Files that libc asks for by itself. Refused like everything else, but no attempt of the code's."""
+"""Files that libc asks for by itself. Refused like everything else, but not counted as the code's attempts."""
 
 _SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
 
@@ -45,7 +45,7 @@ _SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """Which paths a child can reach: folders ``readable`` in depth, ``listable`` by themselves, its ``home``.
 
-    ``searched`` are folders that the importer looks into by itself: shut, but no attempt of the code's.
+    ``searched`` are folders that the importer looks into by itself: shut, but not counted as the code's attempts.
     """
 
     readable: frozenset[str]
@@ -125,7 +125,7 @@ class Watch:
         return False
 
     def _unremarkable(self, path: str) -> bool:
-        """Return whether libc or the importer reads this by itself; refused all the same."""
+        """Return whether libc or the importer reads this by itself; it is refused anyway."""
         return path in UNREMARKABLE or path in self._reach.searched or _SHARED_LIBRARY.search(path) is not None
 
     def _detail(self, name: str, notice: Notice) -> str:

@@ -1,8 +1,7 @@
-"""The zygote: a clean process that has loaded the libraries, and forks one child per job. It runs no strategy
-code.
+"""The zygote: a clean process that has loaded the libraries and forks one child per job, running no strategy code.
 
-It never sees a job either: source, rows and orders travel past it in sealed memory that only the child maps, so
-that what one child could read in its inherited memory tells nothing about another.
+It never sees a job either: source, rows and orders bypass it in sealed memory that only the child maps, so
+what one child could read in its inherited memory tells nothing about another.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
 
 
 def _become_first_process(host: socket.socket) -> None:
-    """Fork into the new PID namespace. The outer process only waits, and ends as the inner one does."""
+    """Fork into the new PID namespace. The outer process only waits, and exits as the inner one does."""
     inner = os.fork()
     if inner:
         host.close()
@@ -167,12 +166,12 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
     finally:
         shutil.rmtree(settings, ignore_errors=True)
         os.environ["MPLCONFIGDIR"] = SCRATCH
-        tempfile.tempdir = None  # what this process chose is not there in a child
+        tempfile.tempdir = None  # what this process chose does not exist in a child
     return tuple(absent)
 
 
 def _open_high(path: str) -> int:
-    """Open a path, out of the way of the low numbers that a child deals out."""
+    """Open a path, out of the way of the low numbers that a child assigns."""
     low = os.open(path, os.O_PATH | os.O_CLOEXEC)
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, child.PARK_ABOVE)
     os.close(low)
@@ -216,7 +215,7 @@ def _virtual_bytes(proc: int) -> int:
 
 
 def _listener_possible() -> bool:
-    """Find out in a throw-away child: only one listener may exist along a line of processes."""
+    """Find out in a throw-away child: only one listener may exist in a chain of processes."""
     if not seccomp.has_action(seccomp.RET_NOTIFY):
         return False
     probe = os.fork()

@@ -29,9 +29,7 @@ _HELLO_BYTES: Final = 1 << 18
 
 
 class ZygoteProcess:
-    """A running zygote. Raises SandboxError when it does not come up, SandboxRefused when its walls are too
-    weak.
-    """
+    """A running zygote. Raises SandboxError when it does not start, SandboxRefused when its walls are too weak."""
 
     def __init__(self, config: SandboxConfig) -> None:
         self._owner = os.getpid()

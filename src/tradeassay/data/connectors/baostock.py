@@ -55,7 +55,7 @@ BAOSTOCK = Vendor(
 
 
 class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
-    """Codes like ``600000.SH``; or, with ``index`` and no symbols, all who were in it on any day asked for."""
+    """Codes like ``600000.SH``; or, with ``index`` and no symbols, every member it had on any day asked for."""
 
     index: Index | None = None
 
@@ -66,7 +66,7 @@ class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
 
 
 class BaostockSource:
-    """Daily bars of A-shares. With ``index`` alone the universe is dated, and nobody is picked with hindsight."""
+    """Daily bars of A-shares. With ``index`` alone the universe is dated: nothing is picked with hindsight."""
 
     Config: ClassVar[type[SourceConfig]] = BaostockConfig
     summary: ClassVar[str] = (
@@ -80,7 +80,7 @@ class BaostockSource:
         self._runtime = runtime or Runtime()
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the code that could not be had."""
+        """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
         sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
@@ -160,7 +160,7 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
 
 
 def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -> dict[AShare, str]:
-    """Return industries as they were on the first day; of later listings, as they were on the last."""
+    """Return industries as of the first day; for later listings, as of the last."""
     sectors: dict[AShare, str] = {}
     for day in (first_day(sessions), last_day(sessions)):
         rest = [share for share in shares if share not in sectors]

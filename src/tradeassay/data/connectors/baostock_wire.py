@@ -1,7 +1,7 @@
-"""Asking baostock: log in, put one question at a time, read every page, say in plain words what went wrong.
+"""Asking baostock: log in, ask one question at a time, read every page, say in plain words what went wrong.
 
-The library reads from its socket in a loop without a time limit, and when the server hangs up it goes on reading
-nothing for ever. It keeps its connector in a slot of its own (``SocketUtil.instance``). A connector of ours in
+The library reads from its socket in a loop without a time limit, and when the server hangs up it keeps reading
+nothing forever. It keeps its connector in a slot of its own (``SocketUtil.instance``). A connector of ours in
 that slot gives it a socket with a time limit that notices a hang-up and a broken body, and remembers what went
 wrong, because the library prints its errors and then forgets them.
 """
@@ -76,7 +76,7 @@ class WatchedSocket:
 
 
 class Watch:
-    """Puts watched sockets under the library while it is entered; leaves it as it was."""
+    """Puts watched sockets under the library inside its block, and restores the library afterwards."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -109,7 +109,7 @@ class Watch:
     def connect(self, api_key: str) -> None:
         """Connect to the host that the library's own constants name; called by the library when it logs in."""
         names = self._constants
-        # Keys, and a server of their own for those who have one, came with version 0.9.
+        # Keys, and a separate server for their holders, came with version 0.9.
         host = names.BAOSTOCK_VIP_SERVER_IP if api_key.startswith("bs-") else names.BAOSTOCK_SERVER_IP
         self.hang_up()
         try:
@@ -122,7 +122,7 @@ class Watch:
         self._context.default_socket = WatchedSocket(raw, self._timeout, names.COMPRESSED_MESSAGE_TYPE_TUPLE)
 
     def hang_up(self) -> None:
-        """Close the present connection, if there is one."""
+        """Close the current connection, if there is one."""
         present = getattr(self._context, "default_socket", None)
         if present is not None:
             present.close()
@@ -134,7 +134,7 @@ Row = dict[str, str]
 
 OK, NOT_LOGGED_IN, TOO_OLD, TOO_MANY_LOGINS, BANNED = "0", "10001001", "10001004", "10001005", "10001011"
 WIRE_TROUBLE = ("10002", "10004001", "10004002")
-"""Beginnings of the codes that the library itself gives when reading from the wire failed."""
+"""Prefixes of the codes that the library itself gives when reading from the wire failed."""
 
 
 class BaostockWire:
@@ -149,7 +149,7 @@ class BaostockWire:
     def rows(self, what: str, needed: Sequence[str], method: str, *args: str, **named: str) -> list[Row]:
         """Call a query of the library and return all its rows.
 
-        Raises :class:`SourceError` when it fails, or when a field of ``needed`` is missing in the answer.
+        Raises :class:`SourceError` when it fails, or when a field in ``needed`` is missing from the answer.
         """
 
         def once() -> list[Row]:

@@ -45,7 +45,7 @@ Timeframe = Literal["1d", "1m"]
 STEPS: dict[Timeframe, int] = {"1d": DAY, "1m": MINUTE}
 MILLISECOND = 1_000_000
 PAGE = 500
-"""Candles asked for at once when an exchange does not say how many it gives."""
+"""Candles per request when an exchange does not state its limit."""
 FIELD_ORDER: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
 
 
@@ -75,7 +75,7 @@ class CryptoWire:
             "enableRateLimit": True,
             "timeout": int(runtime.patience.timeout * 1000),
             "session": session,
-            # Where an exchange has many kinds of market, spot alone is read.
+            # Where an exchange has many kinds of market, only spot is read.
             "options": {"fetchMarkets": {"types": ["spot"]}, "defaultType": "spot"},
         }
         self._exchange: Any = getattr(self._ccxt, name)({**options, **(settings or {})})
@@ -133,7 +133,7 @@ class CryptoWire:
                 self._refuse_newest_only(symbol, timeframe, page, since, limit)
             rows += [row for row in page if since <= row[0] * MILLISECOND < end]
             newest = int(page[-1][0]) * MILLISECOND if page else since
-            # An empty page is a stretch before the listing or without a trade: look behind it.
+            # An empty page is a stretch before the listing or without a trade: look past it.
             since = newest + step if page and newest >= since else since + limit * step
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
         start = table[:, 0].astype(np.int64) * MILLISECOND
@@ -196,7 +196,7 @@ class CryptoWire:
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
-    # ccxt hands a body that is not JSON on as text, and reads candles out of its characters.
+    # ccxt passes a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
         raise Unanswered("the answer is not complete JSON")
 
@@ -228,7 +228,7 @@ class CcxtSource:
         self._settings = settings
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be had."""
+        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config = self._config
         need_symbols(config, "BTC/USDT")
         sessions = sessions_asked("24/7", config.first, config.last, self._runtime.clock)

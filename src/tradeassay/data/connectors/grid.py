@@ -1,4 +1,4 @@
-"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped without a word.
+"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped silently.
 
 Minute series of several symbols are joined on the instants at which their bars close.
 """
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Columns laid on sessions, sorted by (listed, symbol), with what a reader must know about them."""
+    """Columns laid out on sessions, sorted by (listed, symbol), with what a reader must know about them."""
 
     listings: tuple[Listing, ...]
     bars: dict[Field, Floats]
@@ -52,7 +52,7 @@ class Grid:
 
 
 def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool) -> Grid:
-    """Lay vendor series on a calendar.
+    """Lay vendor series out on a calendar.
 
     A session without a bar between listing and delisting becomes a suspension; it is counted in the notes
     unless the vendor itself marked it. Raises :class:`SourceError` for a bar on a day without a session, for
@@ -74,7 +74,7 @@ def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who a panel comes from: the source's name, its calendar, its currency, what may be done with the data."""
+    """Where a panel comes from: the source's name, its calendar, its currency, what may be done with the data."""
 
     source: str
     calendar: CalendarName
@@ -85,7 +85,7 @@ class Vendor:
 def vendor_panel(
     vendor: Vendor, config: ConnectorConfig, grid: Grid, sessions: Sessions, biases: Sequence[str], clock: Clock
 ) -> Panel:
-    """Return the panel of a grid as traded, with its facts; a connector adds what else it knows."""
+    """Return the panel of a grid as traded, with its facts; a connector adds whatever else it knows."""
     facts = PanelFacts(
         kind="real",
         source=vendor.source,
@@ -267,7 +267,7 @@ def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel
 def check_minutes(
     minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
 ) -> tuple[str, ...]:
-    """Refuse a symbol that traded on a day of which the vendor sent no minute, or say so when that is allowed.
+    """Refuse a symbol that traded on a day for which the vendor sent no minutes, or note it when that is allowed.
 
     Returns the notes a reader needs; raises :class:`SourceError` unless ``allow_partial``.
     """

@@ -49,7 +49,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a connector takes from outside, so that no test reads the wall or sleeps."""
+    """What a connector takes from outside, so that no test reads the wall clock or sleeps."""
 
     clock: Clock = field(default_factory=WallClock)
     sleep: Callable[[float], None] = time.sleep
@@ -57,7 +57,7 @@ class Runtime:
 
 
 class Throttled(Exception):
-    """The vendor answered "too many requests"; ``retry_after`` is its wish in seconds, if it named one."""
+    """The vendor answered "too many requests"; ``retry_after`` is the wait in seconds, if it named one."""
 
     def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
         self.reason = clean_words(reason)
@@ -66,7 +66,7 @@ class Throttled(Exception):
 
 
 class Unanswered(Exception):
-    """No usable answer: a time-out, a broken connection, a body that stops in the middle."""
+    """No usable answer: a time-out, a broken connection, a truncated body."""
 
     def __init__(self, reason: str) -> None:
         self.reason = clean_words(reason)
@@ -92,8 +92,8 @@ def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
 def patiently(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
     """Call ``ask`` until it answers, at most ``runtime.patience.attempts`` times.
 
-    Raises :class:`~tradeassay.core.errors.SourceError` naming the vendor, the thing asked for, the reason of
-    the last failure and how long was waited. Any other error of ``ask`` passes through untouched.
+    Raises :class:`~tradeassay.core.errors.SourceError` naming the vendor, the thing asked for, the reason for
+    the last failure and how long it waited. Any other error of ``ask`` passes through untouched.
     """
     patience = runtime.patience
     waited = 0.0
@@ -133,7 +133,7 @@ def _given_up(error: Throttled | Unanswered, vendor: str, what: str, attempts: i
 
 @contextlib.contextmanager
 def quietly(module: str) -> Iterator[None]:
-    """Keep a library's log lines, prints, progress bars and the warnings it causes to itself; errors pass."""
+    """Silence a library's log lines, prints, progress bars and the warnings it causes; errors pass."""
     logger = logging.getLogger(module)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,8 +1,8 @@
 """US stocks and funds from Yahoo Finance, brought back to the prices that were traded.
 
-Yahoo's open, high, low, close, volume and dividends are adjusted for every split up to today, also when
+Yahoo's open, high, low, close, volume and dividends are adjusted for every split up to today, even when
 adjustment is switched off in the library. This source therefore asks from the first day wanted up to *now*,
-collects all splits on the way, undoes them, and checks at each split that there was something to undo.
+collects all the splits in between, undoes them, and checks at each split that there was something to undo.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class YFinanceSource:
         self._session = session
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be had."""
+        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config, clock = self._config, self._runtime.clock
         need_symbols(config, "AAPL")
         sessions = sessions_asked("XNYS", config.first, config.last, clock)
@@ -145,7 +145,7 @@ class YFinanceSource:
 
 
 def _checked(series: YahooSeries) -> YahooSeries:
-    """Return the series if every listed split is visibly worked into it; raises :class:`SourceError` if not."""
+    """Return the series if every listed split is visibly reflected in it; raises :class:`SourceError` if not."""
     forgotten = not_applied(series.days, series.fields["open"], series.fields["close"], series.splits)
     if forgotten:
         raise SourceError(
@@ -227,7 +227,7 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
         start = parse_day(first_day(sessions))
         while start < end:
             stop = min(start + timedelta(days=MINUTE_REQUEST_DAYS), end)
-            # A stretch of nothing but weekend and holidays has no minutes, and asking for it is an error.
+            # A stretch of weekends and holidays only has no minutes, and asking for it is an error.
             if bool(((sessions.days >= np.datetime64(start)) & (sessions.days < np.datetime64(stop))).any()):
                 close_time, fields = wire.minutes(one.symbol, start, stop)
                 times.append(close_time)
@@ -241,7 +241,7 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
 
 
 def _minute_factor(series: YahooSeries, close_time: Ints, closes: Floats) -> Floats:
-    """Return what minute prices must be multiplied with: the split factor where Yahoo has adjusted them, else 1.
+    """Return what minute prices must be multiplied by: the split factor where Yahoo has adjusted them, else 1.
 
     Minutes are not always adjusted along with the days; their closes lie near the daily close in one of the two.
     """

@@ -1,11 +1,11 @@
 """Asking Yahoo through the yfinance library: one symbol at a time, every failure in plain words.
 
 The library hides errors unless told otherwise, keeps answers in a process-wide cache, and loses the
-``Retry-After`` header of a refusal. All three are dealt with here and nowhere else.
+``Retry-After`` header of a refusal. All three are handled here and nowhere else.
 
 Yahoo divides every price before a split by its ratio (and multiplies volume), using all splits known when you
 ask. Seen from an old day that is tomorrow's news. Given *every* split up to the moment of retrieval, the
-adjustment is undone exactly, but for the vendor's rounding.
+adjustment can be undone exactly, apart from the vendor's rounding.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Split(NamedTuple):
 def factor_after(days: Days, splits: Sequence[Split]) -> Floats:
     """Return, for each day, the product of the ratios of all splits on *later* days.
 
-    A vendor's adjusted price times this is the price as traded; its adjusted volume divided by it the volume.
+    A vendor's adjusted price times this is the price as traded; its adjusted volume divided by this is the volume.
     """
     factor = np.ones(days.size)
     for split in splits:
@@ -66,9 +66,9 @@ def factor_from(days: Days, splits: Sequence[Split]) -> Floats:
 
 
 def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[Split]) -> list[Split]:
-    """Return the splits that the vendor lists but has visibly not worked into its prices.
+    """Return the splits that the vendor lists but has visibly not applied to its prices.
 
-    An adjusted series runs on smoothly over a split; one that was forgotten jumps by its ratio. Splits within
+    An adjusted series runs smoothly across a split; a forgotten split leaves a jump of its ratio. Splits within
     :data:`TELLABLE` of 1:1 and splits without a bar on both sides are taken on trust.
     """
     forgotten: list[Split] = []
@@ -236,7 +236,7 @@ def conversation(runtime: Runtime, make_session: Callable[[], Any] | None = None
 def _daily_series(symbol: str, frame: Any, meta: Any) -> YahooSeries:
     days: Days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
     fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
-    # Rows without any price carry nothing but an event on a day without a bar.
+    # Rows without any price only carry an event on a day without a bar.
     priced = np.any([np.isfinite(fields[name]) for name in ("open", "high", "low", "close")], axis=0)
     first_trade = meta["firstTradeDate"]
     return YahooSeries(

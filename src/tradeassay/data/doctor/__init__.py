@@ -1,1 +1,1 @@
-"""The data doctor: names file, row and reason of everything that looks wrong."""
+"""The data doctor: names the file, row and reason for everything that looks wrong."""

@@ -19,8 +19,8 @@ from tradeassay.data.store.read import read_panel, verify_snapshot
 def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[Fault, ...]:
     """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first.
 
-    ``FilesConfig`` says how files are to be read where guessing is not enough. Raises :class:`UserError` in one
-    line when a file cannot be understood at all.
+    ``FilesConfig`` says how to read files where guessing is not enough. Raises a one-line :class:`UserError`
+    when a file cannot be understood at all.
     """
     if isinstance(what, Snapshot):
         return _diagnose_snapshot(what.folder)

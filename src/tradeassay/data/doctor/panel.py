@@ -1,6 +1,6 @@
 """Checks on a whole panel, before it may become a snapshot: its bars, and its dated records.
 
-What can be wrong with a bar is asked in the same way of raw tables and of panels, whatever the array's shape.
+Bars are checked the same way in raw tables and in panels, whatever the array's shape.
 """
 
 from __future__ import annotations
@@ -165,13 +165,13 @@ def _check_news(panel: Panel) -> Iterator[Fault]:
 
 
 NAN_WARNING, NAN_ERROR = 0.05, 0.50
-"""Share of a listed name's sessions without a bar from which it is mentioned, and from which it is refused."""
+"""Shares of a listed name's sessions without a bar at which it is mentioned, and at which it is refused."""
 
 
 def diagnose_panel(panel: Panel) -> tuple[Fault, ...]:
     """Return everything that looks wrong in a panel of correct form, errors before warnings.
 
-    A synthetic panel's sessions are its own (no calendar check) and its moves are meant (a gap is a warning).
+    A synthetic panel's sessions are its own (no calendar check) and its moves intended (a gap is a warning).
     """
     faults = [*_check_calendar(panel), *_check_bars(panel), *_check_presence(panel), *_check_gaps(panel),
               *_check_levels(panel), *_check_minutes(panel), *check_records(panel)]  # fmt: skip

@@ -48,7 +48,7 @@ def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[Fault]]:
     by_file = good[np.lexsort((good, bars.symbol[good], bars.file[good]))]
     joined = (np.diff(bars.file[by_file]) == 0) & (np.diff(bars.symbol[by_file]) == 0)
     back = joined & (np.diff(key[by_file]) < 0)
-    # A file that runs backwards throughout is a known custom, not a disorder.
+    # A file that runs backwards throughout is a common convention, not disorder.
     descending = {
         int(number)
         for number in np.unique(bars.file[by_file[1:][back]])
@@ -109,7 +109,7 @@ def minute_grid(bars: LongBars, timing: Timing) -> tuple[Grid, MinutePanel, list
 
 
 def days_of_minutes(minutes: Mapping[Field, Floats], first: Ints) -> dict[Field, Floats]:
-    """Return daily bars of intraday ones; ``first`` holds the first row of every day."""
+    """Return daily bars made from intraday ones; ``first`` holds the first row of every day."""
     present = np.isfinite(minutes["close"])
     any_bar = np.logical_or.reduceat(present, first, axis=0)
     result: dict[Field, Floats] = {
@@ -131,7 +131,7 @@ def days_of_minutes(minutes: Mapping[Field, Floats], first: Ints) -> dict[Field,
 
 
 def complete(grid: Grid, bars: LongBars, calendar: CalendarName, config: FilesConfig) -> tuple[Grid, list[str]]:
-    """Return the grid with absent fields filled by stated rules, and the sentences that say so."""
+    """Return the grid with absent fields filled by stated rules, and sentences that say so."""
     values, notes = dict(grid.bars), []
     if config.prices == "adjusted" and bars.adj_close is not None:
         factor = np.full(grid.origin.shape, np.nan)
@@ -209,7 +209,7 @@ def listings_of(
 
 
 def default_instrument(symbol: str, calendar: CalendarName, config: FilesConfig) -> Instrument:
-    """Return what can be said of a symbol without an instruments file."""
+    """Return what can be said about a symbol without an instruments file."""
     kind: InstrumentKind = config.kind or ("crypto" if calendar == "24/7" else "stock")
     currency = config.currency or CURRENCY[calendar]
     plain = Instrument(symbol=symbol, name=symbol, kind=kind, currency=currency)

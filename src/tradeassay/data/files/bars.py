@@ -1,4 +1,4 @@
-"""Bar files as one long table, and from their wall times to sessions.
+"""Bar files as one long table, and the way from their wall times to sessions.
 
 Every row knows its file and line, so that every later fault can be located. The calendar, the zone, and whether
 the files are daily or intraday are guessed here and shown.
@@ -254,7 +254,7 @@ def _guess_frequency(bars: LongBars) -> Frequency:
 def _session_days(bars: LongBars, zone: str) -> Days:
     stamps = bars.stamps
     day = stamps.local // DAY
-    # A zoned stamp at midnight is a date, wherever its zone; at another time of day it is an instant.
+    # A zoned stamp at midnight is a date, whatever its zone; at any other time of day it is an instant.
     moved = stamps.zoned & ~stamps.midnight
     if moved.any():
         day = day.copy()

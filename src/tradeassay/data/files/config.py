@@ -1,4 +1,4 @@
-"""How files are asked for, which column means what, and what was understood.
+"""How files are requested, which column means what, and what was understood.
 
 A column's meaning is guessed from its name, shown to the user, and overruled by the user.
 """
@@ -66,8 +66,8 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
 def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | None = None) -> ColumnMap:
     """Return what a file's columns mean. ``told`` maps roles to column names and wins over every guess.
 
-    Raises :class:`UserError` in one line naming the file, what was found and how to say it, when there is no date
-    or no closing price, or when ``told`` names a column or role that does not exist.
+    Raises a one-line :class:`UserError` naming the file, what was found and how to specify it, when there is no
+    date or no closing price, or when ``told`` names a column or role that does not exist.
     """
     roles: dict[str, str] = {}
     for role, name in (told or {}).items():

@@ -1,4 +1,4 @@
-"""A folder of files to a panel, with what was guessed and what is wrong, each with file and line."""
+"""From a folder of files to a panel, with what was guessed and what is wrong, each with file and line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Imported:
 def read_files(config: FilesConfig) -> Imported:
     """Read a folder or file of bars and the side files beside it.
 
-    Raises :class:`UserError` in one line when something cannot be understood; everything else that is wrong comes
+    Raises a one-line :class:`UserError` when something cannot be understood; everything else that is wrong comes
     back as faults.
     """
     root = Path(config.path).expanduser()
@@ -160,7 +160,7 @@ def _filled(minutes: MinutePanel | None, bars: LongBars) -> MinutePanel | None:
 
 
 def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
-    """Say so when traded amount and volume suggest that volume counts lots."""
+    """Warn when traded amount and volume suggest that volume counts lots."""
     if "amount" in bars.absent or "volume" in bars.absent:
         return []
     with np.errstate(divide="ignore", invalid="ignore"):

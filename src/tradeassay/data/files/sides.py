@@ -1,6 +1,6 @@
 """The files beside the bars: actions, memberships, news, figures, instruments, index levels.
 
-Each is optional. Symbols may be spelled differently from the bars' where both are A-share codes.
+Each is optional. A-share codes may be spelled differently from the bars' symbols.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ _FIGURES = ("lot", "step", "tick", "multiplier")
 def read_instruments(
     path: Path, default: Callable[[str], Instrument], symbols: tuple[str, ...]
 ) -> dict[str, Listing]:
-    """Read an instruments file: facts and listing days by symbol; what it leaves out is the default's."""
+    """Read an instruments file: facts and listing days by symbol; what it leaves out comes from the default."""
     reader = _Reader(path, ("symbol",), {
         "symbol": _SYMBOL, "listed": ("list_date", "listed_on", "ipo_date"), "delisted": ("delist_date",),
         "board": (), **{name: () for name in (*_TEXT, *_FIGURES)},

@@ -33,7 +33,7 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 class RawTable:
     """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row.
 
-    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are no rows.
+    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows.
     """
 
     file: str
@@ -43,7 +43,7 @@ class RawTable:
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file's name is that of a table we can read."""
+    """Return whether a file's name says it is a table we can read."""
     return _kind(path) is not None
 
 

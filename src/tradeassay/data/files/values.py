@@ -1,4 +1,4 @@
-"""Text to values: numbers, cell by cell only where a cell is odd; dates and times in the spellings vendors use."""
+"""Text to values: numbers (cell by cell only where one is odd), dates and times in the spellings vendors use."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def ex_rows(actions: Sequence[CorporateAction], sessions: Days) -> Ints:
 
 
 def factors(panel: Panel) -> Factors:
-    """Return the cumulative factors of a panel, leaving out what its vendor has already worked in.
+    """Return the cumulative factors of a panel, leaving out what its vendor has already applied.
 
     A dividend and a split on one ex-date: the dividend is per share held *before* the split. A dividend of a
     name without an earlier close, or not smaller than that close, has no defined factor and leaves it at 1.

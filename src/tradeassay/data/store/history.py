@@ -1,7 +1,7 @@
 """Everything a snapshot holds, the future included. Private to ``data``: others get it through as-of views.
 
-Whatever a view needs often is worked out once here: symbols and instruments per number of visible columns,
-members per index and stretch without a change, actions per session.
+Whatever a view needs often is computed here once: symbols and instruments per number of visible columns,
+members per index and unchanged stretch, actions per session.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class History:
         return tuple(self.every_instrument[column].symbol for column in columns)
 
     def no_index(self, index: str, row: int) -> DataError:
-        """Return the error for an index that nobody knew by a session."""
+        """Return the error for an index that was not known by a session."""
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
         return DataError(f"no index '{index}' is known", mend=f"known: {', '.join(known) or 'none'}")
 

@@ -1,6 +1,6 @@
 """What a snapshot says about itself: facts, shapes, and the hash of every file and of the whole.
 
-The content hash is of what a panel says, whatever library version wrote the files.
+The content hash covers what a panel says, whatever library version wrote the files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shapes(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a snapshot.
 
-    ``sha256`` covers the content (numbers, records and the facts that change their meaning) and neither the
+    ``sha256`` covers the content (numbers, records and the facts that change their meaning), but neither the
     name nor when, how and with which library version it was written: equal data, equal hash, anywhere.
     """
 
@@ -110,8 +110,8 @@ _ABSENT = -1
 def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
     """Return the SHA-256 of a panel's numbers, records and facts.
 
-    ``records`` are the panel's record tables where they have been made already. Left out are the name, ``query``
-    and ``retrieved_at``: they say how the data was got, not what it is.
+    ``records`` are the panel's record tables where they have been made already. The name, ``query`` and
+    ``retrieved_at`` are left out: they say how the data was obtained, not what it is.
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)

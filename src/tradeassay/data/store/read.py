@@ -1,4 +1,4 @@
-"""Open the Arrow files of a snapshot: memory-mapped, checked cheaply, refused with the file's name when wrong.
+"""Open the Arrow files of a snapshot: memory-mapped, checked cheaply, refused by the file's name when wrong.
 
 Dated records are read lazily: a binary search over the time they became known, then only the rows asked for.
 """
@@ -27,7 +27,7 @@ AGAIN = "get or import the data again"
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise :class:`DataError` naming the first file that is missing or has another size than recorded."""
+    """Raise :class:`DataError` naming the first file that is missing or whose size is not the recorded one."""
     for name, entry in manifest.files.items():
         path = folder / name
         try:
@@ -67,7 +67,7 @@ def open_table(path: Path) -> pa.Table:
 
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
-    """Return a column that was written as one piece (an empty one may have no piece at all)."""
+    """Return a column that was written as one chunk (an empty one may have no chunk at all)."""
     pieces = table.column(name)
     return pieces.chunk(0) if pieces.num_chunks else column([], pieces.type)
 

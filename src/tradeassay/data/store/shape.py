@@ -1,4 +1,4 @@
-"""The form a panel must have before anything else can be asked of it. Faults of content are the doctor's."""
+"""The form a panel must have before anything else can be asked of it. Faults of content are the doctor's job."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Records of a panel as Arrow tables, and back. Every dated table is sorted by the time its rows became known.
 
 Values and Arrow arrays are exchanged over buffers. ``pa.array`` and ``to_numpy`` do the same but first import
-pandas to ask whether they have been given something of its: a third of a second and tens of megabytes in every
+pandas to check whether they were given one of its objects: a third of a second and tens of megabytes in every
 process that opens a snapshot.
 """
 
@@ -19,7 +19,7 @@ from tradeassay.data.panel import Listing, Membership, Panel
 
 
 def numbers(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return a numpy array as an Arrow array, days as ``date32``, without copying where it can."""
+    """Return a numpy array as an Arrow array, days as ``date32``, without copying where possible."""
     if values.dtype.kind == "M":
         values = values.astype("datetime64[D]").astype(np.int32)
         kind = pa.date32()
@@ -167,7 +167,7 @@ def read_listings(table: pa.Table) -> tuple[Listing, ...]:
 
 
 def read_action(row: Mapping[str, Any]) -> CorporateAction:
-    """Return one action of a table row."""
+    """Return the action in a table row."""
     return CorporateAction(**row)
 
 
@@ -177,12 +177,12 @@ def read_memberships(table: pa.Table) -> tuple[Membership, ...]:
 
 
 def read_fundamental(row: Mapping[str, Any]) -> Fundamental:
-    """Return one figure of a table row."""
+    """Return the figure in a table row."""
     return Fundamental(**row)
 
 
 def read_news_item(row: Mapping[str, Any]) -> NewsItem:
-    """Return one news item of a table row."""
+    """Return the news item in a table row."""
     return NewsItem(**{**row, "symbols": tuple(row["symbols"])})
 
 

@@ -52,7 +52,7 @@ def write_snapshot(
     recorded in the manifest and become a badge. ``found`` are faults found earlier on raw files, ``locate`` turns
     a fault of the panel into one of those files. A snapshot with the same content that is already there is left
     alone, which makes the call safe to repeat and to race. Raises :class:`DataRefused` listing the faults that are
-    not accepted, and :class:`UserError` when the folder holds something else and ``replace_existing`` is False.
+    not accepted, and :class:`UserError` when the folder holds anything else and ``replace_existing`` is False.
     """
     panel = normalised(panel)
     seen = diagnose_panel(panel)

@@ -1,4 +1,4 @@
-"""How a synthetic world is asked for, and the four that come ready made (``preset("us", seed=7, names=300)``).
+"""How a synthetic world is specified, and the four ready-made ones (``preset("us", seed=7, names=300)``).
 
 One seed and one config give the same bytes on any machine.
 """
@@ -216,7 +216,7 @@ PRESETS: dict[str, SyntheticConfig] = {"us": US, "ashare": ASHARE, "crypto": CRY
 def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:
     """Return a ready-made world's config with changes; raises :class:`UserError` for an unknown name or field.
 
-    A smaller or greater number of ``names`` scales the index, unless ``index_members`` is given too.
+    A smaller or larger number of ``names`` scales the index, unless ``index_members`` is given too.
     """
     if name not in PRESETS:
         raise UserError(f"no synthetic world '{name}'", mend=f"one of {', '.join(PRESETS)}")

@@ -1,4 +1,4 @@
-"""Randomness that is the same for ever: raw bits of PCG64 (a stream numpy guarantees) and exact arithmetic.
+"""Randomness that never changes: raw bits of PCG64 (a stream numpy guarantees) and exact arithmetic.
 
 numpy's own distributions may change between versions and use logarithms whose last bit depends on the CPU. Here
 a normal variate is one of 65,536 quantiles, stored on a grid of 2**-20, picked by 16 random bits; everything

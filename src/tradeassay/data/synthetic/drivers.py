@@ -1,7 +1,7 @@
 """What moves prices, all drawn before the first session.
 
 The common factor has regimes with known drift and clustered volatility. It and the planted style and sector
-returns have an overnight and an intraday part each.
+returns each have an overnight and an intraday part.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _split(draws: Draws, config: SyntheticConfig, shape: tuple[int, int], scale:
 
 
 DISTRESS = 40
-"""A name that is to be delisted declines over this many sessions."""
+"""A name that will be delisted declines over this many sessions."""
 _DISTRESS_DRIFT = -0.012
 
 
@@ -130,7 +130,7 @@ class Drivers:
     decline: Floats
 
     def known_returns(self, universe: Universe) -> Floats:
-        """Return all that does not depend on the path of prices, shape (rows, 2, names)."""
+        """Return everything that does not depend on the path of prices, shape (rows, 2, names)."""
         market = np.stack([self.market.overnight, self.market.intraday], axis=1)
         base = market[:, :, None] * universe.beta + self.sectors.transpose(1, 0, 2)[:, :, universe.sector]
         base += self.planted.transpose(1, 0, 2)

@@ -1,8 +1,8 @@
 """The day loop: latent values move, boards clip them, and what is left is printed in whole ticks.
 
-Every name has a latent value that no limit holds. A session prints it, cut at the board's limits, so that a move
-too great for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or
-made by elementwise IEEE arithmetic.
+Every name has a latent value that no limit binds. A session prints it, cut at the board's limits, so that a move
+too large for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or
+the result of elementwise IEEE arithmetic.
 
 Suspensions, dividends and splits are planned before the loop. Plans carry no prices; the loop fixes a dividend's
 amount and a split's ratio when they are announced. What it leaves behind is a :class:`Tape`.
@@ -104,7 +104,7 @@ _NOTICE = {"dividend": 12, "split": 15}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A corporate action to come: announced at the close of row ``announced``, effective at row ``ex``.
+    """A planned corporate action: announced at the close of row ``announced``, effective at row ``ex``.
 
     ``size`` is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
     """
@@ -205,7 +205,7 @@ def split_ratio(market: str, price: float, pick: float) -> tuple[int, int] | Non
 _STEPS = 256
 _EXP_RANGE = 8
 _FLOOR = 50.0
-"""The least latent value in ticks: below it a tick would be a large move."""
+"""The smallest latent value in ticks: below it a tick would be a large move."""
 
 
 def run_days(config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int) -> Tape:

@@ -1,6 +1,6 @@
-"""What happens in a world that the news may tell of, and what it is truly worth.
+"""What happens in a world that the news may report, and what it is truly worth.
 
-Events are drawn before prices: informative ones move the price, the others do not (a rumour does, and back).
+Events are drawn before prices: informative ones move the price, the others do not (a rumour does, then reverses).
 Texts are written later, from the event alone.
 """
 
@@ -28,7 +28,7 @@ DECAY = (35, 25, 18, 12, 10)
 
 
 class NewsEvent(msgspec.Struct, frozen=True, gc=False):
-    """One item to be written. ``row`` is the first session that opens after publication.
+    """One item to write. ``row`` is the first session that opens after publication.
 
     ``tone`` is what the text says (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves),
     ``gap`` and ``drift`` the returns it truly causes at the first open and afterwards. ``origin`` is the position
@@ -98,7 +98,7 @@ def _quarter_ends(sessions: Sessions) -> list[np.datetime64]:
 
 
 def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
-    """Return an instant outside trading hours: what falls into a session is put 40 minutes after its close."""
+    """Return an instant outside trading hours: one inside a session moves to 40 minutes after its close."""
     closed = int(sessions.close_time[row - 1])
     late = min(closed + 40 * MINUTE, int(sessions.open_time[row]) - 2 * HOUR)
     return at if at > closed else max(late, int(sessions.open_time[row - 1]) + MINUTE)
@@ -177,7 +177,7 @@ def _scattered(
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
     """Return publication instants from a minute after the previous open to two hours before the open of ``rows``.
 
-    Two in three fall into the hours when the market is closed, where there are any.
+    Two in three fall in the hours when the market is closed, if there are any.
     """
     before = np.maximum(rows - 1, 0)
     opened, closed = sessions.open_time[before], sessions.close_time[before]

@@ -1,4 +1,4 @@
-"""Quarterly figures, each with the instant from which it may be known."""
+"""Quarterly figures, each with the instant from which it is known."""
 
 from __future__ import annotations
 
@@ -110,5 +110,5 @@ def _trailing(paid: list[tuple[int, float]], row: int, year: int) -> float:
 
 
 def _rounded(value: float) -> float:
-    """Return a figure as one would print it: whole numbers from a million, else four decimals."""
+    """Return a figure as it would be printed: whole numbers from a million up, else four decimals."""
     return float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4

@@ -1,7 +1,7 @@
 """A world of two index-futures chains: spot indices, their funds, and dated contracts with a moving basis.
 
 A contract trades at spot times (1 + carry x time to expiry + basis). The basis has two mean-reverting parts, a
-level and a slope, and vanishes at expiry, so that rolls cost something and calendar spreads come back.
+level and a slope, and vanishes at expiry, so rolls cost something and calendar spreads revert.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _reverting(draws: Draws, rows: int, scale: float, kept: float) -> Floats:
 
 
 def _expiries(chain: Chain, days: Days) -> list[tuple[np.datetime64, np.datetime64]]:
-    """Return (month, expiry): the third Friday, or the next session when that is none."""
+    """Return (month, expiry): the third Friday, or the next session when the market is closed then."""
     months = np.arange(days[0].astype("datetime64[M]"), days[-1].astype("datetime64[M]") + 8)
     found = []
     for month in months:
@@ -181,7 +181,7 @@ def _prices(
 
 
 def _volume(draws: Draws, left: Floats, first: int, last: int, rows: int) -> Floats:
-    """Return contracts traded: most in the nearest one, until the week in which it expires."""
+    """Return contracts traded: most of them in the nearest expiry, until the week it expires."""
     weight = 1.0 / (1.0 + np.maximum(left, 0.0) / 25.0 * (np.maximum(left, 0.0) / 25.0))
     weight = np.where(left < 5, weight * 0.35, weight)
     traded = np.maximum(np.rint(60_000.0 * weight * (1.0 + 0.3 * np.abs(draws.normal(rows)))), 1.0)

@@ -1,4 +1,4 @@
-"""A world's two halves: the panel with the facts a reader must know, and the answer key to which no view leads."""
+"""A world's two halves: the panel with the facts a reader must know, and the answer key that no view reaches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlantedSkill(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be known in this world, and what knowing it is worth before costs.
 
     ``edge`` is the mean return per item (news) or per year and unit of exposure (styles), in the direction of
-    the knowledge; ``items`` counts the occasions (None where it is there every day).
+    the knowledge; ``items`` counts the occasions (None where there is one every day).
     """
 
     name: str
@@ -92,7 +92,7 @@ class AnswerKey:
     def save(self, path: Path) -> Path:
         """Write the key to one file and return its path.
 
-        Raises :class:`UserError` when the file would lie in a snapshot's folder, where a view might come by it.
+        Raises :class:`UserError` when the file would lie in a snapshot's folder, where a view might find it.
         """
         for folder in path.absolute().parents:
             if (folder / _MANIFEST).exists():
@@ -130,7 +130,7 @@ class AnswerKey:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A panel and its answer key, apart."""
+    """A panel and its answer key, kept apart."""
 
     panel: Panel
     key: AnswerKey

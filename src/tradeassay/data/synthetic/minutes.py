@@ -26,7 +26,7 @@ from tradeassay.data.synthetic.universe import Universe
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
-"""Length of a burst in minutes, how much of it is left in the next one, and the size of a new one."""
+"""Length of a burst in minutes, how much of it carries over to the next one, and the size of a new one."""
 _STEPS, _RANGE = 256, 8
 HOURS = (0.85, 0.80, 0.80, 0.85, 0.80, 0.75, 0.80, 0.95, 1.05, 1.00, 0.95, 0.95,
          1.00, 1.25, 1.45, 1.40, 1.25, 1.15, 1.10, 1.10, 1.05, 0.95, 0.90, 0.90)  # fmt: skip
@@ -36,7 +36,7 @@ HOURS = (0.85, 0.80, 0.80, 0.85, 0.80, 0.75, 0.80, 0.95, 1.05, 1.00, 0.95, 0.95,
 class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One asset, minute by minute. ``volatility`` is per year, ``unit`` the number of ticks per unit of currency.
 
-    ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for no minutes.
+    ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for zero minutes.
     """
 
     seed: int = 0

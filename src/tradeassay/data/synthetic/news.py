@@ -1,4 +1,4 @@
-"""Events into dated texts. What an item is worth is in the answer key, never in its id, source or time.
+"""Turns events into dated texts. What an item is worth is in the answer key, never in its id, source or time.
 
 The wording is read from ``wording.toml`` beside this file.
 """
@@ -28,7 +28,7 @@ REPEATS = ("Recap: {title}", "{title} - what we know", "In case you missed it: {
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """One wording. ``group`` says of whom it can be told: a company, a coin, an index, or any of them."""
+    """One wording. ``group`` says what it can be about: a company, a coin, an index, or any of them."""
 
     group: str
     theme: str
@@ -55,7 +55,7 @@ def _all() -> dict[tuple[str, str, int], tuple[Text, ...]]:
 
 
 def choices(group: str, theme: str, tone: int) -> tuple[Text, ...]:
-    """Return the wordings for a theme and a tone: those of the group, else those that fit anybody."""
+    """Return the wordings for a theme and a tone: those of the group, else those that fit any group."""
     texts = _all()
     return texts.get((group, theme, tone)) or texts["any", theme, tone]
 

@@ -1,7 +1,7 @@
-"""Sessions of the years that the ready-made worlds lie in, without loading a calendar library.
+"""Sessions of the years that the ready-made worlds cover, without loading a calendar library.
 
-The past does not change: these are the closed weekdays and early closes of 2021 to 2024. A test holds them equal
-to ``exchange_calendars``; any other year is asked of ``data.calendars``. This keeps pandas out of the demo's
+The past does not change: these are the closed weekdays and early closes of 2021 to 2024. A test keeps them equal
+to ``exchange_calendars``; any other year comes from ``data.calendars``. This keeps pandas out of the demo's
 first second, and worlds the same whatever version of the library is installed.
 """
 
@@ -69,7 +69,7 @@ def _past(calendar: CalendarName, first: date, last: date) -> Sessions:
 
 
 def _summer(days: Days) -> Bools:
-    """Return which days have US summer time: from the second Sunday of March to the first of November."""
+    """Return which days are on US summer time: from the second Sunday of March to the first of November."""
     months = days.astype("datetime64[Y]").astype("datetime64[M]")
     start = np.busday_offset((months + 2).astype("datetime64[D]"), 1, roll="forward", weekmask="Sun")
     end = np.busday_offset((months + 10).astype("datetime64[D]"), 0, roll="forward", weekmask="Sun")

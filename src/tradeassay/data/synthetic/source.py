@@ -11,7 +11,7 @@ from tradeassay.data.synthetic.world import generate
 
 
 class SyntheticQuery(SourceConfig, frozen=True, kw_only=True):
-    """Which world: a preset and a seed; sizes left out are the preset's. ``first`` is an ISO day."""
+    """Which world: a preset and a seed; omitted sizes are the preset's. ``first`` is an ISO day."""
 
     preset: Market = "us"
     seed: int = 0

@@ -1,7 +1,7 @@
-"""Who exists in a world, from when to when, and what each name is truly like.
+"""Which names exist in a world, from when to when, and what each is truly like.
 
-Companies, coins, codes and sectors are made up. Codes keep the shape that a market's codes have, in ranges no
-exchange gives out: four letters ending in a pair such as ``QX`` or ``ZQ``; six digits whose prefix lies beside
+Companies, coins, codes and sectors are made up. Codes keep the shape of a market's codes, in ranges no
+exchange assigns: four letters ending in a pair such as ``QX`` or ``ZQ``; six digits whose prefix lies beside
 the ones in use on the board.
 """
 
@@ -106,7 +106,7 @@ def _word(draws: Draws, name: str) -> str:
 _BOARD_SHARES = ((Board.MAIN, 0.60), (Board.CHINEXT, 0.22), (Board.STAR, 0.13), (Board.BSE, 0.05))
 _LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
 SEASONED = 60
-"""A name that is to be delisted trades for at least this many sessions before its decline starts."""
+"""A name that will be delisted trades for at least this many sessions before its decline starts."""
 
 
 @dataclass(frozen=True, slots=True)

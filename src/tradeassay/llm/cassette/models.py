@@ -87,14 +87,14 @@ def _excerpt(text: str, at: int) -> str:
 
 
 ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent"})
-"""Error kinds that are the model's answer. After any other one a resumed run asks again."""
+"""Error kinds that count as the model's answer. After any other kind a resumed run asks again."""
 
 
 class RecordingModel:
     """Answers from the cassette where it can, else asks, and records before it answers.
 
-    A failure is recorded like any answer, because a replay must repeat it; a resumed run asks again where nobody
-    had answered (no network, no key, no money), and the newer line counts from then on.
+    A failure is recorded like any answer, because a replay must repeat it; a resumed run asks again where no
+    answer came (no network, no key, no money), and the newer line counts from then on.
     """
 
     def __init__(self, inner: Model, params: ModelParams, store: CassetteStore) -> None:

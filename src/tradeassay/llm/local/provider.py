@@ -22,7 +22,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Engine:
-    """A running server. It answers only on loopback and only to whoever knows its key.
+    """A running server. It answers only on loopback and only to callers that know its key.
 
     Raises :class:`MissingExtra` without the engine's package and :class:`ModelError` when the file cannot be
     loaded. Loading takes seconds to minutes and blocks.

@@ -1,7 +1,7 @@
 """Models that are programs: deterministic, free, and able to play every protocol of the house.
 
 ``scripted/sensible`` plays well enough to show what a run looks like; each of the others makes one kind of
-mistake on purpose. A model of one's own is a class with ``summary`` and ``answer``, registered under a name::
+mistake on purpose. A model of your own is a class with ``summary`` and ``answer``, registered under a name::
 
     @scripted_models.register("coin")
     class Coin:
@@ -10,7 +10,7 @@ mistake on purpose. A model of one's own is a class with ``summary`` and ``answe
         def answer(self, request):
             ...
 
-What a request holds, and what an answer must look like, is said in :mod:`tradeassay.llm.scripted.reading`.
+What a request holds, and what an answer must look like, is described in :mod:`tradeassay.llm.scripted.reading`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How scripted models answer the roles of the arena: by the month's return, the words of the news, and votes.
 
-Which way a role leans is coloured by a hash of its name, so that sixteen personas do not all say the same.
+Which way a role leans is coloured by a hash of its name, so that sixteen personas do not all say the same thing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BAD = ("fall", "falls", "miss", "misses", "trouble", "loss", "losses", "short",
 
 
 def answer(reading: Reading) -> dict[str, object] | None:
-    """Return the answer to a role's question, or None when it is none of the arena's."""
+    """Return the answer to a role's question, or None when the question is not one of the arena's."""
     payload = reading.payload
     if reading.kind == OPINION:
         return _opinion(payload)
@@ -94,7 +94,7 @@ def _lesson(payload: Json) -> dict[str, object]:
 
 
 def _summary(payload: Json) -> dict[str, object]:
-    """The item's title and its first sentence, as they stand."""
+    """The item's title and its first sentence, verbatim."""
     text = str(payload.get("text", ""))
     first = text.replace("。", "。\n").replace(". ", ".\n").split("\n")[0]
     title = str(payload.get("title", ""))

@@ -48,7 +48,7 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 
 @scripted_models.register("code-judge")
 class CodeJudge(Sensible):
-    """Judges by names, calls and numbers; any other question it answers sensibly."""
+    """Judges by names, calls and numbers; it answers any other question sensibly."""
 
     summary: ClassVar[str] = "judges programs crudely, by names, calls and numbers in their syntax tree"
 
@@ -78,7 +78,7 @@ class CodeJudge(Sensible):
 
 
 def quoted(text: str, mark: str) -> str:
-    """Return what stands between a mark's two lines, without line numbers; empty when it is not there."""
+    """Return the text between a mark's two lines, without line numbers; empty when the mark is missing."""
     found: list[str] = []
     inside = False
     for line in text.splitlines():
@@ -111,7 +111,7 @@ def _indicators(names: set[str], expected: list[str]) -> dict[str, str]:
 
 
 def _knows(names: set[str], indicator: str) -> bool:
-    """Return whether a name stands for an indicator. Words that are no indicator of a library are let pass."""
+    """Return whether a name stands for an indicator. Words that are not a library's indicators are accepted."""
     word = re.sub(r"[^a-z]", "", indicator.lower())
     for key, others in _SYNONYMS.items():
         if key in word or word in others:

@@ -1,8 +1,8 @@
 """Scripted models that hand in programs: strategies for code tasks, and strategies as governed software.
 
-They read the payload of a task and nothing of its words; the programs themselves are written for no task at all.
+They read the payload of a task and none of its words; the programs themselves are written for no task at all.
 Some hand in the benchmark's own reference as a control, some go wrong on purpose: one talks, one cheats, one
-peeps, one cannot be reached. The reviewer among them is crude.
+looks ahead, one cannot be reached. The reviewer among them is crude.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SmaCross(bt.Strategy):
         elif self.cross[0] < 0:
             self.close()
 """
-"""Runs and trades on nearly everything, and is what a model learns that is paid for running and trading alone."""
+"""Runs and trades on nearly everything: what a model learns when it is rewarded for running and trading alone."""
 
 SMA_FRAME: Final = """import numpy as np
 import pandas as pd
@@ -153,9 +153,9 @@ _KEY: dict[tuple[str, str], str] = {}
 
 
 def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
-    """Give the right programs, by (task as it stands in the payload, framework), to the coders that hand them in.
+    """Give the right programs, by (task as the payload names it, framework), to the coders that hand them in.
 
-    A benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best that anybody can get.
+    A benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best possible score.
     """
     _KEY.update(programs)
 
@@ -167,7 +167,7 @@ class SmaCoder(Sensible):
     summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; what is not a coding task is answered sensibly."""
+        """Answer one question; anything but a coding task is answered sensibly."""
         reading = read_request(request)
         return self.code(reading) if reading.kind == CODE_TASK else super().answer(request)
 
@@ -178,7 +178,7 @@ class SmaCoder(Sensible):
 
 @scripted_models.register("coder-gold")
 class GoldCoder(SmaCoder):
-    """Hands in the benchmark's own reference: a control. Where it was taught none it says so."""
+    """Hands in the benchmark's own reference: a control. Where it was not taught one it says so."""
 
     summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
 
@@ -190,7 +190,7 @@ class GoldCoder(SmaCoder):
 
 @scripted_models.register("coder-mends")
 class MendingCoder(SmaCoder):
-    """Hands in a syntax error, then a crash, then a program that never trades, then what it should have."""
+    """Hands in a syntax error, then a crash, then a program that never trades, then the right one."""
 
     summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
 
@@ -203,17 +203,17 @@ class MendingCoder(SmaCoder):
 
 
 def program(source: str) -> ModelReply:
-    """Answer with a program in a fence, as it is asked for."""
+    """Answer with a program in a fence, as requested."""
     return say(f"Here is the program.\n\n```python\n{source}```\n")
 
 
 def template(reading: Reading) -> str:
-    """Return the program that fits no task in particular."""
+    """Return the program that is written for no task in particular."""
     return SMA_FRAME if framework_of(reading) == "frame" else SMA_CROSS
 
 
 def framework_of(reading: Reading) -> str:
-    """Return for which framework a program is asked."""
+    """Return the framework that a program is requested for."""
     return "frame" if reading.payload.get("framework") == "frame" else "backtrader"
 
 
@@ -232,7 +232,7 @@ class SilentCoder(SmaCoder):
     summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
 
     def code(self, reading: Reading) -> ModelReply:
-        """Answer a coding task, or rather do not."""
+        """Talk instead of answering a coding task."""
         return say("The strategy has an entry and an exit.\n" + _LOOP * 40)
 
 
@@ -251,12 +251,12 @@ class CheatingCoder(SmaCoder):
 
 @scripted_models.register("away")
 class Away(SmaCoder):
-    """Stands for a model that cannot be reached: every question ends in an error of the network."""
+    """Stands for a model that cannot be reached: every question ends in a network error."""
 
     summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer nothing."""
+        """Return a network error."""
         return failed_reply("unreachable", "nobody answers at that address")
 
 
@@ -293,7 +293,7 @@ class GoldBuilder(Sensible):
     summary: ClassVar[str] = "hands in the benchmark's own strategies: what a perfect builder would get"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; what asks for no strategy is answered sensibly."""
+        """Answer one question; anything but a request for a strategy is answered sensibly."""
         reading = read_request(request)
         if reading.kind == BUILD:
             return self.build(reading)

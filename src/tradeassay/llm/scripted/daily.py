@@ -47,7 +47,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def orders(request: AskModel) -> dict[str, object]:
-    """Return the day's answer; what was turned down is not tried again."""
+    """Return the day's answer; an order that was rejected is not tried again."""
     if not isinstance(request.given, Given) or request.attempt > 1:
         return {"orders": [], "reason": "nothing is worth another try"}
     day = _DAY.decode(request.given.observation)

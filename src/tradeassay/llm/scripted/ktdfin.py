@@ -1,7 +1,7 @@
 """How a scripted model plays KTD-Fin: look at the account, screen, compare, check the risk, submit.
 
-It holds the names that rank highest by momentum, equally weighted, and lets a holding go only when it has
-dropped out of twice as many: enough of a policy to trade, hold, sell and abstain.
+It holds the names that rank highest by momentum, equally weighted, and sells a holding only when it has
+dropped out of the top twice as many: enough of a policy to trade, hold, sell and abstain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INVESTED = 0.9
 """The share of the account that is invested."""
 FACTORS = ("MOM_12_1", "HIGH_52W")
 SPENDABLE = 0.95
-"""The share of the money at hand that is spent: tomorrow's open may be dearer than today's close."""
+"""The share of the available cash that is spent: tomorrow's open may be above today's close."""
 LEAST_REASON = 40
 
 
@@ -45,7 +45,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_research(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
-    """Return the research calls to make now; none means that the research is done."""
+    """Return the research calls to make now; an empty list means that the research is done."""
     offered = set(reading.tools)
     look: list[tuple[str, Mapping[str, object]]] = []
     if "portfolio_state" in offered and not reading.called("portfolio_state"):
@@ -67,8 +67,8 @@ def next_research(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
 def wish(reading: Reading) -> Wish:
     """Return what the model wants, from whatever it was told so far.
 
-    It leaves alone what a risk check or an earlier answer was told off for; when it was turned down it wants less,
-    and from the third attempt on nothing at all.
+    It leaves alone what a risk check or the feedback on an earlier answer objected to; when it was rejected it
+    wants less, and from the third attempt on nothing at all.
     """
     if reading.tries >= 3:
         return Wish(targets={}, orders=(), reason=_long("nothing today: what I wanted was turned down twice"))
@@ -127,7 +127,7 @@ def _told_off(reading: Reading) -> set[str]:
 
 
 def _leaves(stock: str, row: Json, ranked: list[str], count: int) -> bool:
-    """Tell whether a holding goes: it dropped out of the ranking, and nothing of it was bought too recently."""
+    """Tell whether a holding is sold: it dropped out of the ranking, and none of it was bought too recently."""
     whole = number(row.get("sellable"), number(row.get("shares"))) >= number(row.get("shares"))
     return bool(ranked) and whole and stock not in ranked[: 2 * count]
 
@@ -139,7 +139,7 @@ def _cash_share(reading: Reading) -> float:
 
 
 def _weight(count: int, cap: float) -> float:
-    # Whole lots and tomorrow's open must not carry a position over its limit: stay a little below.
+    # Whole lots and tomorrow's open must not push a position over its limit: stay a little below.
     return 0.0 if count == 0 else min(INVESTED / count, 0.95 * cap)
 
 

@@ -1,4 +1,4 @@
-"""The door for scripted models, and one of them in a provider's place."""
+"""The registry of scripted models, and a provider that asks one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScriptedModel(Protocol):
     summary: ClassVar[str]
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one request. Usage is filled in by whoever calls."""
+        """Answer one request. Usage is filled in by the caller."""
         ...
 
 
@@ -41,8 +41,8 @@ scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
 class ScriptedProvider:
     """Asks a scripted model; raises :class:`UserError` for an unknown name.
 
-    Tokens are guessed. An answer that would take longer than the time limit is a time-out at once: nobody learns
-    anything by sitting it out.
+    Tokens are estimated. An answer that would take longer than the time limit is a time-out at once: nothing is
+    learned by waiting for it.
     """
 
     def __init__(

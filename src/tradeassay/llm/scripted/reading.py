@@ -1,17 +1,17 @@
 """How a scripted model reads a request and answers it: the convention every day protocol keeps.
 
 A language model reads the prose of a prompt; a scripted model reads only its structured part. A protocol that
-wants to be playable by scripted models writes everything a decision needs as JSON into the prompt, in the way
+wants to be playable by scripted models writes everything a decision needs as JSON into the prompt, the way
 models are given it anyway.
 
 **Payload.** A *user* message holds one fenced block ```` ```json ```` whose object has the key ``kind``
 (:data:`STOCKBENCH_OVERVIEW`, :data:`KTDFIN_OBSERVATION` ...). The last such block of the conversation counts. The
-closing fence stands at the start of a line, and the JSON has no raw line break inside a string, which any JSON
+closing fence is at the start of a line, and the JSON has no raw line break inside a string, which any JSON
 encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored: a payload may hold more.
 
 **Feedback.** After a rejected answer the protocol appends a user message; if it holds a block
 ``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "...", "stock_id" | "symbol": optional}, ...]}``
-scripted models see it, and leave alone what they are told off for.
+scripted models see it, and leave alone what it objects to.
 ``AskModel.attempt`` counts from 1.
 
 **Tools.** Results come as ``tool`` messages whose text is one JSON object; the ``call_id`` leads back to the
@@ -31,7 +31,7 @@ StockBench (``purpose`` = ``overview``, ``analysis``, ``decision``)
     - ``stockbench.decision``: ``{"kind", "cash", "nav", "symbols": [row ...]}`` with a row for every name that may
       be decided on. Answer ``{"decisions": {"SYM": {"action": "increase|hold|decrease|close",
       "target_cash_amount": number, "reasons": ["..."], "confidence": 0..1}}}``. ``target_cash_amount`` is the
-      value that the position shall have; it is the present ``value`` for ``hold`` and 0 for ``close``.
+      value that the position should have; it is the present ``value`` for ``hold`` and 0 for ``close``.
 
 KTD-Fin (``purpose`` = ``research``, ``submit``)
     An *account* is ``{"cash": number, "nav": number, "positions": [{"stock_id": str, "shares": number,
@@ -56,7 +56,7 @@ The arena (``purpose`` = the role's name)
     ``ama.opinion``, ``ama.argument``, ``ama.risk``, ``ama.verdict`` and ``ama.lesson`` hold ``role``, ``date``,
     ``symbol``, ``position`` and whatever the role may see: ``price``, ``history``, ``momentum``, ``news``,
     ``headlines``, reports, ``opinions``, ``debate``, ``proposal``, ``risk``, ``outcomes``, ``memory``.
-    The answers' shapes stand in :mod:`tradeassay.agents.ama.desk`. ``stream.summary`` holds ``symbol``,
+    The answers' shapes are in :mod:`tradeassay.agents.ama.desk`. ``stream.summary`` holds ``symbol``,
     ``language``, ``title`` and ``text`` of a news item; the answer is ``{"title": "...", "summary": "..."}``.
 
 Code (``purpose`` = ``write``)
@@ -83,10 +83,10 @@ KTDFIN_OBSERVATION = "ktdfin.observation"
 FEEDBACK = "feedback"
 
 REMEMBERED = 64
-"""Texts whose JSON is kept decoded: a day's later requests repeat the earlier ones' messages."""
+"""How many texts' decoded JSON is kept: a day's later requests repeat the earlier ones' messages."""
 
 Json = Mapping[str, object]
-"""A decoded JSON object. Only this package reads it; nothing of it leaves except as text."""
+"""A decoded JSON object. Only this package reads it; it leaves only as text."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was wrong with an earlier answer; ``name`` is whom it was about, if anybody."""
+    """One thing that was wrong with an earlier answer; ``name`` is the name it was about, if any."""
 
     kind: str
     detail: str
@@ -126,7 +126,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tries(self) -> int:
-        """Which attempt at a decision this is. A research stage counts its turns, which are no attempts."""
+        """Which attempt at a decision this is. A research stage counts its turns, which are not attempts."""
         return self.attempt if self.must_call is not None or not self.tools else 1
 
     def called(self, tool: str) -> bool:
@@ -135,7 +135,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_request(request: AskModel) -> Reading:
-    """Read a request as the convention says. Never raises for a prompt that does not keep it."""
+    """Read a request as the convention says. Never raises for a prompt that does not follow it."""
     payload: dict[str, object] = {}
     payload_at = -1
     feedback: list[Complaint] = []
@@ -162,7 +162,7 @@ def read_request(request: AskModel) -> Reading:
 
 @lru_cache(maxsize=REMEMBERED)
 def payload_blocks(text: str) -> tuple[dict[str, object], ...]:
-    """Return the objects of a text's ``json`` fences that have a text under ``kind``. Nobody may change them."""
+    """Return the objects of a text's ``json`` fences that have a text under ``kind``. They must not be changed."""
     bodies = [parse_object(block.text) for block in fenced_blocks(text) if block.label == "json"]
     return tuple(body for body in bodies if body is not None and isinstance(body.get("kind"), str))
 
@@ -188,7 +188,7 @@ def texts(value: object) -> list[str]:
 
 
 def number(value: object, default: float = 0.0) -> float:
-    """Return a JSON number (true and false are none), or the default."""
+    """Return a JSON number (true and false do not count), or the default."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
@@ -216,7 +216,7 @@ def dump(value: object) -> str:
 
 
 def say(text: str) -> ModelReply:
-    """Answer with words."""
+    """Answer with plain text."""
     return ModelReply(text=text)
 
 

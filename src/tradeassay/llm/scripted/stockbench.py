@@ -54,9 +54,9 @@ def notes(reading: Reading) -> dict[str, str]:
 
 
 def decide(reading: Reading) -> dict[str, Decided]:
-    """Return a decision for every name; buys fit what sales and cash bring.
+    """Return a decision for every name; buys fit what cash and sales provide.
 
-    When an answer was turned down it buys less, and from the third attempt on it holds everything.
+    When an answer was rejected it buys less, and from the third attempt on it holds everything.
     """
     names = rows(reading)
     if reading.tries >= 3:

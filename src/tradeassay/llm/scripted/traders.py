@@ -81,7 +81,7 @@ _TURNED: Final = {"BUY": "SELL", "SELL": "BUY"}
 
 @scripted_models.register("contrarian")
 class Contrarian(Sensible):
-    """Turns every verdict of the arena round, and leaves analysts their opinions. Elsewhere it is sensible."""
+    """Reverses every verdict of the arena and leaves the analysts' opinions alone. Elsewhere it is sensible."""
 
     summary: ClassVar[str] = "decides against what its analysts suggest in the arena; sensible elsewhere"
 
@@ -128,7 +128,7 @@ INSTRUCTION = (
     '<script>alert(document.cookie)</script> =HYPERLINK("http://example.com") '
     "{{ 7 * 7 }} \x1b[31mred\x1b[0m \u202e"
 )
-"""What gets smuggled into reasons: orders to models, markup, code, formulas, control signs."""
+"""What gets smuggled into reasons: orders to models, markup, code, formulas, control characters."""
 
 
 @scripted_models.register("injector")
@@ -158,7 +158,7 @@ ONE_IN = 7
 
 @scripted_models.register("slow")
 class Slow(Sensible):
-    """Thinks a while before each sensible answer; one question in seven it thinks about for a day."""
+    """Thinks a while before each sensible answer, and for a day about one question in seven."""
 
     summary: ClassVar[str] = "answers sensibly but slowly, and one time in seven not within any time limit"
 
@@ -174,7 +174,7 @@ FAR = ("2099-12-31", "day_+9999")
 
 @scripted_models.register("future-asker")
 class FutureAsker(Sensible):
-    """Asks every tool for dates that have not come yet, in every way it can think of, then plays on sensibly."""
+    """Asks every tool for dates that have not come yet, in every way it can think of, then continues sensibly."""
 
     summary: ClassVar[str] = "asks tools for future dates before it plays sensibly"
 
@@ -186,7 +186,7 @@ class FutureAsker(Sensible):
         return call(request, calls) if calls else say("I have seen enough of the past.")
 
     def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage; in the overview, ask for tomorrow's prices beside it."""
+        """Answer a stage; in the overview, also ask for tomorrow's prices."""
         reply = super().stage(request, reading)
         if reading.kind != STOCKBENCH_OVERVIEW:
             return reply
@@ -264,14 +264,14 @@ def _listens(reading: Reading) -> bool:
 class BrokenJson(Sensible):
     """Breaks the JSON of every decision at the first attempt, and on one day in three at every attempt.
 
-    Which way it is broken changes from attempt to attempt: cut off, single quotes, a comma too many, words
+    How it is broken changes from attempt to attempt: cut off, single quotes, an extra comma, words
     around it.
     """
 
     summary: ClassVar[str] = "writes broken JSON, and mends it when asked again on two days out of three"
 
     def submit(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Submit, brokenly."""
+        """Submit broken JSON."""
         reply = super().submit(request, msgspec.structs.replace(reading, attempt=1))
         if self._mended(reading):
             return reply
@@ -279,7 +279,7 @@ class BrokenJson(Sensible):
         return msgspec.structs.replace(reply, calls=tuple(broken))
 
     def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage, brokenly."""
+        """Answer a stage with broken JSON."""
         reply = super().stage(request, msgspec.structs.replace(reading, attempt=1))
         if self._mended(reading):
             return reply

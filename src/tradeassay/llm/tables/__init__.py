@@ -1,6 +1,6 @@
 """Dated tables about other people's models: prices and knowledge cutoffs. A user's file overrides them.
 
-A model that is not in the table of prices has no price: it is "unknown", never 0. Where nobody says up to when a
+A model that is not in the price table has no price: it is "unknown", never 0. Where nobody states how far a
 model's training data reaches, nothing can be claimed to be unseen by it.
 """
 
@@ -25,9 +25,9 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
-    """Return a packaged table, with a user's file of the same form laid over it entry by entry.
+    """Return a packaged table, overridden entry by entry by a user's file of the same form.
 
-    Raises :class:`UserError` when the user's file is missing, no TOML, or has an entry of another shape.
+    Raises :class:`UserError` when the user's file is missing, is not TOML, or has an entry of another shape.
     """
     text = resources.files("tradeassay.llm.tables").joinpath(packaged).read_text(encoding="utf-8")
     table = _entries(kind, section, tomllib.loads(text), packaged)
@@ -99,7 +99,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars per million tokens, where to check them, and the day they were last believed to be right.
+    """US dollars per million tokens, where to check them, and the day they were last believed correct.
 
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
     price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed.
@@ -123,7 +123,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return (total + tokens.output * self.output) / MILLION
 
     def worst_usd(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the most that a request can cost, all input at the dearest rate."""
+        """Return the most that a request can cost, all input at the highest rate."""
         dearest = max(self.input, self.cache_read or 0.0, self.cache_write or 0.0)
         return (input_tokens * dearest + output_tokens * self.output) / MILLION
 
@@ -139,7 +139,7 @@ class PriceTable(msgspec.Struct, frozen=True):
 
 
 def load_prices(override: Path | None = None) -> PriceTable:
-    """Return the packaged prices, with a user's TOML file laid over them.
+    """Return the packaged prices, overridden by a user's TOML file.
 
     Raises :class:`UserError` for a bad file.
     """
@@ -147,7 +147,7 @@ def load_prices(override: Path | None = None) -> PriceTable:
 
 
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The last day that the training data may hold, where to check it, and when it was last believed right.
+    """The last day that the training data may contain, where to check it, and when it was last believed correct.
 
     Where a provider names a month, the day is the month's last. Where it names a "reliable knowledge" date and the
     end of the training data, the later one counts: a contrast must not mistake seen data for unseen.
@@ -167,7 +167,7 @@ class CutoffTable(msgspec.Struct, frozen=True):
         """Return a model's cutoff, or None when it is unknown.
 
         A model reached through somebody else (``openrouter/openai/gpt-4o``) is looked up by its maker's name too:
-        who serves the weights does not change what they have read.
+        serving the weights elsewhere does not change what they have read.
         """
         while "/" in model:
             found = find_model(self.cutoffs, model)
@@ -178,7 +178,7 @@ class CutoffTable(msgspec.Struct, frozen=True):
 
 
 def load_cutoffs(override: Path | None = None) -> CutoffTable:
-    """Return the packaged cutoffs, with a user's TOML file laid over them.
+    """Return the packaged cutoffs, overridden by a user's TOML file.
 
     Raises :class:`UserError` for a bad file.
     """

@@ -1,1 +1,1 @@
-"""Every provider that Inspect knows, asked through it. Imported only when such a model is opened."""
+"""Every provider that Inspect supports, asked through it. Imported only when such a model is opened."""

@@ -1,4 +1,4 @@
-"""What went wrong on the way to a provider, named so that a protocol can count it."""
+"""What went wrong in a call to a provider, named so that a protocol can count it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEVER_SENT = ("ConnectError", "ConnectTimeout", "ConnectionRefusedError", "Pool
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A failed attempt. ``billed`` says that the provider may have worked on it all the same."""
+    """A failed attempt. ``billed`` says that the provider may have worked on it anyway."""
 
     kind: str
     message: str

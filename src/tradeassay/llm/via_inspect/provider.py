@@ -20,7 +20,7 @@ from tradeassay.llm.via_inspect.translation import Memory, to_choice, to_config,
 from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses, repair_wires
 
 MOST_CONNECTIONS = 10_000
-"""Inspect's own limit, out of the way: callers share the house's."""
+"""Inspect's own limit, set out of the way: callers share the house's."""
 
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
@@ -28,8 +28,8 @@ _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 class InspectProvider:
     """Asks a model that Inspect opened.
 
-    What a provider turns out not to have (a forced tool, an answer schema) is no longer sent to it: the tool is
-    then the only one offered, and the protocol insists by itself.
+    What a provider turns out not to support (a forced tool, an answer schema) is no longer sent to it: the tool is
+    then the only one offered, and enforcing it is left to the protocol.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class InspectProvider:
 
 
 class KeylessProvider:
-    """A provider whose key is not in the environment. It answers every request with that fact."""
+    """A provider whose key is not in the environment. It answers every request by saying so."""
 
     def __init__(self, name: str, reason: str) -> None:
         self._name = name
@@ -140,7 +140,7 @@ def open_provider(
     """Open a model by Inspect's name for it (``served_as``, when that is not its own).
 
     Raises :class:`UserError` for a provider that Inspect does not know or whose package is not installed. A
-    missing key is not an error: other models of the same run must not die of it.
+    missing key is not an error: other models of the same run must not fail because of it.
     """
     from inspect_ai._util.error import PrerequisiteError
 
@@ -174,5 +174,5 @@ def _prepare(model: InspectModel) -> None:
     if isinstance(getattr(client, "max_retries", None), int):
         setattr(client, "max_retries", 0)  # noqa: B010 (the clients of OpenAI and Anthropic both have it)
     if hasattr(model.api, "strict_tools"):
-        # Strict tools must require every field; an order that has either a weight or a number of shares cannot.
+        # Strict tools must require every field; an order with either a weight or a number of shares cannot.
         setattr(model.api, "strict_tools", False)  # noqa: B010 (of OpenAI-compatible servers only)

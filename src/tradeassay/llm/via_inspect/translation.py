@@ -39,7 +39,7 @@ REMEMBERED = 512
 
 
 class Memory:
-    """What came with an answer and is no part of the record: reasoning that some providers want back unchanged."""
+    """What came with an answer but is not recorded: reasoning that some providers want back unchanged."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], list[Content]] = OrderedDict()
@@ -80,7 +80,7 @@ def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
 
 
 def to_config(request: AskModel, params: ModelParams, *, can_schema: bool) -> GenerateConfig:
-    """Return Inspect's settings for one call: no retries and no cache of its own, the house has both."""
+    """Return Inspect's settings for one call: no retries and no cache of its own, because the house has both."""
     schema = request.answer_schema if can_schema else None
     return GenerateConfig(
         temperature=params.temperature,
@@ -89,7 +89,7 @@ def to_config(request: AskModel, params: ModelParams, *, can_schema: bool) -> Ge
         seed=params.seed,
         reasoning_effort=params.reasoning_effort,
         reasoning_tokens=params.reasoning_tokens,
-        # Left unset, the OpenAI provider finds out whether summaries are allowed by asking a question of its own.
+        # If unset, the OpenAI provider sends a request of its own to find out whether summaries are allowed.
         reasoning_summary="none",
         response_schema=None if schema is None else _answer_schema(request.purpose, schema),
         max_retries=0,
@@ -120,7 +120,7 @@ def _assistant(message: Message, memory: Memory) -> ChatMessageAssistant:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    # Inspect can only send an object back. What was wrong with anything else is said in the result that follows.
+    # Inspect can only send an object back. For anything else, the result that follows says what was wrong.
     return parse_object(text) or {}
 
 
@@ -144,7 +144,7 @@ _STOPS: dict[str, Stop] = {"stop": "stop", "max_tokens": "length", "tool_calls":
 def to_reply(
     output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
 ) -> ModelReply:
-    """Return what a provider answered, without configured secrets. One without any choice is ``unreadable``."""
+    """Return what a provider answered, without configured secrets. One without a choice is ``unreadable``."""
     return clean_record(_read(output, response, request, price, memory))
 
 
@@ -208,7 +208,7 @@ def _failed(kind: str, error: str, output: ModelOutput, request: AskModel, price
 def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price: Price | None) -> Usage:
     """Return tokens and dollars; tokens are estimated where a server does not count them."""
     if usage is None and reply.error_kind == "context":
-        return Usage(usd=0.0)  # turned away at the door: nothing was read, nothing is billed
+        return Usage(usd=0.0)  # rejected outright: nothing was read, nothing is billed
     if usage is None:
         tokens = Tokens(plain=estimate_request(request), output=estimate_reply(reply))
     else:

@@ -1,11 +1,11 @@
-"""The wire to a provider: answers that its client cannot read made readable, and tool calls as they really came.
+"""The wire to a provider: makes answers that its client cannot read readable, and keeps tool calls as sent.
 
 - A server may echo the key it was called with: no configured secret gets past this point, headers included.
 - A server may send a call's arguments as an object where the OpenAI chat format has text.
 - Anthropic streams a call's input in pieces, and its client gives up on pieces that do not add up to JSON, or
   quietly drops the end of an input that was cut off. Such an input goes to the client as ``{UNPARSED: text}``.
-- Inspect parses a call's arguments: text that is not a JSON object becomes an empty one, or is bent until it is
-  one. The house counts such mistakes, so it looks them up in the response itself.
+- Inspect parses a call's arguments: text that is not a JSON object becomes an empty one, or is patched until it
+  is one. The house counts such mistakes, so it looks them up in the response itself.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tradeassay.core.secrets import KNOWN, clean_bytes, clean_text, clean_tree, 
 from tradeassay.llm.json_text import parse_object
 
 UNPARSED = "__tradeassay_unparsed__"
-"""The one field of an input that was no JSON object; it holds the text."""
+"""The only field of an input that was not a JSON object; it holds the text."""
 
 
 def repair_wires(client: object) -> None:
-    """Make a provider's client read what it could not; a client of another make is left as it is."""
+    """Make a provider's client read what it could not; an unknown client is left unchanged."""
     completions = getattr(getattr(client, "chat", None), "completions", None)
     if completions is not None:
         _read_object_arguments(completions)
     http = getattr(client, "_client", None)
     hooks = getattr(http, "event_hooks", None)
     if http is not None and isinstance(hooks, dict):
-        # An encoded stream could not be looked into.
+        # An encoded stream could not be inspected.
         http.headers["accept-encoding"] = "identity"
         hooks["response"].append(_mend_response)
         http.event_hooks = hooks
@@ -78,12 +78,12 @@ def _mended(base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncI
 
 
 async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass a body on as one piece, without configured secrets: one may lie across two chunks."""
+    """Pass a body on as one piece, without configured secrets: a secret may span two chunks."""
     yield clean_bytes(b"".join([chunk async for chunk in chunks]))
 
 
 async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass server-sent events on, each tool input of Anthropic's as one piece that is a JSON object."""
+    """Pass server-sent events on, each Anthropic tool input as one piece that is a JSON object."""
     pending = b""
     inputs: dict[int, str] = {}
     async for chunk in chunks:
@@ -122,7 +122,7 @@ def _input_event(at: int, text: str) -> bytes:
 
 
 RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
-"""Where the raw response of the call under way is put, for whoever set a list here."""
+"""Where the raw response of the current call is put, for a caller that set a list here."""
 
 
 class RawCall(msgspec.Struct, frozen=True):
@@ -173,7 +173,7 @@ def _clean(result: Any) -> Any:
 
 
 def raw_calls(response: object) -> list[RawCall]:
-    """Return the tool calls of a raw response, whatever provider's form it has."""
+    """Return the tool calls of a raw response, whichever provider's form it has."""
     return list(_walk(response))
 
 
@@ -201,7 +201,7 @@ def _walk(node: object) -> Iterator[RawCall]:
 
 def _call(node: dict[str, object]) -> RawCall | None:
     inner = node.get("function")
-    if isinstance(inner, dict) and "arguments" in inner:  # OpenAI chat completions and everybody who copied them
+    if isinstance(inner, dict) and "arguments" in inner:  # OpenAI chat completions and its imitators
         return _raw(node.get("id"), inner.get("name"), inner["arguments"])
     if node.get("type") == "function_call" and "arguments" in node:  # OpenAI responses
         return _raw(node.get("call_id") or node.get("id"), node.get("name"), node["arguments"])
