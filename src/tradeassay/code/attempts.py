@@ -1,4 +1,4 @@
-"""What every conversation about a program shares: a model that did not answer, what it was told, what it took."""
+"""What every conversation about a program shares: missing answers, what the model was told, what it used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tradeassay.core.dialogue import Message, ModelReply, Usage
 
 NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
-"""Errors of an answer that say nothing about the model. The others (refused, context, unreadable) are its own."""
+"""Reply errors that say nothing about the model. The others (refused, context, unreadable) are its own."""
 
 NOTHING_SPENT: Final = Usage(usd=0.0)
 

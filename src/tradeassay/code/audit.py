@@ -2,7 +2,7 @@
 
 For each trade the audit log has five rows: a ``signal``, a ``risk_check`` whose parent it is, an ``order`` (the
 trade's ``order_id``) whose parent that is, a ``position`` and a ``pnl``. From the logs the host takes time, side,
-quantity and signal; every price, position, P&L and equity is its own, and a claim that differs fails.
+quantity and signal; every price, position, P&L and equity is the host's own, and a claim that differs fails.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, tolerance
 def _wrong(
     audit: AuditLog, chain: dict[str, int | None], row: int, leg: int, true: dict[str, tuple[float, float]]
 ) -> tuple[str, str] | None:
-    """Return the first thing in a chain of rows that is not so."""
+    """Return the first thing that is wrong in a chain of rows."""
     for kind, place in chain.items():
         assert place is not None
         if audit.row[place] not in (row, -1) or audit.leg[place] not in (leg, -1):
@@ -132,7 +132,7 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance:
         ("equity", trades.equity, equity, room),
     )
     for name, claimed, own, allowed in pairs:
-        # Said this way round so that an infinite claim is false too; NaN claims nothing.
+        # Written this way round so that an infinite claim is false too; NaN claims nothing.
         wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
         for number in wrong[:_SHOWN].tolist():
             text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"

@@ -1,4 +1,4 @@
-"""The bars that strategies of code tasks run on: synthetic markets by name and seed, or a stored data set.
+"""The bars that the strategies of code tasks run on: synthetic markets by name and seed, or a stored data set.
 
 A bar's time is the instant at which it opens, in the exchange's own clock without a zone (UTC for crypto); a
 daily bar has the midnight of its day. A bar is known when the next one opens. Spells of drift are counted in
@@ -37,7 +37,7 @@ MINUTES: Final[dict[Timeframe, int]] = {"1d": 1440, "1h": 60, "15m": 15, "5m": 5
 """Minutes from one bar's open to the next one's."""
 
 OPEN_MINUTE: Final[dict[Clock, int]] = {"exchange": 570, "futures": 1080, "always": 0}
-"""When a session opens: 09:30, 18:00 of the evening before, 00:00."""
+"""When a session opens: 09:30, 18:00 the evening before, 00:00."""
 
 SESSION_MINUTES: Final[dict[Clock, int]] = {"exchange": 390, "futures": 1380, "always": 1440}
 
@@ -68,7 +68,7 @@ def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
 
 
 def session_days(clock: Clock, times: Times) -> NDArray[np.datetime64]:
-    """Return the session (its day) of every time; an evening of futures belongs to the next day's session."""
+    """Return the session (its day) of every time; a futures evening belongs to the next day's session."""
     shift = 1440 - OPEN_MINUTE["futures"] if clock == "futures" else 0
     days: NDArray[np.datetime64] = (times + np.timedelta64(shift, "m")).astype("M8[D]")
     return days
@@ -118,7 +118,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     ``volatility`` is per year. ``spell`` is the shortest and longest number of bars that a drift lasts, ``drift``
     the possible drifts in standard deviations of a bar. ``pull`` is the share of the distance to its mean that a
-    price makes good on every bar. ``gap`` is the overnight share of a session's variance. ``common`` is the
+    price closes on every bar. ``gap`` is the overnight share of a session's variance. ``common`` is the
     correlation of two assets, ``tied`` makes all assets follow the first one with a spread that returns to zero.
     """
 
@@ -149,7 +149,7 @@ class Path:
 
 
 def make_paths(spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int) -> list[Path]:
-    """Draw the assets of a market; those of a smaller number of assets are the first ones of a larger."""
+    """Draw the assets of a market; asking for more assets keeps the first ones unchanged."""
     sigma, opens = _sigma(spec, timeframe, bars)
     shared = _shocks(spec, Draws(seed, "bars", spec.title, timeframe, "common"), bars)
     paths: list[Path] = []
@@ -181,7 +181,7 @@ def _sigma(spec: MarketSpec, timeframe: Timeframe, bars: int) -> tuple[Floats, F
 
 
 def _shocks(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
-    """Return shocks of unit variance in the long run, whose size comes in clusters."""
+    """Return shocks of unit long-run variance whose size is clustered."""
     plain = draws.student(bars, 5).tolist()
     variance, path = 1.0, []
     keep = 0.97 - spec.cluster
@@ -237,7 +237,7 @@ def _path(
 
 
 def _pulled(moves: Floats, gaps: Floats, price: float, pull: float) -> tuple[Floats, Floats]:
-    """Return opens and closes that are drawn back to their mean on every bar."""
+    """Return opens and closes that are pulled back to their mean on every bar."""
     opened, close, last = [], [], price
     for move, gap in zip(moves.tolist(), gaps.tolist(), strict=True):
         start = last * (1.0 + gap)
@@ -263,7 +263,7 @@ def _tied(lead: Path, moves: Floats, gaps: Floats, price: float) -> tuple[Floats
 
 
 def _on_ticks(prices: Floats, tick: float) -> Floats:
-    """Return prices in whole ticks, at least one. Ticks are dealt with as a number per unit, which is exact."""
+    """Return prices in whole ticks, at least one. Ticks are counted as a number per unit, which is exact."""
     unit = float(round(1.0 / tick))
     result: Floats = np.maximum(np.rint(prices * unit), 1.0) / unit
     return result
@@ -276,7 +276,7 @@ _MOST = 26
 def read_bars(
     snapshot: Snapshot, symbols: tuple[str, ...], first: str | None, last: str | None
 ) -> list[Mapping[str, NDArray[Any]]]:
-    """Return one feed per symbol on their common sessions; raises :class:`UserError` when there is none."""
+    """Return one feed per symbol on their common sessions; raises :class:`UserError` when there are none."""
     if not 1 <= len(symbols) <= _MOST:
         raise UserError(f"{len(symbols)} symbols cannot be assets", mend=f"give 1 to {_MOST}")
     rows = snapshot.rows(first, last)
@@ -371,7 +371,7 @@ class TaskBars:
         return session_days(self.clock, self.times)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return all of it flat, ``A/time``, ``A/open`` and so on: what a sandboxed job is given."""
+        """Return everything flat, ``A/time``, ``A/open`` and so on: what a sandboxed job is given."""
         return {f"{label}/{name}": feed[name] for label, feed in self.feeds.items() for name in FIELDS}
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> TaskBars:
@@ -390,7 +390,7 @@ class TaskBars:
 def make_bars(
     market: str, timeframe: Timeframe = "1d", assets: int = 1, bars: int = 1500, seed: int = 1
 ) -> TaskBars:
-    """Return the bars of a synthetic market: the same for ever for the same arguments.
+    """Return the bars of a synthetic market: always the same for the same arguments.
 
     Raises :class:`UserError` for an unknown market or timeframe, or a number of assets (1 to 26) or bars
     (1 to 1,000,000) that cannot be made.

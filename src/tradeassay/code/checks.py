@@ -1,8 +1,8 @@
-"""Checks of a program: one question each, one finding as the answer, and findings written for build servers.
+"""Checks of a program: one question each, answered by one finding, and findings written for build servers.
 
 A check whose failure keeps later ones from being asked is a *stage*, one that only counts is a *gate*; which of
-the two it is follows from what the others need. A check that was not asked, or that nobody could decide, is
-neither passed nor failed: :attr:`Finding.holds` is None then, and the reason says why.
+the two it is follows from what the others need. A check that was not asked, or that could not be decided, is
+neither passed nor failed: :attr:`Finding.holds` is then None, and the reason says why.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def _none() -> Measures:
-    # Not the plain ``dict``: a record would then leave out the numbers of a gate that has none.
+    # Not a plain ``dict``: a record would then omit the numbers of a gate that has none.
     return {}
 
 
@@ -44,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``not_reached`` and ``not_run``: it was not asked, because an earlier check failed or because something that it
     needs was not there. ``not_scored``: it was asked, and nobody could tell. ``error_class`` is a short name to
     count by (``SyntaxError``, ``cpu_timeout``); ``claimed`` says that it rests on the program's own word.
-    ``evidence`` is what convicts, ``advice`` what a reader should look at, ``measures`` are its numbers.
+    ``evidence`` is what convicts, ``advice`` is what a reader should look at, ``measures`` are its numbers.
     """
 
     name: str = ""
@@ -112,12 +112,12 @@ def passed(reason: str = "", measures: Measures | None = None) -> Finding:
 
 
 def not_scored(reason: str) -> Finding:
-    """Return a check that nobody could decide."""
+    """Return a check that could not be decided."""
     return Finding(status="not_scored", reason=reason)
 
 
 def not_reached(after: str) -> Finding:
-    """Return a check that an earlier one kept from being asked."""
+    """Return a check that was not asked because an earlier one failed."""
     return Finding(status="not_reached", reason=after)
 
 
@@ -131,8 +131,8 @@ _Subject = TypeVar("_Subject")
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[_Subject]):
-    """One question about a subject. ``needs`` names the checks before it that must not have failed, each with what
-    is said when it did; the first of them in order counts.
+    """One question about a subject. ``needs`` names the earlier checks that must not have failed, each with the
+    reason given when it did; the first that failed counts.
     """
 
     name: str
@@ -146,7 +146,7 @@ def run_checks(
     subject: _Subject,
     unasked: Callable[[str], Finding] = not_reached,
 ) -> dict[str, Finding]:
-    """Ask one check after the other; one whose needs are not met is answered by ``unasked`` with the reason."""
+    """Ask one check after another; one whose needs are not met is answered by ``unasked`` with the reason."""
     found: dict[str, Finding] = {}
     closed: set[str] = set()
     for check in checks:

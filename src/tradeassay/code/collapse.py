@@ -1,7 +1,7 @@
 """Template collapse: many tasks, one program.
 
 A model that is trained on "it runs and it trades" learns one program that does both and hands it in for every
-task. The detector groups programs by shape and says how large a share of the tasks the largest group answers. The
+task. The detector groups programs by shape and says what share of the tasks the largest group answers. The
 shape of a program is what remains without constants, comments, formatting and the names that its author chose;
 names of libraries stay, because a crossover of averages and a crossover of an oscillator are two shapes.
 """
@@ -117,7 +117,7 @@ class _Shaper(ast.NodeTransformer):
 
 
 def _own_names(tree: ast.Module) -> set[str]:
-    """Return the names that the program binds itself, attributes of ``self`` as ``self.name``."""
+    """Return the names that the program itself binds, attributes of ``self`` as ``self.name``."""
     own: set[str] = set()
     imported: set[str] = set()
     for node in ast.walk(tree):
@@ -170,7 +170,7 @@ class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
 class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
     """How alike the answers to different tasks are. ``clusters`` come largest first, single programs included.
 
-    ``largest_share`` is None, with the ``reason``, when there is no program to look at. ``unreadable`` lists tasks
+    ``largest_share`` is None, with the ``reason``, when there is no program to compare. ``unreadable`` lists tasks
     whose program is not Python; they belong to no group and do not count in the shares.
     """
 
@@ -183,7 +183,7 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) -> CollapseReport:
-    """Group programs (by task id) that are one, and say whether too many are."""
+    """Group programs (by task id) that count as one, and say whether too many do."""
     config = config or CollapseConfig()
     shaped: dict[str, tuple[str, ...]] = {}
     unreadable: list[str] = []

@@ -18,9 +18,9 @@ BUDGET: Final = 50
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return the lines that were added or replaced, plus those that were taken out without a replacement.
+    """Return the number of lines added or replaced, plus those removed without a replacement.
 
-    Blank lines and blanks at the ends of lines do not count; a replaced line counts once.
+    Blank lines and trailing blanks do not count; a replaced line counts once.
     """
     a, b = _lines(before), _lines(after)
     count = 0
@@ -35,7 +35,7 @@ def _lines(text: str) -> list[str]:
 
 
 AGREEMENT: Final = 1e-6
-"""Shares of equity nearer than this are one action."""
+"""Shares of equity closer than this are the same action."""
 
 Action = tuple[int, int, float, int]
 
@@ -44,8 +44,8 @@ def trace_distance(left: DecisionList, right: DecisionList, agreement: float = A
     """Return the smallest number of insertions, deletions and replacements that turns one list of actions into the
     other, over the length of the longer: 0 when they are the same, 1 when they share nothing.
 
-    An action is a bar, a leg, a share of equity and a signal; two agree when all four do. A quiet bar is no
-    action: counted as one, a strategy that trades seldom could change all its trades and stay under any threshold.
+    An action is a bar, a leg, a share of equity and a signal; two agree when all four do. A quiet bar is not
+    an action: if it were, a strategy that seldom trades could change all its trades and stay under any threshold.
     """
     a, b = _actions(left), _actions(right)
     longest = max(len(a), len(b))
@@ -122,11 +122,11 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NUMERIC = 1e-6
-"""A float parameter that differs by less is the same number written differently."""
+"""A float parameter that differs by less than this is the same number written differently."""
 
 
 def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantics) -> tuple[str, ...]:
-    """Return what a patched card says otherwise than the first one; empty when both mean the same.
+    """Return what a patched card says differently from the first one; empty when both mean the same.
 
     A change back to the frozen value of a parameter or constraint does not count: the first card was wrong.
     """
@@ -139,7 +139,7 @@ def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantic
         if before == after or (frozen is not None and after == frozen.value):
             continue
         if frozen is None and after is None:
-            continue  # a name that the strategy does not have is gone
+            continue  # a name that the strategy never had was removed
         room = max(frozen.tolerance, 0.0 if frozen.kind == "int" else _NUMERIC) if frozen is not None else 0.0
         if before is None or after is None or abs(before - after) > room:
             found.append(f"parameter '{name}': {_shown(before)} became {_shown(after)}")
@@ -190,7 +190,7 @@ def check_drift(
     """Return what a patch did. ``first`` is Iter0; ``previous``, if not the same, is what was patched.
 
     The runs are those on the micro-scenarios, by name, as :func:`pass_gates` returns them. Lines are counted
-    against ``previous``, all else against ``first``. A justification is kept and decides nothing.
+    against ``previous``, everything else against ``first``. A justification is kept but decides nothing.
     """
     config = config or DriftConfig()
     changes, unread = _card(spec, first, patched)
@@ -218,7 +218,7 @@ def check_drift(
 
 
 def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[Kind, tuple[str, ...]]:
-    """Nearer the reference is a repair, farther is drift; what moved sideways goes by how much."""
+    """Nearer the reference is a repair, farther is drift; sideways moves are judged by their size."""
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)
     moved = max(one.moved for one in scenarios)
@@ -244,7 +244,7 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
 
 
 def _card(spec: StrategySpec, first: Submission, patched: Submission) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the changes, and why they cannot be told. A first card that cannot be read may be mended freely."""
+    """Return the changes, or why they are unknown. A first card that cannot be read may be repaired freely."""
     try:
         after = patched.read_card()
     except UserError as error:
@@ -259,7 +259,7 @@ def _card(spec: StrategySpec, first: Submission, patched: Submission) -> tuple[t
 def _scenarios(
     spec: StrategySpec, first_runs: Runs, patched_runs: Runs
 ) -> tuple[tuple[ScenarioDrift, ...], tuple[str, ...]]:
-    """Compare scenario by scenario. A first submission that did not run there was as far away as can be."""
+    """Compare scenario by scenario. A first submission that did not run there was as far away as possible."""
     found: list[ScenarioDrift] = []
     missing: list[str] = []
     for scenario in spec.scenarios:

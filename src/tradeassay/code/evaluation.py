@@ -66,14 +66,13 @@ class Earned(msgspec.Struct, frozen=True, kw_only=True):
 
 StageName = Literal["compile", "backtest", "trade", "lookahead", "judge"]
 STAGES: Final[tuple[StageName, ...]] = ("compile", "backtest", "trade", "lookahead", "judge")
-"""In the order in which they are tried. Four are nested; ``lookahead`` stands beside them and voids what it
-convicts."""
+"""In the order in which they are tried. Four are nested; ``lookahead`` is separate and voids what it convicts."""
 
 Outcome = Literal["solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "not_scored"]
 
 
 class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Please evaluate a program. A protocol yields it and is sent the :class:`Evaluation`."""
+    """A request to evaluate a program. A protocol yields it and is sent the :class:`Evaluation`."""
 
     task: str
     source: str
@@ -82,7 +81,7 @@ class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrickFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trick by name, and what was seen. A ``grave`` one alone scores zero; the others are pointers, and the
+    """A trick by name, and what was seen. A ``grave`` one by itself scores zero; the others are pointers, and the
     look-ahead check is what convicts.
     """
 
@@ -128,7 +127,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Where it ended. A grave trick comes before everything else: what it touched cannot be believed."""
+        """Where it ended. A grave trick comes before everything else: what it touched cannot be trusted."""
         if self.grave_tricks:
             return "trick"
         for name in STAGES:
@@ -144,13 +143,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def score(self) -> float | None:
-        """1 when solved, 0 when not, None when nobody could tell."""
+        """1 when solved, 0 when not, None when it could not be decided."""
         outcome = self.outcome
         return None if outcome == "not_scored" else float(outcome == "solved")
 
     @property
     def solved(self) -> bool | None:
-        """Whether every stage was passed; None when nobody could tell."""
+        """Whether every stage was passed; None when it could not be decided."""
         score = self.score
         return None if score is None else score == 1.0
 
@@ -167,7 +166,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def judges_disagree(self) -> bool:
-        """Whether both judges came to a verdict, and not to the same."""
+        """Whether both judges reached a verdict, and not the same one."""
         said = {v.status for v in (self.judge_behaviour, self.judge_language) if v is not None}
         return said == {"passed", "failed"}
 
@@ -205,8 +204,8 @@ Decides = Literal["reference-first", "behaviour", "language", "both"]
 class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How a program is evaluated.
 
-    ``decides`` says which judge the judge stage goes by: ``reference-first`` is the behavioural one, and the
-    language judge where a task has no reference; ``both`` asks for both. ``leak`` None leaves the look-ahead
+    ``decides`` says which judge decides the judge stage: ``reference-first`` is the behavioural one, or the
+    language judge where a task has no reference; ``both`` requires both. ``leak`` None leaves the look-ahead
     check out; the stage is then not scored, and nothing can be solved.
     """
 
@@ -251,9 +250,7 @@ def examine(
     framework: Framework = "backtrader",
     references: References = SHARED,
 ) -> Evaluation:
-    """Return all of an evaluation but the language judge, whom somebody else may ask; see
-    :func:`with_language`.
-    """
+    """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`."""
     if framework == "frame" and task.frame is None:
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
     program = _Program(task, source, executor, config or EvaluateConfig(), framework, references)
@@ -261,7 +258,7 @@ def examine(
 
 
 class _Program:
-    """One program as far as it has been looked at. Mutable, and gone when the record is written."""
+    """What is known about one program so far. Mutable, and discarded when the record is written."""
 
     def __init__(
         self,
@@ -287,7 +284,7 @@ class _Program:
         return self.runs[0]
 
     def compiles(self) -> Finding:
-        """Read the source, then run it: that it holds no strategy after all shows only there."""
+        """Read the source, then run it: only the run can show that it holds no strategy after all."""
         found = check_compiles(self.source, self.framework)
         if not found.passed:
             return found
@@ -353,7 +350,7 @@ class _Program:
 
 
 def wants_language_judge(found: Evaluation) -> bool:
-    """Return whether a program got as far as a judge and no language judge has spoken yet."""
+    """Return whether a program reached the judges and the language judge has not spoken yet."""
     return found.judge.status != "not_reached" and (
         found.judge_language is None or found.judge_language.status == "not_scored"
     )
@@ -375,7 +372,7 @@ def judge_case(
 
 
 def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None = None) -> Evaluation:
-    """Return an evaluation with the language judge's verdict in it, the judge stage decided anew."""
+    """Return an evaluation with the language judge's verdict added and the judge stage decided again."""
     config = config or EvaluateConfig()
     stage, by = _decide(found.judge_behaviour, verdict, config.decides)
     return msgspec.structs.replace(found, judge_language=verdict, judge=stage, decided_by=by)
@@ -383,7 +380,7 @@ def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateC
 
 def compile_failure(run: Backtest) -> Finding | None:
     """Return what a run shows about the stage before: no strategy after all, or a source that the child's parser
-    refused. None when there is nothing of the kind.
+    refused; otherwise None.
     """
     failure = run.failure
     if isinstance(failure, ChildClaim) and failure.kind == "no_entry":
@@ -396,7 +393,7 @@ def compile_failure(run: Backtest) -> Finding | None:
 
 
 def backtest_stage(run: Backtest) -> Finding:
-    """Return whether a run came to its end.
+    """Return whether a run finished.
 
     ``error_class`` is the exception's name where the program says it raised one, otherwise the host's finding.
     """
@@ -421,7 +418,7 @@ def trade_stage(run: Backtest) -> Finding:
 
 
 def honest_stage(run: Backtest) -> Finding:
-    """Return whether a run is free of tricks that alone score zero."""
+    """Return whether a run is free of grave tricks, which score zero."""
     grave = run.grave
     return failed(grave[0].evidence, grave[0].name) if grave else PASSED
 
@@ -510,6 +507,6 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
         {**_TRADES, "lookahead": "it was found to look ahead"},
     ),
 )  # fmt: skip
-"""What is asked of a program, in order. All but the last are stages: nothing is asked behind one that failed."""
+"""What is asked about a program, in order. All but the last are stages: nothing is asked after one that failed."""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -22,14 +22,14 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w.+-]*)[^\n`]*$")
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", ""})
 _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
 _LOOP_LINES: Final = 12
-"""A line that stands there this often, as most of the text, is a loop."""
+"""A line that occurs this often and makes up most of the text is a loop."""
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says what came instead.
 
     ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its program. ``blocks``
-    counts the candidates among which one was chosen.
+    counts the candidates that the program was chosen from.
     """
 
     code: str | None
@@ -44,14 +44,14 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
 
     Fenced blocks come first. Among several, the last one that defines a strategy is taken (a model that corrects
     itself ends with what it means), then the last one that is Python at all, then the last. Without fences the
-    whole answer, or its longest tail of Python behind prose, is the program. Thoughts in tags never count.
+    whole answer, or its longest run of Python after prose, is the program. Thoughts in tags never count.
     """
     note = ""
     if len(answer) > LONGEST_ANSWER:
         answer, note = answer[:LONGEST_ANSWER], f"only the first {LONGEST_ANSWER} characters were read"
     text = _THOUGHT.sub("", answer)
     thinking = _OPEN_THOUGHT.search(text)
-    if thinking is not None:  # never came to an end: what follows is still thought
+    if thinking is not None:  # never closed: what follows is still thought
         text = text[: thinking.start()]
     closed, open_block = _blocks(text)
     if closed:
@@ -116,7 +116,7 @@ def _bare(text: str) -> str | None:
         return None
     body = lines[starts[0] :]
     broken = "\n".join(body) + "\n"
-    # Prose behind the program is cut off paragraph by paragraph; a program with a mistake of its own stays whole.
+    # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own stays whole.
     ends = [len(body), *(at for at in range(len(body) - 1, 0, -1) if not body[at].strip())]
     for end in ends[:50]:
         source = "\n".join(body[:end]) + "\n"

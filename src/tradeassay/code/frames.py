@@ -33,7 +33,7 @@ from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits
 from tradeassay.sandbox.failures import plain_line
 
 _ROUNDING: Final = 1e-9
-"""How far beyond one a target may be and still count as one."""
+"""How far a target may exceed 1 and still count as 1."""
 _SHOWN: Final = 40
 
 _UNFIT: Final = {
@@ -46,14 +46,14 @@ _UNFIT: Final = {
 
 
 class BadTargets(ValueError):
-    """What came back is not a table of target positions. The text says what is wrong and how to mend it."""
+    """What came back is not a table of target positions. The text says what is wrong and how to fix it."""
 
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
     """Return the targets as an array of shape (rows, assets), each in -1 .. 1.
 
     One asset: one column of any name. Several: one column per asset, under its label. Raises
-    :class:`BadTargets` for missing or additional columns, another length, and values that are not numbers in that
+    :class:`BadTargets` for missing or extra columns, a wrong length, and values that are not numbers in that
     range.
     """
     named = _by_asset(columns, assets)
@@ -105,7 +105,7 @@ def _read(asset: str, values: NDArray[Any], rows: int) -> Floats:
 
 
 _DUST: Final = 1e-12
-"""A change of position, relative to the position, that is rounding and no order."""
+"""A change of position, relative to the position, that is rounding and not an order."""
 
 Order = tuple[int, int, float]
 """The row of the decision, the asset's place, the signed size."""
@@ -134,8 +134,8 @@ def orders_for(targets: Floats, bars: TaskBars, terms: BrokerTerms) -> OrderLog:
 
 @dataclass(slots=True)
 class _Desk:
-    """An account that deals at the open what was decided at the close before. The broker's replay, which counts,
-    keeps the same account; here it is needed to know how much a share of it is.
+    """An account that trades at the open what was decided at the close before. The broker's replay, which counts,
+    keeps the same account; this one is needed to know how much a share of it is.
     """
 
     terms: BrokerTerms
@@ -167,7 +167,7 @@ class _Desk:
         return held != 0.0 and (size > 0) != (held > 0)
 
     def fill(self, orders: list[Order], closes: list[float], opens: list[float]) -> None:
-        """Deal orders at the open, where the cash allows it: by the closes when they come in, and by the opens."""
+        """Fill orders at the open where the cash allows: by the closes when they come in, and by the opens."""
         for _, place, size in self._accepted(orders, closes):
             self._deal(place, size, opens[place])
 
@@ -222,13 +222,13 @@ def _log(sent: list[Order]) -> OrderLog:
 
 ENTRY: Final = "signals"
 LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
-"""What one run may use unless it is said otherwise."""
+"""What one run may use by default."""
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
-"""A frame holds whole columns by design: taking hold of one is not a trick. The look-ahead check is the judge."""
+"""A frame holds whole columns by design: accessing one is not a trick. The look-ahead check is the judge."""
 
 FrameJob = BacktestJob
-"""One run to be done: a program's source, the bars and the terms. The same facts as for Backtrader."""
+"""One run to do: a program's source, the bars and the terms. The same facts as for Backtrader."""
 
 
 def run_frame(
@@ -238,15 +238,13 @@ def run_frame(
     terms: BrokerTerms,
     **options: Unpack[JobOptions],
 ) -> Backtest:
-    """Run one program. A bad program, or targets that are none, is a result with a ``failure``; only a broken
-    executor raises.
-    """
+    """Run one program. A bad program or invalid targets give a ``failure``; only a broken executor raises."""
     job = FrameJob(source=source, bars=bars, terms=terms, **options)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
 def many_frames(executor: Executor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
-    """Run many programs, as parallel as the executor can; results come in the order of the jobs."""
+    """Run many programs, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 
 
@@ -266,7 +264,7 @@ def sandbox_job(job: FrameJob) -> Job:
 
 
 def read_result(job: FrameJob, result: JobResult) -> Backtest:
-    """Return what came of a run: the targets checked, turned into orders and carried out."""
+    """Return the outcome of a run: the targets checked, turned into orders and carried out."""
     tricks = [trick for trick in tricks_in(job.source, (), result.log) if trick.name not in _NOT_HERE]
     if result.columns is None:
         failure, found = scrub(result.failure)
@@ -282,7 +280,7 @@ def read_result(job: FrameJob, result: JobResult) -> Backtest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameSubject(BacktraderSubject):
-    """The same subject, run as a program of signals instead of a strategy."""
+    """The same subject, run as a signals program instead of a strategy."""
 
     def _backtests(self, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
         return many_frames(self.executor, jobs)

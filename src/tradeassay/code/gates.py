@@ -63,10 +63,10 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a gate run. The first of ``seeds`` is the scored run's.
 
-    ``completeness`` is the share of required cells, and of traceable trades, that the audit asks for;
+    ``completeness`` is the share of required cells, and of traceable trades, that the audit requires;
     ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
     the capital.
-    ``agreement`` is how far a traded share of equity may be from the frozen semantics' on a micro-scenario.
+    ``agreement`` is how far a traded share of equity may be from that of the frozen semantics on a micro-scenario.
     ``every_bar`` replays the micro-scenarios bar by bar. On more than ``long_rows`` bars the leak gate may spend
     ``long_runs`` times the length beside the scored run, on short prefixes first: a year of minutes costs the
     code seconds for every whole run.
@@ -84,7 +84,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     long_runs: float = 2.0
 
     def leak_on(self, bars: int) -> LeakConfig:
-        """Return how hard to look for a leak on so many bars."""
+        """Return how hard to look for a leak on this many bars."""
         if bars <= self.long_rows:
             return self.leak
         spend = max(400_000, int(self.long_runs * bars))
@@ -126,7 +126,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether every gate was run and held, the scenarios among them."""
+        """Whether every gate was run and held, including the scenarios."""
         return all(gate.passed for gate in self.gates)
 
     @property
@@ -170,8 +170,8 @@ def run_gates(
     config: GateConfig | None = None,
     bars: TaskBars | None = None,
 ) -> GateReport:
-    """Return what each gate says. ``executor`` needs :func:`submission_config`; without ``bars`` the scored run is
-    on 500 synthetic ones. A bad submission is a report; only a broken executor raises.
+    """Return what each gate says. ``executor`` needs :func:`submission_config`; without ``bars`` the scored run
+    uses 500 synthetic ones. A bad submission is a report; only a broken executor raises.
     """
     return pass_gates(submission, spec, executor, config, bars).report
 
@@ -306,7 +306,7 @@ def _card_exhibit(code: str, text: str) -> Exhibit:
 
 
 def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun]) -> Finding:
-    """Judge the runs that were made."""
+    """Judge the completed runs."""
     runs = {"scored bars": scored, **{f"scenario {name}": run for name, run in scenarios.items()}}
     found = tuple(_run_exhibit(where, run) for where, run in runs.items() if run.failure is not None)
     cpu_s = round(scored.cpu_s, 3)
@@ -389,7 +389,7 @@ def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreem
 def first_departure(
     spec: StrategySpec, scenario: Scenario, found: DecisionList, agreement: float
 ) -> Exhibit | None:
-    """Return the first decision that is not the frozen one; None when all are."""
+    """Return the first decision that differs from the frozen one; None when all agree."""
     frozen = scenario.expected
     shared = min(len(found), len(frozen))
     agree = (found.row[:shared] == frozen.row[:shared]) & (found.leg[:shared] == frozen.leg[:shared])
@@ -419,7 +419,7 @@ def _decision_words(spec: StrategySpec, decisions: DecisionList, place: int, row
 
 
 class _Inquiry:
-    """The running account of one submission. Mutable, and gone when the report is written."""
+    """The running account of one submission. Mutable, and discarded when the report is written."""
 
     def __init__(
         self,
@@ -438,7 +438,7 @@ class _Inquiry:
         self.scenarios: dict[str, SubmissionRun] = {}
 
     def card_fits(self) -> Finding:
-        """Compare the card with the semantics, where there is a card to be read."""
+        """Compare the card with the semantics, where there is a card to read."""
         if _card_faults(self.submission.card):
             return not_run(_did_not_hold("parse"))
         return schema_gate(self.submission, self.spec.semantics)
@@ -505,6 +505,6 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
         lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement), _RAN,
     ),
 )  # fmt: skip
-"""What is asked of a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
+"""What is asked about a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

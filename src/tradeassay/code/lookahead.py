@@ -1,9 +1,9 @@
-"""Does any decision of a program depend on bars that come after it? One wrapper around the leak check for all.
+"""Does any decision of a program depend on bars that come after it? The one wrapper around the leak check.
 
-A program that cannot be checked by its own doing (two equal runs differ, it breaks on most prefixes, it is too
-slow) has failed; where the data is too short nobody can tell. Cuts follow from the source alone: the same
-program, the same check. A Backtrader program is fed bar by bar first: the same decisions are a proof, and
-nothing more is needed; with others the full check follows, which tries the first bar on which they part before
+A program that cannot be checked through its own fault (two equal runs differ, it breaks on most prefixes, it is
+too slow) has failed; where the data is too short the check is undecided. Cuts follow from the source alone: the
+same program, the same check. A Backtrader program is fed bar by bar first: the same decisions are a proof, and
+nothing more is needed; otherwise the full check follows, which tries the first bar on which they part before
 all others. A submission is replayed on its micro-scenarios at every bar, by a child that never holds a bar that
 it has not answered for.
 """
@@ -41,9 +41,7 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox import Executor, Limits
 
 BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturbations=1, splice_runs=1)
-"""How hard a program is looked at that gave no cause. One that read whole lines or later bars gets the full
-check.
-"""
+"""The check for a program that raised no suspicion. One that read whole lines or later bars gets the full one."""
 
 REPLAY_BARS: Final = 400
 """Micro-scenarios up to this length are replayed at every bar."""
@@ -70,7 +68,7 @@ def look_for_leaks(
 
 
 def cannot_be_excluded(record: LeakRecord) -> str:
-    """Return the reason of a program that made the check impossible."""
+    """Return the failure reason for a program that made the check impossible."""
     return f"look-ahead cannot be excluded: {record.reason}"
 
 
@@ -121,7 +119,7 @@ def submission_lookahead(
     *,
     every_bar: bool = True,
 ) -> Finding:
-    """Check a submission. What the source shows is advice and no verdict."""
+    """Check a submission. What the source shows is advice, not a verdict."""
     assert scored.trades is not None
     advice = tuple(
         Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(runner.source)

@@ -1,9 +1,9 @@
 """Marks that models and people give submissions, and what they are worth.
 
 Every reviewer marks every submission on fidelity (D1) and risk (D2) without knowing who wrote it. Marks of
-one's own work are kept and never counted. Ratings come from comparing, within one reviewer and strategy, whose
+one's own work are kept but never counted. Ratings come from comparing, within one reviewer and strategy, whose
 mark was higher. People get a form that shows submissions under numbers, in an order drawn from a seed; the key
-that joins numbers to authors stays with whoever sends the form.
+that joins numbers to authors stays with the sender of the form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tradeassay.metrics.ranks import Pairing, ratings
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """One reviewer's marks (1 to 10) of one author's submission for one strategy; None where it gave none."""
+    """One reviewer's marks (1 to 10) of one author's submission for one strategy; None where not given."""
 
     reviewer: str
     author: str
@@ -41,7 +41,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> bool:
-        """Whether somebody marked their own work."""
+        """Whether the reviewer marked their own work."""
         return self.reviewer == self.author
 
 
@@ -107,7 +107,7 @@ def comparisons(peers: Iterable[Review]) -> Iterable[Pairing]:
 
 
 def vendor_of(model: str) -> str:
-    """Return a model's vendor: what stands before the last slash of its name, or the name itself."""
+    """Return a model's vendor: what precedes the last slash in its name, or the name itself."""
     return model.rsplit("/", 1)[0]
 
 
@@ -204,7 +204,7 @@ class ReviewForm(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
     def as_csv(self, rater: str = "") -> str:
-        """Return an empty table to be filled in: one line per submission, the files go along as JSON."""
+        """Return an empty table to fill in: one line per submission; the files are sent along as JSON."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -213,7 +213,7 @@ class ReviewForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """One person's marks of one submission; None where none was given."""
+    """One person's marks of one submission; None where not given."""
 
     item: str
     rater: str
@@ -300,7 +300,7 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
 
 
 def agreement_of(ratings: Sequence[Rating], *, draws: int = 300, seed: int = 0) -> Raters:
-    """Return Krippendorff's alpha over people; a submission that one person alone marked says nothing."""
+    """Return Krippendorff's alpha over people; a submission that only one person marked says nothing."""
     items = sorted({one.item for one in ratings})
 
     def alpha(name: str) -> Measure:

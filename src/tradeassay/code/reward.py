@@ -1,6 +1,6 @@
-"""A number to train on: how far a program came, between 0 and 1.
+"""A number to train on: how far a program got, between 0 and 1.
 
-Without a judge the reward is about running and trading alone, and a model that is trained on it learns one program
+Without a judge the reward is for running and trading alone, and a model that is trained on it learns one program
 that does both and hands it in for every task (the paper saw it, and :func:`~tradeassay.code.collapse.collapse`
 detects it). With a judge half of the reward is for doing what the task says.
 """
@@ -23,7 +23,7 @@ from tradeassay.sandbox import Executor
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What each stage is worth; without a judge the first three are scaled up to 1.
 
-    ``graded``: a program that a behavioural judge turns down gets the judge's part times its agreement, times
+    ``graded``: a program that a behavioural judge rejects gets the judge's part times its agreement, times
     ``near``, so that nearer is better and solved is clearly best. Raises :class:`UserError` for weights that are
     negative or do not add up to 1.
     """
@@ -47,7 +47,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
-    """``value`` in [0, 1], or None with the ``reason`` when a judge was asked for and could not tell: leave such a
+    """``value`` in [0, 1], or None with the ``reason`` when a judge was asked and could not decide: leave such a
     sample out. ``parts`` says what each stage gave. Tricks and proven look-ahead are 0, and ``outcome`` names
     them.
     """
@@ -90,7 +90,7 @@ def reward(
 
 
 def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = None) -> Reward:
-    """Return the reward of an evaluation that was made already."""
+    """Return the reward for an existing evaluation."""
     config = config or RewardConfig()
     outcome = found.outcome
     whole = 1.0 if judged else 1.0 - config.judge

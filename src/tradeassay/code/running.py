@@ -1,4 +1,4 @@
-"""One door to the frameworks: run a program on bars, in whichever API it was written."""
+"""One entry to both frameworks: run a program on bars, whichever API it was written for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ HOME_SEED = 1
 
 
 def open_code_executor(workers: int = 1) -> Executor:
-    """Return a sandbox that can run programs of every framework; raises SandboxRefused where code cannot be
-    held.
-    """
+    """Return a sandbox for programs of every framework; raises SandboxRefused where code cannot be contained."""
     return SandboxPool(sandbox_config(), workers=workers)
 
 

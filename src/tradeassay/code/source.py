@@ -1,4 +1,4 @@
-"""A program's source, read and never run: the one place that says "this is not Python", and the compile check."""
+"""A program's source, read but never run: the one place that says "this is not Python", and the compile check."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 
 
 class NotPython(msgspec.Struct, frozen=True):
-    """Why a source cannot be read: the error's name and words, its line where it has one, and whether it is a
-    mistake of syntax (otherwise the parser gave up on it).
+    """Why a source cannot be read: the error's name and message, its line if it has one, and whether it is a
+    syntax error (otherwise the parser gave up on it).
     """
 
     error: str
@@ -52,8 +52,8 @@ def parses(source: str) -> ast.Module | None:
 def check_compiles(source: str, framework: Framework = "backtrader") -> Finding:
     """Return whether a source compiles and holds the one thing its framework asks for.
 
-    ``backtrader``: exactly one class that derives from ``bt.Strategy``, a class that others of the file derive
-    from not counted. ``frame``: a function ``signals`` at the top level.
+    ``backtrader``: exactly one class that derives from ``bt.Strategy``, not counting base classes of others in
+    the file. ``frame``: a function ``signals`` at the top level.
     """
     if len(source) > LONGEST_SOURCE:
         return failed(f"the source has more than {LONGEST_SOURCE} characters", "too_long")

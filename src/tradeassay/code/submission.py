@@ -1,4 +1,4 @@
-"""A submission (a strategy card and the source of a class ``TradingStrategy``), and what it is held against.
+"""A submission (a strategy card and the source of a class ``TradingStrategy``), and what it is checked against.
 
 ``run(market_data, initial_capital)`` gets a dict of pandas frames by leg, indexed by ``time``, with the columns
 ``open``, ``high``, ``low``, ``close``, ``volume`` and ``session_last``; it returns a trade log and an audit log.
@@ -98,7 +98,7 @@ def card_schema() -> bytes:
 
 
 def read_submission(folder: Path, name: str = "") -> Submission:
-    """Return the submission in a folder; raises :class:`UserError` when one of its files is missing or no text."""
+    """Return the submission in a folder; raises :class:`UserError` if one of its files is missing or not text."""
     found = {}
     for file in (CODE, CARD):
         try:
@@ -114,7 +114,7 @@ def read_submission(folder: Path, name: str = "") -> Submission:
 
 
 def write_submission(submission: Submission, folder: Path) -> None:
-    """Write a submission's files into a folder, which is made when it is missing."""
+    """Write a submission's files into a folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CODE).write_text(clean_text(submission.source), encoding="utf-8")
     (folder / CARD).write_text(clean_text(submission.card), encoding="utf-8")

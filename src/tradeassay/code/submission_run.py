@@ -1,4 +1,4 @@
-"""Run submissions in a sandbox: logs come back, and the host works out what they come to.
+"""Run submissions in a sandbox: logs come back, and the host works out what they amount to.
 
 Times in the logs become bars and names become legs; everything else in them is a claim.
 """
@@ -87,9 +87,9 @@ class AuditLog:
 
 
 def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
-    """Return the trade log in columns ``trade/...``; raises :class:`BadLog` for trades that cannot have been.
+    """Return the trade log in columns ``trade/...``; raises :class:`BadLog` for impossible trades.
 
-    Those are: a time that is not a bar's, a leg or side that does not exist, a quantity that is not positive.
+    Those have a time that is not a bar's, a leg or side that does not exist, or a quantity that is not positive.
     """
     found = _columns(columns, "trade", _TRADE)
     row, leg = _rows(found["time"], times), _legs(found["symbol"], legs)
@@ -158,7 +158,7 @@ def _refuse(wrong: NDArray[np.bool_], what: str, values: NDArray[Any]) -> None:
 
 
 HARNESS: Final = "tradeassay.code.systrade_child"
-"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that is to run submissions."""
+"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run submissions."""
 
 LIMITS: Final = Limits(cpu_s=60, wall_s=120.0, memory_mb=2048)
 CAPITAL: Final = 100_000.0
@@ -166,10 +166,10 @@ CAPITAL: Final = 100_000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRun:
-    """What came of one run. With a ``failure`` there are no logs.
+    """The outcome of one run. With a ``failure`` there are no logs.
 
     ``line`` is the line of ``strategy.py`` that the submission's own traceback names, if it does.
-    ``decisions`` are the host's reading of the trades as shares of equity, ``account`` what they come to.
+    ``decisions`` are the host's reading of the trades as shares of equity, ``account`` what they amount to.
     """
 
     cpu_s: float
@@ -198,7 +198,7 @@ def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
 def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return bars as a submission gets them: the assets under the names of the legs, in order.
 
-    ``session_last`` marks the last bar of every day; it comes from the timetable, so that code need not look at
+    ``session_last`` marks the last bar of every day; it comes from the timetable, so code need not look at
     the next bar to know it. Raises :class:`UserError` when there are fewer assets than legs.
     """
     if len(bars.assets) < len(legs):
@@ -244,7 +244,7 @@ class SubmissionRunner:
     spent: Spent = field(default_factory=Spent)
 
     def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
-        """Run on tables with seeds, as parallel as the executor can; results come in their order."""
+        """Run on tables with seeds, in parallel where the executor can; results come in their order."""
         kept: list[Columns] = []
 
         def jobs() -> Iterator[Job]:
@@ -368,7 +368,7 @@ def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signa
     """
     bars = closes.shape[1]
     keys = trades.row * closes.shape[0] + trades.leg
-    # The last trade of a bar in a leg says what was wanted; np.unique gives the first of the reversed keys.
+    # A leg's last trade on a bar says what was wanted; np.unique gives the first of the reversed keys.
     unique, reverse = np.unique(keys[::-1], return_index=True)
     last = len(trades) - 1 - reverse
     row, leg = unique // max(closes.shape[0], 1), unique % max(closes.shape[0], 1)

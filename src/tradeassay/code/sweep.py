@@ -1,6 +1,6 @@
 """Many backtests at once: variants of strategies on many tapes, every one at all cost levels.
 
-A strategy decides once per variant and tape; cost levels only re-price what it decided. Compiled code lets go of
+A strategy decides once per variant and tape; cost levels only re-price what it decided. Compiled code releases
 Python's lock, so threads share the tapes; on Ray the same batches run on other machines and give the same bytes.
 """
 
@@ -31,7 +31,7 @@ class Batch:
 
 
 class Backtested(msgspec.Struct, frozen=True, kw_only=True):
-    """One backtest: what 1 became, what was paid, what was traded, by how many decisions."""
+    """One backtest: what 1 became, what was paid, what was traded, and in how many decisions."""
 
     strategy: str
     tape: str
@@ -74,7 +74,7 @@ def sweep(
 ) -> tuple[Backtested, ...]:
     """Return all backtests in the order of the batches, whatever the number of workers.
 
-    Raises :class:`UserError` for an executor that is not known.
+    Raises :class:`UserError` for an unknown executor.
     """
     listed = tuple(batches)
     if executor == "threads":

@@ -1,4 +1,4 @@
-"""The harness of a submission: runs in the sandbox's child. Nothing it sends is believed."""
+"""The harness of a submission: runs in the sandbox's child. Nothing it sends is trusted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
 
 def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Take bars one at a time and run the strategy on all there are so far; answer with its trades each time.
+    """Take bars one at a time and run the strategy on all bars so far; answer with its trades each time.
 
     The child never holds a bar that it has not answered for, so no answer can depend on a later one.
     """

@@ -1,4 +1,4 @@
-"""A code task: what a strategy must do, in words, and what shows whether it does."""
+"""A code task: what a strategy must do, in words, and how to tell whether it does."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a task: keyword arguments alone, unknown keys refused."""
+    """A part of a task: keyword arguments only, unknown keys refused."""
 
 
 class Sizing(_Part, frozen=True, kw_only=True):
     """How large an order is when the strategy names no size.
 
-    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the cash at hand, at the
+    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at the
     close of the bar that decides; an order given while a position is open is for the whole of it.
     ``own``: the task says how the strategy works out its sizes, and ``value`` is the stake of an
     order that names none.
@@ -118,7 +118,7 @@ class CodeTask(_Part, frozen=True, kw_only=True):
     """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``.
 
     ``market`` is a key of :data:`tradeassay.code.bars.MARKETS`; the task's home market is that
-    market with seed 1. ``symbol`` is what a public file would have its user download. ``lacks`` says
+    market with seed 1. ``symbol`` is what a public file tells its user to download. ``lacks`` says
     what an imported task does not come with. ``agreement`` replaces the configured threshold of the
     behavioural judge where a task needs another one.
     """
@@ -162,7 +162,7 @@ class CodeTask(_Part, frozen=True, kw_only=True):
 
     @property
     def has_reference(self) -> bool:
-        """Whether the task comes with a program that is right; without one no behaviour can be compared."""
+        """Whether the task comes with a correct program; without one no behaviour can be compared."""
         return bool(self.reference.strip())
 
     @property

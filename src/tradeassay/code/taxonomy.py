@@ -1,6 +1,6 @@
 """Why programs fail: the classes of the paper's Table 6, found in our records, and those that the paper lacks.
 
-The paper's harness believes what the program says about itself. Here the classes of errors inside the program
+The paper's harness trusts what the program says about itself. Here the classes of errors inside the program
 rest on its own word too (there is no other), while time-outs, refused calls, missing trades, look-ahead and
 tricks are findings of the host.
 """
@@ -110,7 +110,7 @@ _BY_CODE: Final[dict[str, FailureClass]] = {
 
 
 def classify_run(result: Finding) -> FailureClass:
-    """Return the class of a failed backtest stage, from its error's name and words."""
+    """Return the class of a failed backtest stage, from its error's name and message."""
     name, words = result.error_class, result.reason
     if name in _BY_CODE:
         return _BY_CODE[name]

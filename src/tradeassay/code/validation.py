@@ -23,9 +23,7 @@ from tradeassay.sandbox import Executor
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One program with a known answer: ``right`` is a gold solution, otherwise a decoy that a judge must turn
-    down.
-    """
+    """One program with a known answer: ``right`` is a gold solution, otherwise a decoy to be rejected."""
 
     program: str
     right: bool
@@ -33,8 +31,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's errors. ``false_rejects`` is over gold solutions, ``false_accepts`` over decoys, both of those
-    that it gave a verdict on; ``unscored`` counts the others. The lists name the programs it was wrong about.
+    """A judge's errors. ``false_rejects`` is over gold solutions, ``false_accepts`` over decoys, counting only
+    those it gave a verdict on; ``unscored`` counts the others. The lists name the programs it was wrong about.
     """
 
     judge: str
@@ -80,7 +78,7 @@ _TWINS = (
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How hard to look. ``thorough`` gives every program that gets so far the full look-ahead check and all
+    """How hard to look. ``thorough`` gives every program that gets that far the full look-ahead check and all
     markets.
 
     Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they
@@ -93,7 +91,7 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One program: what was expected of it, what came. ``program`` is ``gold`` or a decoy's name."""
+    """One program: what was expected of it, and what happened. ``program`` is ``gold`` or a decoy's name."""
 
     task: str
     program: str
@@ -119,7 +117,7 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's two references against each other; ``accepted`` is what the behavioural judge would say."""
+    """A task's two references compared with each other; ``accepted`` is what the behavioural judge would say."""
 
     task: str
     agreement: float
@@ -129,7 +127,7 @@ class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
 class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
     """All lines in the order of the tasks, and how often each judge was wrong.
 
-    ``twins`` are tasks with a reference in each framework: independent right solutions, on which the behavioural
+    ``twins`` are tasks with a reference in each framework: independent correct solutions, on which the behavioural
     judge's false rejects mean something.
     """
 
@@ -140,17 +138,17 @@ class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether everything came as expected."""
+        """Whether everything turned out as expected."""
         return all(line.ok for line in self.lines)
 
     @property
     def wrong(self) -> tuple[ProgramLine, ...]:
-        """The lines that did not come as expected."""
+        """The lines that did not turn out as expected."""
         return tuple(line for line in self.lines if not line.ok)
 
     @property
     def disagreements(self) -> tuple[ProgramLine, ...]:
-        """The lines on which the two judges said the opposite."""
+        """The lines on which the two judges disagree."""
         return tuple(line for line in self.lines if {line.behaviour, line.language} == {"passed", "failed"})
 
 

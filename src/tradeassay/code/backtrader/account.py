@@ -1,6 +1,6 @@
 """Terms, money, positions and trades as Backtrader's broker keeps them, for shares: value is size times price.
 
-Sums are formed in the framework's order, so that an account agrees with its own to the last bit.
+Sums are formed in the framework's order, so that an account agrees with the framework's to the last bit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Split = tuple[float, float, float, float]
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
-    """One execution. ``size`` is signed; ``opened`` and ``closed`` are its parts, ``pnl`` what closing won."""
+    """One execution. ``size`` is signed; ``opened`` and ``closed`` are its parts, ``pnl`` what closing earned."""
 
     bar: int
     ref: int
@@ -105,7 +105,7 @@ class Holding:
 
 @dataclass(slots=True)
 class _Running:
-    """A trade under way."""
+    """A trade in progress."""
 
     size: float = 0.0
     price: float = 0.0

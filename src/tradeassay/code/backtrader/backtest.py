@@ -1,4 +1,4 @@
-"""What came of running a strategy: its decisions, and what the host made of them."""
+"""The outcome of running a strategy: its decisions, and what the host made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECIDED: Final = (
     "given", "transmit", "tradeid",
 )  # fmt: skip
 _ENDS: Final = 2
-"""In a trace, the action of ending the run."""
+"""The action in a trace that ends the run."""
 
 TrickName = Literal[
     "patched-framework",
@@ -39,7 +39,7 @@ TrickName = Literal[
 class Trick(msgspec.Struct, frozen=True, kw_only=True):
     """Something the code did that honest code does not do.
 
-    ``grave`` ones alone are enough for a score of zero. The others are pointers: an account that differs costs
+    A single ``grave`` one is enough for a score of zero. The others are pointers: an account that differs costs
     nothing (the host's counts), and whether future bars were *used* is for the look-ahead check to prove.
     """
 
@@ -53,8 +53,8 @@ class Backtest:
     """One run. With a ``failure`` there are no orders and no account.
 
     ``orders`` is what the strategy asked for; ``fills``, ``trades``, ``statuses`` (one per order) and ``equity``
-    (the account's value after each bar) are the host's. ``ended`` is after how many bars the strategy ended the
-    run by itself, None when it saw the last one. ``log`` is what the code printed, for a reader.
+    (the account's value after each bar) are the host's. ``ended`` is the bar count at which the strategy ended
+    the run itself, None when it saw the last one. ``log`` is what the code printed, for a reader.
     """
 
     failure: Failure | None = None
@@ -87,7 +87,7 @@ class Backtest:
         if self.failure is not None:
             raise UserError(f"a run that failed has no decisions: {self.failure.text}")
         log = self.orders
-        # Refs depend on how many orders the whole run has had, so the distance to another order is told instead.
+        # Refs depend on how many orders the whole run has had, so the distance to another order is used instead.
         place = {int(ref): k for k, ref in enumerate(log.ref.tolist()) if log.action[k] == 0}
         back = {
             name: np.array(
@@ -96,7 +96,7 @@ class Backtest:
             for name in ("parent", "oco")
         }
         of = np.array([k - place[ref] for k, ref in enumerate(log.ref.tolist())], dtype=np.int64)
-        # Everything the replay goes by is a decision: what is left out here could carry the future unseen.
+        # Everything the replay relies on is a decision: anything left out here could carry the future unseen.
         moment = 2 * (log.turn - log.decided) + (log.row - log.turn)
         fields = {name: getattr(log, name) for name in _DECIDED} | back | {"of": of, "moment": moment}
         rows = log.decided

@@ -1,8 +1,8 @@
 """The harnesses of a Backtrader job: run in the sandbox's child, they send decisions home.
 
-:func:`run` has all rows of the job. :func:`run_fed` gets a bar only when the orders of the bar before are with the
-host: the framework runs without preloading, so its lines hold the bars so far, and there are no others anywhere in
-the process.
+:func:`run` has all rows of the job. :func:`run_fed` gets a bar only once the host has the orders for the bar
+before: the framework runs without preloading, so its lines hold the bars so far, and there are no others
+anywhere in the process.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
 
 def find_strategy(module: ModuleType) -> type:
-    """Return the one strategy class that the module defines; one that others of it derive from does not count.
+    """Return the one strategy class that the module defines; base classes of its other classes do not count.
 
     Raises :class:`NoStrategy`.
     """
@@ -78,7 +78,7 @@ def find_strategy(module: ModuleType) -> type:
 
 
 def add_sizer(cerebro: Any, kind: str, value: float) -> None:
-    """Give orders without a size the one that the task states."""
+    """Give orders without a size the size that the task states."""
     if kind == "percent":
         cerebro.addsizer(bt.sizers.PercentSizer, percents=value)
     else:
@@ -132,16 +132,16 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
         return True
 
     def _tick_nullify(self) -> None:
-        """Nothing: see the feed of whole columns."""
+        """Do nothing; see :class:`ColumnFeed`."""
 
     def _tick_fill(self, force: bool = False) -> None:
-        """Nothing; see above."""
+        """Do nothing; see above."""
 
 
 def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Run the module's strategy on bars that come one at a time; its orders leave as answers.
 
-    Raises what the strategy raises; the answers until then have gone.
+    Raises what the strategy raises; the answers up to then have been sent.
     """
     strategy = find_strategy(module)
     broker = RecordingBroker()

@@ -1,8 +1,7 @@
-"""The framework's broker with a record of what it was asked, and feeds filled at once. In the sandbox's child
-only.
+"""The framework's broker with a record of its orders, and feeds filled at once. Used only in the sandbox's child.
 
 The record is what the child sends home. It is the strategy's decisions, not their outcome: the host works out
-fills, trades and money by itself. The framework's own feeds call Python for every field of every row; here each
+fills, trades and money itself. The framework's own feeds call Python for every field of every row; here each
 line takes one copy of memory, with the same result: lines of doubles, the framework's day numbers for the time,
 and no open interest.
 """
@@ -19,7 +18,7 @@ import numpy as np
 from tradeassay.code.backtrader.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
 
 _OCO_PLACE: Final = 8
-"""Where ``oco`` stands among the positional arguments of the broker's ``buy`` and ``sell``."""
+"""The position of ``oco`` among the arguments of the broker's ``buy`` and ``sell``."""
 
 
 class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrader has no types
@@ -70,7 +69,7 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         return super().submit(order, check=check)
 
     def cancel(self, order: Any, bracket: bool = False) -> Any:
-        """Note a cancellation that the strategy asked for (none that follows from another order), then do it."""
+        """Note a cancellation that the strategy asked for (not one caused by another order), then carry it out."""
         if not bracket and order is not None:
             self._note({"action": ACTION_CANCEL, "ref": order.ref, "row": len(order.data) - 1})
         return super().cancel(order, bracket=bracket)
@@ -114,14 +113,14 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
         self.home()
 
     def _tick_nullify(self) -> None:
-        """Nothing: where a feed keeps no ticks the broker reads the bar itself, which is the same numbers."""
+        """Do nothing: where a feed keeps no ticks the broker reads the bar itself, with the same numbers."""
 
     def _tick_fill(self, force: bool = False) -> None:
-        """Nothing; see above."""
+        """Do nothing; see above."""
 
 
 def frame_of(timeframe: str) -> tuple[int, int]:
-    """Return the framework's names for a timeframe: unit and how many of it."""
+    """Return the framework's terms for a timeframe: the unit and how many of them."""
     return _FRAMES[timeframe]
 
 

@@ -1,9 +1,9 @@
-"""What the child can say about the code it ran: parts of the framework it changed, later bars it read.
+"""What the child can report about the code it ran: parts of the framework it changed, later bars it read.
 
 Advice, not proof: the code runs in the same process and could undo all of it. The proof is the host's own
 replay of the orders, which the code cannot reach, and the look-ahead check. A cerebro that has loaded its feeds
-holds all bars from the start, and an index above zero reaches the ones to come. That stays possible, because it
-is so in everybody else's cerebro too; here it leaves a note.
+holds all bars from the start, and an index above zero reaches the ones to come. That stays possible, because any
+cerebro allows it; here it leaves a note.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LineWatch:
         setattr(owner, name, mine)
 
     def _tell(self, what: str, frame: FrameType | None) -> None:
-        """Note what was read, if the code itself is behind it: the framework looks at the next date to move on."""
+        """Note what was read, if the code itself read it: the framework looks at the next date to advance."""
         for _ in range(_DEEP):
             if frame is None:
                 return
@@ -96,7 +96,7 @@ _PARTS: Final = (
 
 
 class Print(NamedTuple):
-    """One function (or class) of the framework: where it hangs and what it is made of."""
+    """One function (or class) of the framework: where it is attached and what it is made of."""
 
     owner: Any
     attribute: str
@@ -106,7 +106,7 @@ class Print(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it is another one by now, or made of something else."""
+        """Whether it has been replaced, or is made of something else."""
         if vars(self.owner).get(self.attribute) is not self.value:
             return True
         inner = _function(self.value)
@@ -128,7 +128,7 @@ class Members(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether a function was added to it, which hides the one of its base."""
+        """Whether a function was added to it, which hides its base's."""
         return bool(self._added())
 
     @property
@@ -154,7 +154,7 @@ def fingerprint() -> list[Print | Members]:
     ]
     for module in filter(None, map(sys.modules.get, names)):
         for label, kind in vars(module).items():
-            # Names with an underscore are classes that the framework makes up for lines and parameters.
+            # Names with an underscore are classes that the framework generates for lines and parameters.
             if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
                 prints += _prints_of(kind)
                 prints.append(Members(kind, frozenset(vars(kind))))
@@ -162,7 +162,7 @@ def fingerprint() -> list[Print | Members]:
 
 
 def changes(prints: list[Print | Members]) -> list[str]:
-    """Return the notes about what was replaced, taken away or added since."""
+    """Return the notes about what has since been replaced, removed or added."""
     return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
 
 

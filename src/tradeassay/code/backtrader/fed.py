@@ -1,4 +1,4 @@
-"""A strategy run on bars that leave the host one at a time: what it decides so cannot depend on later ones.
+"""A strategy run on bars that leave the host one at a time, so what it decides cannot depend on later ones.
 
 The scored run has all bars in its process. When a fed run of the same program gives the same orders, those orders
 are free of look-ahead, whatever the program tried; when it does not, the first bar on which the two differ is
@@ -32,7 +32,7 @@ _RECORD: Final = np.dtype([*((name, "<i8") for name in INTEGERS), *((name, "<f8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FedRun:
-    """What came of a fed run. ``trace`` holds the decisions on the first ``answered`` bars.
+    """The outcome of a fed run. ``trace`` holds the decisions on the first ``answered`` bars.
 
     ``failure`` says why it did not go on; empty when it ran to its own end.
     """
@@ -47,7 +47,7 @@ class FedRun:
 class FedVerdict:
     """A scored run beside its fed one. ``proven``: the same decisions on every bar, so none looks ahead.
 
-    Otherwise ``suspect`` is the first bar on which they part (None when it cannot be said) and ``reason`` how.
+    Otherwise ``suspect`` is the first bar on which they part (None when unknown) and ``reason`` how.
     """
 
     proven: bool

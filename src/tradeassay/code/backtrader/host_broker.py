@@ -2,7 +2,7 @@
 
 The rules are those of the framework's default broker: orders are checked against the cash when the broker gets
 them and again when they are filled; a market order fills at the next open; short sales bring cash; children of a
-bracket wait for their parent and end each other. Nothing of it runs in the child.
+bracket wait for their parent and end each other. None of this runs in the child.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tradeassay.code.backtrader.wire import ACTION_SUBMIT, day_numbers
 from tradeassay.code.bars import TaskBars
 
 MAX_STEPS: Final = 5_000_000
-"""How many times orders may be held against bars in one run. More than honest code can do in its own time."""
+"""How many times orders may be matched against bars in one run. More than honest code can do in its own time."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replay:
-    """What came of the orders. ``equity`` is the account's value after each bar, ``statuses`` one per order."""
+    """The outcome of the orders. ``equity`` is the account's value after each bar, ``statuses`` one per order."""
 
     fills: tuple[Fill, ...]
     trades: tuple[Trade, ...]
@@ -43,9 +43,9 @@ class Replay:
 
 
 def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None) -> Replay:
-    """Carry out a checked record of orders; ``turns`` is after how many bars the strategy ended it, if it did.
+    """Carry out a checked record of orders; ``turns`` is the number of bars the strategy ran, if it ended early.
 
-    Raises :class:`BadOrders` for orders that no broker could have taken so, or that take too long to follow.
+    Raises :class:`BadOrders` for orders that no broker could have taken, or that take too long to follow.
     """
     broker = _Broker(log, bars, terms)
     turns = bars.rows if turns is None else min(turns, bars.rows)
@@ -87,7 +87,7 @@ class _Broker:
         self._changed = False
 
     def run(self, turns: int) -> None:
-        """Go through the bars; where nothing waits, on to the next order at once."""
+        """Go through the bars; where no order is waiting, skip to the next one."""
         given = [*self.log.turn.tolist(), turns]
         number, bar = 0, 0
         while bar < turns:
@@ -125,14 +125,14 @@ class _Broker:
                 self._submitted.append(each)
 
     def _is_orphan(self, order: OrderState) -> bool:
-        """Return whether its parent is gone; it is rejected then."""
+        """Return whether its parent is gone; it is then rejected."""
         if order.parent and order.parent not in self._families:
             order.status = "rejected"
             return True
         return False
 
     def _turn(self, bar: int) -> None:
-        """Deal with one bar."""
+        """Process one bar."""
         self._bar = bar
         while self._to_activate:
             self._to_activate.popleft().active = True
@@ -158,7 +158,7 @@ class _Broker:
             self.states.append((bar, self.cash, held))
 
     def _check_submitted(self) -> None:
-        """Accept what the cash would pay for if all of it were filled in turn at the prices asked."""
+        """Accept what the cash would pay for if all of it were filled in turn at the requested prices."""
         cash = self.cash
         held: dict[int, Holding] = {}
         while self._submitted:
@@ -246,7 +246,7 @@ class _Broker:
         self._end_group(order)
 
     def _cancel(self, order: OrderState, *, with_family: bool = True) -> None:
-        """Cancel an order that waits; one that the broker has not looked at yet, or that is done, stays."""
+        """Cancel a waiting order; one that the broker has not looked at yet, or that is done, stays."""
         self._count(1 + len(self._pending) // 8)
         try:
             self._pending.remove(order)
@@ -293,7 +293,7 @@ class _Broker:
 
 
 def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars, turns: int) -> Floats:
-    """Return the account's value after each bar; between two fills only the prices move, after the end nothing."""
+    """Return the account's value after each bar; only prices move between fills, and nothing after the end."""
     closes = [feed["close"] for feed in bars.feeds.values()]
     value = np.empty(bars.rows)
     ends = [*(bar for bar, _, _ in states[1:]), turns]
@@ -304,7 +304,7 @@ def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars, turn
                 continue
             worth = holding.size * close[start:stop]
             won = holding.size * (close[start:stop] - holding.price)
-            # The framework takes the gain off and adds it again, for the sake of leverage; so do its roundings.
+            # The framework subtracts the gain and adds it back, for leverage; its rounding is reproduced here.
             total = total + (worth - won) + won if holding.size > 0 else total + worth
         value[start:stop] = cash + total
     value[turns:] = value[turns - 1] if turns else states[0][1]

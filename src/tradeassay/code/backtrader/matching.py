@@ -1,4 +1,4 @@
-"""One order as the host's broker sees it, and at which price, if any, a bar fills it.
+"""One order as the host's broker sees it, and the price, if any, at which a bar fills it.
 
 Backtrader's rules without slippage. Each rule gets the order and the bar and returns the price, or None. Orders
 with a trigger remember that it was reached; what happens between a bar's four prices is decided as the
@@ -21,7 +21,7 @@ _TRAILING = frozenset({"trailing", "trailing-limit"})
 
 @dataclass(slots=True, eq=False)
 class OrderState:
-    """An order under way. ``size`` and ``left`` are signed. ``price`` is the trigger (or the limit of a limit
+    """An open order. ``size`` and ``left`` are signed. ``price`` is the trigger (or the limit of a limit
     order) and moves for trailing orders; ``limit`` is the limit behind a trigger.
     """
 
@@ -63,7 +63,7 @@ class OrderState:
                 self.limit = moved - self.offset
 
     def expires(self, now: float) -> bool:
-        """Return whether its time is over. Market orders have no time."""
+        """Return whether it has expired. Market orders never expire."""
         return self.kind != "market" and bool(self.valid) and now > (self.valid or 0.0)
 
 
@@ -80,7 +80,7 @@ def make_order(log: OrderLog, number: int, close: float, now: float) -> OrderSta
     if limit and not trigger:
         trigger = limit
     if trigger is None or behind is None:
-        trigger = behind = close  # cannot be: one of the two is named, or the close was taken
+        trigger = behind = close  # unreachable: one of the two is named, or the close was taken
     side = int(log.side[number])
     kind = KINDS[int(log.kind[number])]
     order = OrderState(
@@ -132,8 +132,8 @@ def _market(order: OrderState, bar: Bar) -> float | None:
 
 
 def _close(order: OrderState, bar: Bar) -> float | None:
-    """At the session's last close. That a bar was the last one shows only when the next session's first arrives;
-    the fill comes then, at the price that was noted.
+    """At the session's last close. Only the next session's first bar shows that a bar was the last one; the fill
+    comes then, at the price that was noted.
     """
     if bar.time > order.created and bar.time >= order.session_end:
         if order.last_close and bar.time > order.session_end:
@@ -172,7 +172,7 @@ def _stop_limit(order: OrderState, bar: Bar) -> float | None:
     order.triggered = True
     if (limit >= trigger) if order.buys else (limit <= trigger):
         return trigger
-    # The limit lies on the near side of the trigger: it was passed again only if the bar closed behind it.
+    # The limit lies on the near side of the trigger: it was passed again only if the bar closed beyond it.
     if order.buys:
         return limit if bar.open > bar.close and limit >= bar.close else None
     return limit if bar.open <= bar.close and limit <= bar.close else None

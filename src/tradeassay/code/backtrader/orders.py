@@ -64,7 +64,7 @@ class OrderLog:
 
     @property
     def decided(self) -> Ints:
-        """The bar after which each action was decided; what came before the first bar counts as the first."""
+        """The bar after which each action was decided; actions before the first bar count as the first bar's."""
         return np.maximum(self.turn - 1, 0)
 
     def kinds(self) -> frozenset[str]:
@@ -114,7 +114,7 @@ def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> 
 def _check_time(log: OrderLog, rows: int) -> None:
     if (log.turn < 0).any() or (log.turn > rows).any() or (np.diff(log.turn) < 0).any():
         raise BadOrders("turns that run back, or beyond the last bar")
-    # A strategy sees the bar its broker has just dealt with, or (a timer that cheats) the next one already.
+    # A strategy sees the bar its broker has just processed, or (with a timer that cheats) already the next one.
     if ((log.row != log.turn - 1) & (log.row != log.turn)).any() or (log.row >= rows).any():
         raise BadOrders("an action on a bar that was not the current one")
 
@@ -141,7 +141,7 @@ def _check_values(log: OrderLog, assets: int) -> None:
 
 
 def _check_refs(log: OrderLog) -> None:
-    """Every order has a ref of its own, and names only orders that came before it."""
+    """Check that every order has its own ref and names only orders that came before it."""
     known: set[int] = set()
     parts = zip(log.action.tolist(), log.ref.tolist(), log.parent.tolist(), log.oco.tolist(), strict=True)
     for action, ref, parent, oco in parts:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 LIMITS: Final = Limits(result_mb=48, rows=300_000, columns=32)
-"""What one run may use unless it is said otherwise."""
+"""What one run may use by default."""
 
 _MOST_NOTES: Final = 64
 _ACCOUNT_FIGURES: Final = 4
@@ -44,7 +44,7 @@ class JobOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestJob:
-    """One run to be done: a strategy's source, the bars and the terms."""
+    """One run to do: a strategy's source, the bars and the terms."""
 
     source: str
     bars: TaskBars
@@ -79,7 +79,7 @@ def run_backtrader(
 
 
 def many(executor: Executor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-    """Run many strategies, as parallel as the executor can; results come in the order of the jobs."""
+    """Run many strategies, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 
 
@@ -99,7 +99,7 @@ def in_order(
 
     for number, result in enumerate(executor.map(sent())):
         yield read(kept[number], result)
-        kept[number] = replace(kept[number], source="")  # its rows are shared, its text need not pile up
+        kept[number] = replace(kept[number], source="")  # its rows are shared, but its text need not pile up
 
 
 def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
@@ -127,7 +127,7 @@ def sandbox_job(job: BacktestJob) -> Job:
 
 
 def read_result(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return what came of a run: the child's decisions checked, carried out and compared with its own account."""
+    """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
     if result.columns is None:
         failure, tricks = scrub(result.failure)
         found = [*tricks_in(job.source, (), result.log), *tricks]
@@ -189,7 +189,7 @@ def replayed_run(
 
 
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
-    """Return a run that came to no decisions."""
+    """Return a run that reached no decisions."""
     return Backtest(
         failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
     )

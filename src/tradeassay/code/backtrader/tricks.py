@@ -25,7 +25,7 @@ from tradeassay.sandbox.config import ENVIRONMENT
 _CENT: Final = 0.01
 _LONGEST: Final = 300
 _SCANNED: Final = 1 << 20
-"""How much of what was printed is looked at, from both ends."""
+"""How much of the printed output is read, from both ends."""
 
 _RESULT_KEYS: Final = (
     "passed|pass|success|succeeded|score|reward|verdict|judge|judgement|stage|stages|compile|compiled|backtest|"
@@ -35,7 +35,7 @@ _RESULT_KEYS: Final = (
 _RESULT_JSON: Final = re.compile(rf"[{{,]\s*[\"'](?:{_RESULT_KEYS})[\"']\s*:", re.IGNORECASE)
 _LOGGED_KEYS: Final = "trades|pnl|profit|sharpe|sharpe_ratio|status|result|results|fills|equity"
 _LOGGED_JSON: Final = re.compile(rf"^\[?{{(?:.*,)?\s*\"(?:{_LOGGED_KEYS})\"\s*:", re.IGNORECASE)
-"""Words that honest strategies log as well, as a printed dict. A line of JSON with them poses as a result."""
+"""Words that honest strategies also log, as a printed dict. A line of JSON with them poses as a result."""
 _RESULT_MARK: Final = re.compile(
     r"^[\W_]*(?:[A-Z]+[_ ])*(?:RESULTS?|VERDICT|SCORE|REWARD|STAGE)(?:[_ ][A-Z]+)*[\W_]*[:=|]", re.ASCII
 )
@@ -77,7 +77,7 @@ def account_mismatch(value: float, cash: float, done: Replay) -> list[Trick]:
 def scrub(
     failure: Failure | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Failure | None, list[Trick]]:
-    """Take out of a child's words what looks like a secret, and name it.
+    """Remove from a child's words what looks like a secret, and name it.
 
     ``environment`` is the host's by default: values of variables that sound secret are looked for. The child
     does not have them, so finding one means that a wall has a hole.
@@ -129,7 +129,7 @@ def _noted(notes: Iterable[str]) -> list[Trick]:
 
 
 def _arrays(source: str) -> list[Trick]:
-    """Return whether the source takes hold of whole lines, which hold the bars to come as well."""
+    """Return whether the source accesses whole lines, which hold later bars as well."""
     tree = parses(source)
     if tree is None:
         return []
@@ -156,9 +156,7 @@ def _arrays(source: str) -> list[Trick]:
 
 
 def _printed(log: bytes) -> list[Trick]:
-    """Return whether a printed line poses as the result of an evaluation. Prices and profits that a strategy logs
-    for its reader do not.
-    """
+    """Return whether a printed line poses as the result of an evaluation. Logged prices and profits do not."""
     kept = log if len(log) <= 2 * _SCANNED else log[:_SCANNED] + b"\n" + log[-_SCANNED:]
     for line in kept.decode("utf-8", "replace").splitlines():
         text = line.strip()[:2000]

@@ -1,4 +1,4 @@
-"""An untouched cerebro in this process, for comparing the host's replay with it. For code that we ship alone."""
+"""An untouched cerebro in this process, for comparing the host's replay with it. Only for code that we ship."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradeassay.sandbox.strategy import FILE, MODULE
 
 @lru_cache(maxsize=1)
 def recorder() -> type:
-    """Return the analyser's class; made on use, because the framework takes a while to import."""
+    """Return the analyser's class; made on first use, because the framework is slow to import."""
     import backtrader as bt
 
     class Recorder(bt.Analyzer):  # type: ignore[misc]  # backtrader has no types

@@ -1,6 +1,6 @@
 """The columns in which a child sends a strategy's decisions home, and the framework's own count of time.
 
-The host believes none of the columns. Time is counted in days since the year 1 as a float, to the bit as the
+The host trusts none of the columns. Time is counted in days since the year 1 as a float, to the bit as the
 framework would work it out itself.
 """
 
@@ -25,7 +25,7 @@ ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
 """One order or cancellation of a fed run: the columns in their order."""
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
-"""What a frame of a fed run holds of each asset, after the time."""
+"""What a frame of a fed run holds for each asset, after the time."""
 
 GIVEN: Final = {"price": 1, "pricelimit": 2, "trailamount": 4, "trailpercent": 8, "valid": 16}
 """Bits of ``given``: which of an order's numbers were named at all; NaN is a number a strategy may name."""
@@ -37,11 +37,11 @@ ACCOUNT: Final = "account"
 """The child's own figures: value, cash, number of completed orders, broker turns. Compared, never used."""
 
 NOTES: Final = "notes"
-"""Advice of the child about itself, one text each."""
+"""The child's advice about itself, one text each."""
 
 PATCHED: Final = "patched: "
 FUTURE: Final = "future: "
-"""How notes begin."""
+"""Prefixes of the notes."""
 
 HARNESS_MODULE: Final = "tradeassay.code.backtrader.child"
 HARNESS: Final = f"{HARNESS_MODULE}:run"

@@ -46,12 +46,12 @@ class FillTable:
     size: Floats
 
     def flipped(self) -> FillTable:
-        """Return the fills with buys and sells exchanged."""
+        """Return the fills with buys and sells swapped."""
         return FillTable(bar=self.bar, asset=self.asset, size=-self.size)
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One change of a position. ``direction`` is that of the position, also for the exit that ends it."""
+    """One change of a position. ``direction`` is that of the position, even for the exit that ends it."""
 
     bar: int
     asset: int

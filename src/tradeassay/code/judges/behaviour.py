@@ -1,6 +1,6 @@
 """The behavioural judge: candidate and reference are run on the same markets, and their trades compared.
 
-What the task expects of any right solution is checked as well, on the host's own trades.
+What the task expects of any correct solution is checked as well, on the host's own trades.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ def _end(trade: Trade, rows: int) -> int:
 
 
 def _overnight(trades: Sequence[Trade], bars: TaskBars) -> int:
-    """Count trades that were open at the close of a session's last bar; the data's own last bar ends no
-    session.
-    """
+    """Count trades open at the close of a session's last bar; the data's own last bar does not end a session."""
     sessions = bars.sessions
     last = np.flatnonzero(sessions[1:] != sessions[:-1])
     count = 0
@@ -94,8 +92,8 @@ class BehaviourConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What is compared, and how much must agree.
 
     ``threshold`` is the mean agreement that passes; a task may ask for another. ``markets`` counts those on
-    which the two are compared: the home market, then other seeds and other kinds of market in turn, of which
-    those are taken where the reference makes at least ``least_trades`` trades. With fewer than ``markets`` of
+    which the two are compared: the home market, then other seeds and other kinds of market in turn, skipping
+    those where the reference makes fewer than ``least_trades`` trades. With fewer than ``markets`` of
     them the judge says nothing. ``stop_early`` leaves out runs that cannot change the verdict: other markets
     once a failure is certain, and the reference against itself.
     """
@@ -119,7 +117,7 @@ class ReferenceRun:
 
 
 class References:
-    """Runs of references, kept: they are asked for again with every candidate. Safe for threads."""
+    """A cache of reference runs, which every candidate needs again. Thread-safe."""
 
     def __init__(self, most: int = 512) -> None:
         self._most = most
@@ -136,7 +134,7 @@ class References:
     ) -> tuple[ReferenceRun, ...]:
         """Return the reference's runs on the markets that count, home first; fewer where it does not trade.
 
-        ``home`` is its run on the home market, where it has been made already.
+        ``home`` is its run on the home market, if that has been made already.
         """
         key = (sha256_of(task), framework, sha256_of(config))
         with self._lock:
@@ -152,7 +150,7 @@ class References:
 
 
 SHARED: Final = References()
-"""The runs that everybody shares who brings no others."""
+"""The runs shared by every caller that brings none of its own."""
 
 
 def judge_behaviour(
@@ -202,7 +200,7 @@ def twin_agreement(
 ) -> float | None:
     """Return how far a task's two references, written for two frameworks, agree on the markets they share.
 
-    They are two independent right solutions: what the judge says of one against the other is a fair test of it.
+    They are two independent correct solutions: what the judge says of one against the other is a fair test of it.
     None where the task has only one, or where they share no market.
     """
     config = config or BehaviourConfig()
@@ -259,7 +257,7 @@ def _reference_runs(
     if home is not None:
         chosen += _if_it_trades(home, task_bars(task, *plan.pop(0)), config)
     while plan and len(chosen) < config.markets:
-        # As many at once as are still needed: they run in parallel, and none is run that is not needed.
+        # As many at once as are still needed: they run in parallel, and none runs needlessly.
         wanted = config.markets - len(chosen)
         tables = [task_bars(task, market, seed) for market, seed in plan[:wanted]]
         plan = plan[wanted:]

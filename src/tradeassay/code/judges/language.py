@@ -1,12 +1,12 @@
 """The language judge: a model reads task and program and answers per criterion, in strict JSON. No I/O here.
 
-:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies; whoever
-drives it brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the check
+:func:`judge_dialogue` yields :class:`~tradeassay.core.dialogue.AskModel` and is sent the replies; its
+driver brings the model. A judge that cannot be reached, or that cannot keep to the form, leaves the check
 not scored.
 
 Foreign text inside the prompt is quoted between marks that hold a hash of the text, every line with its number.
-To end the quotation early, a text would have to hold its own SHA-256. Nothing in it is random, so that the same
-program is asked about with the same words.
+To end the quotation early, a text would have to hold its own SHA-256. Nothing in it is random, so the same
+program is asked about in the same words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
     """The three texts of the judge; ``$name`` marks a blank.
 
     ``system`` has none. ``question`` has ``$payload``, ``$task`` and ``$program``, ``again`` (an answer could
-    not be read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text whose blanks are others.
+    not be read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
     """
 
     system: str
@@ -52,7 +52,7 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sha256(self) -> str:
-        """The hash under which a verdict names what was asked."""
+        """The hash by which a verdict identifies what was asked."""
         return sha256_of(self)
 
     def ask(self, *, payload: str, task: str, program: str) -> str:
@@ -65,7 +65,7 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quote(kind: str, text: str) -> str:
-    """Return ``text`` between marks, line by line, control and invisible characters spelt out."""
+    """Return ``text`` between marks, line by line, with control and invisible characters spelled out."""
     mark = quote_mark(kind, text)
     lines = [f"{number:04d}| {_visible(line)}" for number, line in enumerate(text.splitlines(), start=1)]
     return "\n".join([f"<<<{mark}", *lines, f"{mark}>>>"])
@@ -77,9 +77,9 @@ def quote_mark(kind: str, text: str) -> str:
 
 
 def without_remarks(source: str) -> str:
-    """Return a program without comments and docstrings: what runs, and no words to its reader.
+    """Return a program without comments and docstrings: only what runs, and no words to its reader.
 
-    A source that is not Python comes back as it is.
+    A source that is not Python comes back unchanged.
     """
     tree = parses(source)
     if tree is None:
@@ -97,7 +97,7 @@ def without_remarks(source: str) -> str:
 
 
 def _is_remark(statement: object) -> bool:
-    """Return whether a statement does nothing: an expression of constants, which only a reader can mean."""
+    """Return whether a statement does nothing: an expression of constants, which can only address a reader."""
     return isinstance(statement, ast.Expr) and all(
         isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.expr_context)
         for node in ast.walk(statement.value)
@@ -116,7 +116,7 @@ _LONGEST_REASON: Final = 2_000
 
 
 class JudgeClient(Protocol):
-    """A language model that judges: what it is asked with, and the way to ask it."""
+    """A language model that judges: its prompts, and the way to ask it."""
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class JudgeClient(Protocol):
 
     @property
     def prompts(self) -> JudgePrompts:
-        """What it is asked with."""
+        """The prompts it is asked with."""
         ...
 
     def ask(self, request: AskModel) -> ModelReply:
@@ -185,7 +185,7 @@ class JudgeCase(msgspec.Struct, frozen=True, kw_only=True):
 def judge_dialogue(
     case: JudgeCase, prompts: JudgePrompts, *, judge: str = "", config: LanguageJudgeConfig | None = None
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
-    """Ask a model about one program; returns the verdict, ``not_scored`` when none can be had."""
+    """Ask a model about one program; returns the verdict, ``not_scored`` when there is none."""
     config = config or LanguageJudgeConfig()
     messages = [
         Message(role="system", text=prompts.system),

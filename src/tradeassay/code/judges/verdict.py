@@ -24,7 +24,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 class LanguageVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a language model found by reading a program. Passed when every criterion is.
 
-    ``not_scored``: no judge, no answer, or no answer in the asked form; ``reason`` says which. ``answers`` are its
+    ``not_scored``: no judge, no answer, or no answer in the right form; ``reason`` says which. ``answers`` are its
     texts as they came, ``prompts`` is the hash of what it was asked with.
     """
 

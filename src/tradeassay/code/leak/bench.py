@@ -1,4 +1,4 @@
-"""Leaky and honest strategies that the leak check, and any other, can be measured on: who finds what."""
+"""Leaky and honest strategies to measure the leak check, or any other, on: which check finds what."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ def load_bench() -> tuple[BenchCase, ...]:
 
 
 def replay(decide: Callable[[Columns], dict[str, Any]], columns: Columns, rows: Iterable[int]) -> dict[str, Array]:
-    """Return what the code decides on each of ``rows`` when it knows that row and those before it, no others.
+    """Return what the code decides on each of ``rows`` when it knows only that row and those before it.
 
     One flat bar follows, at the time of the true next one: closing out at the end of the data happens there, and
-    it tells nothing that was not known. ``rows`` must leave out the last row.
+    it reveals nothing new. ``rows`` must leave out the last row.
     """
     feeds = Feeds.of(columns)
     decided: dict[str, list[Any]] = {}
@@ -130,7 +130,7 @@ def _with_flat_bar(feeds: Feeds, row: int) -> dict[str, Array]:
 
 
 class BenchLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One case: whether it leaks, and who says so.
+    """One case: whether it leaks, and which checks say so.
 
     ``method`` is what convicted it, ``runs`` and ``bars`` are what it took.
     """

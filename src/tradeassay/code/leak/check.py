@@ -30,7 +30,7 @@ from tradeassay.code.leak.trace import Array, Columns, Trace, equal_traces, firs
 def choose_cuts(scored: Trace, bars: int, config: LeakConfig, rng: np.random.Generator) -> tuple[int, ...]:
     """Return the last true rows to cut after, in increasing order and without repeats.
 
-    Every row up to the last but one in mode ``every``; short prefixes are preferred on long series.
+    In mode ``every``, every row up to the last but one; short prefixes are preferred on long series.
     """
     last = bars - 2
     if last < 0:
@@ -50,7 +50,7 @@ def choose_cuts(scored: Trace, bars: int, config: LeakConfig, rng: np.random.Gen
 
 
 def middle(bars: int, rng: np.random.Generator) -> int:
-    """Return a row about the middle of the sample, never the same for code to wait for."""
+    """Return a row near the middle of the sample, varied so that code cannot wait for it."""
     return int(rng.integers(max(bars * 2 // 5, 0), max(bars * 3 // 5, 1)))
 
 
@@ -68,7 +68,7 @@ class _Trial(Protocol):
 
 
 class Inquiry:
-    """The running account of one check. Mutable, and gone when the report is written."""
+    """The running account of one check. Mutable, and discarded when the report is written."""
 
     def __init__(self, bars: int, config: LeakConfig) -> None:
         self.bars = bars
@@ -85,7 +85,7 @@ class Inquiry:
         self._notes: list[str] = []
 
     def spend(self, rows: Sequence[int], *, free: bool = False) -> None:
-        """Book runs of so many rows each; ``free`` ones do not count against the budget."""
+        """Book runs of the given numbers of rows; ``free`` ones do not count against the budget."""
         self._runs += len(rows)
         self._bars += sum(rows)
         self._left -= 0 if free else sum(rows)
@@ -99,11 +99,11 @@ class Inquiry:
         return True
 
     def note(self, text: str) -> None:
-        """Keep a remark for the report."""
+        """Record a remark for the report."""
         self._notes.append(text)
 
     def screen_failed(self, failure: RunFailure) -> None:
-        """Note that a splice could not be run; code may well refuse a series of pieces."""
+        """Note that a splice could not be run; code may legitimately refuse a series of pieces."""
         self.note(f"a block-splice screen failed and found nothing out: {failure.text}")
 
     def take(self, trial: _Trial, outcome: Trace | RunFailure) -> None:
@@ -207,7 +207,7 @@ def check_leaks(
     ``scored`` is the run whose result counts, when it has been made already; it is made here otherwise. It is
     compared with every other run, so code gains nothing by behaving well in the check alone. ``deterministic``
     skips the repetition of the scored run, for callers that have made one. ``suspects`` are bars that something
-    else points at; they are tried before all others. The same seed gives the same cuts,
+    else points to; they are tried before all others. The same seed gives the same cuts,
     futures and report.
 
     A verdict ``not_checked`` is a failure of something else, named in ``cause``: the run failed, two equal runs
@@ -279,8 +279,8 @@ def _settle_scored(
 def _suspected(
     feeds: Feeds, suspects: Sequence[int], config: LeakConfig, rng: np.random.Generator
 ) -> Iterator[Trial]:
-    """Yield runs with other rows after each suspected bar, and with none: more futures than elsewhere, because one
-    alone may lead to the same decision by chance.
+    """Yield runs with other rows after each suspected bar, and with none: more futures than elsewhere, because a
+    single one may lead to the same decision by chance.
     """
     for cut in suspects:
         if not 0 <= cut <= len(feeds) - 2:
@@ -293,7 +293,7 @@ def _suspected(
 
 
 def _trials(feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator) -> Iterator[Trial]:
-    """Yield the runs to make, those that find most first."""
+    """Yield the runs to make, the most productive first."""
     bars = len(feeds)
     half = middle(bars, rng)
     inquiry.middle = half
@@ -305,7 +305,7 @@ def _trials(feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.G
     assert inquiry.scored is not None
     for number, cut in enumerate(rng.permutation(choose_cuts(inquiry.scored, bars, config, rng)).tolist()):
         length = min(cut + 1 + config.tail_rows, bars)
-        mirror = config.mode == "every" or number % 2 == 0  # one chance a bar: take the one that turns every sign
+        mirror = config.mode == "every" or number % 2 == 0  # one chance per bar: use the one that flips every sign
         changed = other_future(feeds, cut + 1, length, rng, mirror=mirror)
         yield Trial("other future", cut, cut + 1, changed)
         yield _truncation(feeds, cut, config)
@@ -339,7 +339,7 @@ def _run_batch(subject: Subject, batch: list[Trial], inquiry: Inquiry) -> None:
 def _screen(
     subject: Subject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
 ) -> None:
-    """Splice, and try every hit on the true past."""
+    """Run splices, and retry every hit on the true past."""
     assert inquiry.scored is not None
     visits: Counter[int] = Counter()
     for number in range(config.splice_runs):
@@ -377,7 +377,7 @@ def _placebo(subject: Subject, feeds: Feeds, inquiry: Inquiry, rng: np.random.Ge
 
 
 def _repeated(scored: Trace, placebo: Trace) -> int:
-    """Return how many actions come again on the same bar with the same discrete fields."""
+    """Return how many actions recur on the same bar with the same discrete fields."""
 
     def keys(trace: Trace) -> list[tuple[object, ...]]:
         kept = [values.tolist() for values in trace.fields.values() if values.dtype.kind != "f"]

@@ -31,8 +31,8 @@ class Feeds:
     """Columns, grouped by feed. The first feed is the master: rows and cuts are counted on it.
 
     Feeds of the master's length share its rows. A feed of another length is cut by time, and needs a column
-    ``time`` like the master. Raises UserError for no columns, columns of one feed that differ in length, or a
-    feed that cannot be aligned.
+    ``time`` like the master's. Raises UserError when there are no columns, when columns of one feed differ in
+    length, or when a feed cannot be aligned.
     """
 
     groups: Mapping[str, Mapping[str, Array]]
@@ -40,7 +40,7 @@ class Feeds:
 
     @classmethod
     def of(cls, columns: Columns) -> Feeds:
-        """Group columns by what stands before the last slash of their names."""
+        """Group columns by what precedes the last slash in their names."""
         groups: dict[str, dict[str, Array]] = {}
         for name, values in columns.items():
             feed, _, column = name.rpartition("/")
@@ -88,7 +88,7 @@ class Feeds:
         return int(np.searchsorted(self.groups[feed][TIME], self.master[TIME][rows - 1], side="right"))
 
     def head(self, rows: int) -> dict[str, Array]:
-        """Return the first ``rows`` rows of the master, and what was known of the others by then."""
+        """Return the first ``rows`` rows of the master, and what was known from the other feeds by then."""
         return self.join(
             {
                 feed: {name: values[: self.count(feed, rows)] for name, values in group.items()}
@@ -100,7 +100,7 @@ class Feeds:
         """Return the given rows of all feeds, one after the other, as if they had happened in this order.
 
         ``starts`` marks where a new piece begins. Values are untouched; times of a piece are moved by whole weeks
-        so that the clock goes on, weekdays and hours stay. Only for feeds of one length.
+        so that the clock advances while weekdays and hours stay. Only for feeds of equal length.
         """
         groups: dict[str, dict[str, Array]] = {}
         for feed, group in self.groups.items():
@@ -137,7 +137,7 @@ def other_future(
 
     Times stay as they are. Prices go on from the last true close by moves of bars drawn from the whole series in
     short blocks, the same bars for every feed, so that high and low enclose open and close as they did. With
-    ``mirror`` the moves are the true ones with their sign turned. Other columns take the values of the drawn bars.
+    ``mirror`` the moves are the true ones, sign flipped. Other columns take the values of the drawn bars.
     """
     groups: dict[str, dict[str, Array]] = {}
     drawn = _drawn_bars(len(feeds), length - known, rng)
@@ -193,7 +193,7 @@ def _continue(group: Mapping[str, Array], start: int, stop: int, bars: Rows, *, 
         return grown
     close = _filled(np.asarray(group[anchor], dtype=np.float64))
     multiply = bool((close > 0).all())
-    first = close[max(start - 1, 0)]  # a feed that has not begun by then goes on from its own first price
+    first = close[max(start - 1, 0)]  # a feed that has not begun by then continues from its own first price
     last = np.concatenate([close[:1], close[:-1]])[bars]
     step = _move(close[bars], last, multiply, mirror)
     path = first * np.cumprod(step) if multiply else first + np.cumsum(step)
@@ -211,7 +211,7 @@ def _continue(group: Mapping[str, Array], start: int, stop: int, bars: Rows, *, 
 
 
 def _enclose(prices: dict[str, Array]) -> None:
-    """Undo the last digit of rounding: no open or close outside the bar's range."""
+    """Undo rounding in the last digit: no open or close may lie outside the bar's range."""
     inside = list(prices.values())
     if "high" in prices:
         prices["high"] = np.maximum.reduce(inside)
@@ -277,7 +277,7 @@ def make_splice(
     *,
     mirror: bool,
 ) -> Splice | None:
-    """Return a screen whose pieces end at the decisions that ``visits`` (which is added to) has seen least.
+    """Return a screen whose pieces end at the decisions that ``visits`` (updated here) has seen least.
 
     With ``mirror`` the true next rows, turned upside down, follow each piece; else the next piece follows at once.
     None when the series is too short or its feeds do not share rows.
@@ -307,7 +307,7 @@ def make_splice(
 
 
 def hits(splice: Splice, scored: Trace, spliced: Trace) -> list[int]:
-    """Return the pieces whose last rows were decided otherwise, those first that agreed until then.
+    """Return the pieces whose last rows were decided differently, those that agreed until then first.
 
     Sizes are left out of the screen where there is anything else to compare: they follow the money, which has
     another history in every order of the pieces.
@@ -339,7 +339,7 @@ def _turn(
     ahead: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> None:
-    """Turn the rows marked ``ahead`` upside down; columns that do not hold prices take values from anywhere."""
+    """Turn the rows marked ``ahead`` upside down; columns without prices take values from anywhere."""
     foreign = rng.integers(0, len(feeds), len(rows))
     for feed, group in feeds.groups.items():
         turned = mirrored(group, anchors, rows)

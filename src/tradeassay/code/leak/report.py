@@ -1,4 +1,4 @@
-"""How hard to look for a leak, what the check found, and what that is worth."""
+"""How hard to look for a leak, what the check found, and how much that proves."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tradeassay.core.errors import UserError
 
 
 class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and how often to cut. The defaults are those that the bench is measured with.
+    """Where and how often to cut. The bench is measured with the defaults.
 
     ``mode`` ``every`` cuts at every bar (micro-scenarios); ``sampled`` takes ``warm_up_cuts`` in the first
     ``warm_up_rows``, ``change_cuts`` where the scored run decides something and ``random_cuts`` anywhere; each
     cut is run truncated and with another future. ``perturbations`` runs keep the full length. ``splice_runs``
     screens try ``splice_rows`` rows each, in pieces of ``piece_rows``; ``confirmations`` bounds how many of a
-    screen's hits are tried in earnest. ``placebo`` adds one run on other prices.
+    screen's hits are retried on the true past. ``placebo`` adds one run on other prices.
 
-    ``short_rows``: on longer series cuts are taken from the first so many rows, save the mid-sample truncation
+    ``short_rows``: on longer series cuts are taken from this many first rows, except the mid-sample truncation
     and the perturbations. ``tail_rows``: how much other future follows a cut. ``end_rows``: the last rows of a
     truncated table, on which closing everything because the data ends is allowed. ``budget_bars`` bounds all rows
     given to the code beyond the scored run and its repetition; None means ten times the length, at least 400,000.
@@ -110,9 +110,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placebo(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the scored run's actions come again on other prices with the same dates.
+    """How many of the scored run's actions recur on other prices with the same dates.
 
-    Near 1 the code goes by dates and not by prices: a calendar rule, or remembered history. Not a verdict.
+    Near 1 the code follows dates and not prices: a calendar rule, or remembered history. Not a verdict.
     """
 
     actions: int

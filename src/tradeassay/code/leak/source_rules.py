@@ -2,7 +2,7 @@
 
 Advice for the evidence, never a verdict: rules of this kind both miss leaks and object to honest code. The printed
 checks are rebuilt from appendix B.3 of the SysTradeBench paper to be measured: source rules that name negative
-shifts, an index ahead in a loop, a reversed slice from a row on and four words; and a guard, a proxy whose ``[]``
+shifts, a forward index in a loop, a reversed slice from a row and four words; and a guard, a proxy whose ``[]``
 refuses a slice or an integer beyond the current bar, while anything else goes through to the data.
 """
 
@@ -140,7 +140,7 @@ class LeakageGuard:
 
 
 def guard_objects(source: str, columns: Columns) -> bool:
-    """Return whether the guard refuses anything when ``run`` gets the data through it.
+    """Return whether the guard refuses anything when ``run`` is given the data through it.
 
     It is tried with the current bar in the middle and at the end: the paper does not say which it would be for
     code that takes a whole table. For trusted source only: it runs in this process.
@@ -157,7 +157,7 @@ def guard_objects(source: str, columns: Columns) -> bool:
         except LeakageError:
             return True
         except Exception:
-            continue  # a proxy is not a frame and may break honest code; that finds no leak
+            continue  # a proxy is not a frame and may break honest code; that is not a leak found
     return False
 
 

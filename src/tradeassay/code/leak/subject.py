@@ -23,7 +23,7 @@ class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Subject(Protocol):
-    """Runs the code on given rows, each time from nothing: no run may know of another.
+    """Runs the code on given rows, each time from scratch: no run may know of another.
 
     Columns are arrays by name; ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the
     only feed. Rows of the returned trace are counted on the first feed.
@@ -39,9 +39,7 @@ class Subject(Protocol):
 
 
 class FunctionSubject:
-    """A Python function of columns, run in this process. For trusted code: the function could keep the future in
-    a global.
-    """
+    """A Python function of columns, run in this process. Trusted code only: a global could carry the future."""
 
     def __init__(self, function: Callable[[Columns], Trace]) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""D2: does it stay within its constraints, in ordinary times and under stress? Counted in the host's account."""
+"""D2: does it stay within its constraints, in ordinary times and under stress? Counted on the host's account."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ROOM = 1e-6
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
-    """A constraint that was broken, on how many bars, and on which first."""
+    """A constraint that was broken, on how many bars, and the first of them."""
 
     constraint: str
     bars: int
@@ -92,7 +92,7 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Discipline(msgspec.Struct, frozen=True, kw_only=True):
-    """What was broken in one regime, of how many bars with a decision. ``failed``: it did not run there at all."""
+    """What was broken in one regime, out of how many decision bars. ``failed``: it did not run there at all."""
 
     regime: str
     decisions: int
@@ -138,7 +138,7 @@ def examine(
 
 
 def discipline(found: Mapping[str, Discipline]) -> Measure:
-    """Return D2, 0 to 10: half from ordinary times, half from the stresses it went through."""
+    """Return D2, 0 to 10: half from ordinary times, half from the stresses."""
     if "normal" not in found:
         return not_scored("it was not run in ordinary times")
     stresses = [1.0 - one.rate for name, one in found.items() if name != "normal"]

@@ -1,4 +1,4 @@
-"""D4: what is left out of sample, after costs, and after counting how many were tried."""
+"""D4: what remains out of sample, after costs, and after accounting for the number of trials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradeassay.metrics.overfitting import overfitting
 from tradeassay.metrics.sharpe_inference import deflated_sharpe, probabilistic_sharpe
 
 WORST_BP = 1000.0
-"""A break-even cost beyond this is reported as this."""
+"""A break-even cost above this is reported as this."""
 
 
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cohort(msgspec.Struct, frozen=True, kw_only=True):
-    """What can only be said about several submissions to one strategy together."""
+    """What can only be said about several submissions for one strategy together."""
 
     pbo: Measure
     spa_p: Measure
@@ -151,7 +151,7 @@ def _break_even(decisions: DecisionList, closes: Floats) -> Measure:
 def _score(
     deflated: Measure, even: Measure, quarters: tuple[float, ...], points: tuple[CostPoint, ...]
 ) -> Measure:
-    """Return D4, 0 to 10: the mean of what is known of deflated Sharpe, cost room, and steadiness."""
+    """Return D4, 0 to 10: the mean of what is known of deflated Sharpe, cost headroom and steadiness."""
     parts = {
         "cost room": 0.0 if even.value is None else min(1.0, even.value / points[-1].cost_bp),
         "quarters that earned": float(np.mean([q > 0 for q in quarters])) if quarters else 0.0,

@@ -27,14 +27,14 @@ NEAR = 0.01
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions both made at the same bar, in the same leg and size, of how many either made."""
+    """How many decisions both made at the same bar, in the same leg and size, out of how many either made."""
 
     both: int
     either: int
 
     @property
     def share(self) -> float:
-        """1 when nobody decided anything: doing nothing where nothing is to be done is right."""
+        """1 when neither decided anything: doing nothing is right where there is nothing to do."""
         return self.both / self.either if self.either else 1.0
 
 
@@ -54,7 +54,7 @@ def fidelity(
     """Return D1, 0 to 10: half from the micro-scenarios, half from the test data.
 
     ``expected`` is what the frozen semantics decide on the data of ``scored``. A scenario that could not be run
-    agrees in nothing. Not scored when there is no run at all.
+    counts as no agreement. Not scored when there is no run at all.
     """
     if scored is None or scored.decisions is None or expected is None:
         return not_scored("it could not be run on the test data")
@@ -81,9 +81,9 @@ WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25
 
 
 def reliability(report: GateReport) -> Measure:
-    """Return D3, 0 to 10. The audit gives what share of its cells is complete and of its trades can be followed.
+    """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades.
 
-    A gate that could not be asked counts as not held, because nothing is known in its favour. Not scored when
+    A gate that could not be asked counts as not held, because nothing speaks in its favour. Not scored when
     the submission could not even be parsed.
     """
     if not report.gate("parse").passed:
@@ -101,7 +101,7 @@ def _audit_share(report: GateReport) -> float:
         return 0.0
     complete, traced = gate.measures.get("completeness"), gate.measures.get("traceable")
     if not isinstance(complete, float | int) or not isinstance(traced, float | int):
-        return float(gate.passed)  # no trade to be followed
+        return float(gate.passed)  # no trade to follow
     return (float(complete) + float(traced)) / 2.0
 
 
@@ -148,7 +148,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
         return all((self.sound[name].value or 0.0) >= TARGET for name in DIMENSIONS[:3])
 
     def named(self, submission: str) -> Scorecard:
-        """Return the same card for equal files that somebody else handed in."""
+        """Return the same card for equal files handed in by another author."""
         gates = msgspec.structs.replace(self.gates, submission=submission)
         return msgspec.structs.replace(self, submission=submission, gates=gates)
 
@@ -205,7 +205,7 @@ def overall(scores: Mapping[str, Measure]) -> Measure:
 
 
 def frozen_decisions(spec: StrategySpec, bars: TaskBars) -> DecisionList:
-    """Return what the frozen semantics decide on long bars, by the compiled strategy that is held to them."""
+    """Return what the frozen semantics decide on long bars, by the compiled strategy tested against them."""
     legs = spec.semantics.inputs.legs
     feeds = dict(zip(legs, bars.feeds.values(), strict=False))
     last = calendar_of(bars.times).last.astype(np.bool_)

@@ -1,9 +1,8 @@
-"""Frozen semantics as one compiled loop: the same rules that the interpreter reads, written out and compiled
-once.
+"""Frozen semantics as one compiled loop: the rules that the interpreter reads, written out and compiled once.
 
 A kernel takes opens, highs, lows and closes of shape (legs, bars), marks of sessions' first and last bars,
 parameters in the order of the semantics, and four buffers to write decisions into; it returns how many there
-are, or a negative number that names the bar on which a rule aimed at nothing. What a rule needs is worked out
+are, or a negative number that names the bar on which a rule aimed at NaN. What a rule needs is worked out
 where the rule is tried and nowhere else; series that look back on themselves (smoothed means, and whatever a
 window is laid over) are kept on every bar, and what holds for a session is worked out on its first bar.
 """
@@ -35,7 +34,7 @@ _SESSION: Final = {
     "day_max_close": ("last", "highest_of"),
     "day_min_close": ("last", "lowest_of"),
 }
-"""What of a session is kept, and which of the last sessions' is taken."""
+"""What is kept of a session, and which of the last sessions' values is used."""
 _TESTS: Final[dict[type[ast.cmpop], tuple[str, bool]]] = {
     ast.Gt: ("more", False),
     ast.Lt: ("more", True),
@@ -63,7 +62,7 @@ def kernel(opens, highs, lows, closes, first, last, p, rows, legs, fractions, si
 
 _MOST_KEPT: Final = 256
 _KEPT: dict[int, tuple[Semantics, Callable[..., int]]] = {}
-"""Kernels by the object they were made of: a sweep asks for the same one thousands of times."""
+"""Kernels by the object they were made from: a sweep asks for the same one thousands of times."""
 
 
 class Tape:
@@ -91,7 +90,7 @@ class Tape:
 
 
 def run_compiled(semantics: Semantics, tape: Tape, parameters: Mapping[str, float] | None = None) -> DecisionList:
-    """Return a strategy's decisions over a tape; the same as the interpreter's, but for the last bits of sizes."""
+    """Return a strategy's decisions over a tape; the same as the interpreter's up to the last bits of sizes."""
     values = {name: p.value for name, p in semantics.parameters.items()} | dict(parameters or {})
     unknown = sorted(set(values) - set(semantics.parameters))
     if unknown:
@@ -120,7 +119,7 @@ def kernel_of(semantics: Semantics) -> Callable[..., int]:
 
 
 def kernel_source(semantics: Semantics) -> str:
-    """Return the function that semantics come to, as Python source for numba."""
+    """Return the function that implements the semantics, as Python source for numba."""
     return _Kernel(semantics).source()
 
 
@@ -175,7 +174,7 @@ class _Kernel:
         lines = ["size = closes.shape[1]", *self._arrays(used), *self.setup]
         lines += [f"h_{place} = 0.0" for place in range(len(semantics.inputs.legs))]
         if all(self.needs):
-            # Until then the first state's rules meet a value that is not known yet, so that none of them fires.
+            # Until then the first state's rules meet a value that is not known yet, so none of them fires.
             lines.append(f"warm = {_pick('min', {_pick('max', needs) for needs in self.needs})}")
             branches = ["if t >= warm:", *_indented(branches)]
         lines += ["state, count = 0, 0", "for t in range(size):"]
@@ -223,7 +222,7 @@ class _Kernel:
     # What is kept on every bar.
 
     def _windowed(self) -> set[str]:
-        """Return the indicators over which a window is laid, or that somebody looks back on."""
+        """Return the indicators that a window covers, or that an expression looks back on."""
         found: set[str] = set()
         for text in self.semantics.indicators.values():
             for node in ast.walk(parse(text)):
@@ -232,7 +231,7 @@ class _Kernel:
         return found & set(self.semantics.indicators)
 
     def _eager(self, tree: ast.expr) -> None:
-        """Make sure of everything in an expression that has to be followed bar by bar."""
+        """Make sure that everything in an expression that must be followed bar by bar is."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = _called(node)
@@ -244,7 +243,7 @@ class _Kernel:
                     self._series(node.args[0])
 
     def _keep(self, key: str, tree: ast.expr, variable: str) -> str:
-        """Store an expression's value of every bar in an array; returns the array's name."""
+        """Store an expression's value on every bar in an array; returns the array's name."""
         if key not in self.kept:
             self._eager(tree)
             array = self.kept[key] = f"s_{len(self.kept)}"
@@ -255,7 +254,7 @@ class _Kernel:
         return self.kept[key]
 
     def _series(self, node: ast.expr) -> tuple[str, str]:
-        """Return the array of a series and the row, as text, that stands for the present one."""
+        """Return the array of a series and, as text, the row of its present value."""
         if isinstance(node, ast.Call) and _called(node) == "prev":
             array, row = self._series(node.args[0])
             return array, f"{row} - {self._whole(node.args[1], self.bar)}"
@@ -296,7 +295,7 @@ class _Kernel:
         return self.smooth[key]
 
     def _running_mean(self, array: str, length: str) -> str:
-        """Follow the sum of a window over closes, around the first one: so it stays exact over long data."""
+        """Follow the sum of a window over closes relative to the first one, to stay exact over long data."""
         name = f"q_{len(self.running)}"
         if self.needs and all(f"{length} - 1" in needs for needs in self.needs):
             self.setup += [f"{name} = 0.0", f"{name}_base = {array}[0] if size > 0 else 0.0"]
@@ -329,7 +328,7 @@ class _Kernel:
         return self.extremes[key]
 
     def _of_sessions(self, node: ast.Call) -> str:
-        """Return the variable that holds what the last whole sessions came to; it stands for a whole session."""
+        """Return the variable that holds the result of the last whole sessions; it is constant in a session."""
         key = f"k_{sha256_bytes(ast.unparse(node).encode())[:8]}"
         if key in self.session.known:
             return key
@@ -423,7 +422,7 @@ class _Kernel:
         return variable
 
     def _for_session(self, tree: ast.expr) -> bool:
-        """Return whether an expression holds for a whole session: made of earlier ones and parameters alone."""
+        """Return whether an expression is constant in a session: made only of earlier sessions and parameters."""
         daily = False
         calls = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         inside = {

@@ -1,6 +1,6 @@
 """The rule language: Python's arithmetic and comparisons over named values, parsed and never run as Python.
 
-Its functions look back only: value ``t`` of a result depends on rows up to ``t``. They are written plainly,
+Its functions only look back: value ``t`` of a result depends on rows up to ``t``. They are written plainly,
 window by window, because they are the authority that fast code is compared with. Missing values are NaN, and a
 window that holds one gives NaN.
 """
@@ -22,7 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats, Ints
 
 _TIE: Final = 1e-12
-"""A spread this small beside the values is rounding: it counts as zero."""
+"""A spread this small relative to the values is rounding: it counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ _BINARY: Final[dict[type[ast.operator], Callable[[Floats, Floats], Floats]]] = {
 }
 RELATIVE: Final = 1e-9
 ABSOLUTE: Final = 1e-10
-"""Two numbers nearer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal to every comparison.
+"""Two numbers closer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal in every comparison.
 
 Otherwise a tie would be decided by the last bit of a running sum, and two honest programs would disagree.
 """
@@ -259,7 +259,7 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def is_pointwise(text: str) -> bool:
-    """Return whether an expression needs the present bar's values only, so that a rule may use it."""
+    """Return whether an expression needs only the present bar's values, so that a rule may use it."""
     tree = parse(text)
     used = {
         node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
@@ -337,7 +337,7 @@ def _named(name: str, values: Values, text: str) -> Floats | float:
 
 
 def _check(tree: ast.expr, text: str) -> None:
-    """Refuse every node that is not of the language."""
+    """Refuse every node that is not part of the language."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             good = isinstance(node.value, int | float) and not isinstance(node.value, bool)

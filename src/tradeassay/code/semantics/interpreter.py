@@ -44,7 +44,7 @@ def interpret(
     """Return the decisions of a strategy over bars. ``feeds`` maps each leg to its columns.
 
     ``parameters`` replaces values; ``last_bars`` marks the last bar of every session where the timetable is known
-    (else the last bar of each day in the data). A rule that uses an undefined value does not fire, except where it
+    (else the last bar of each day in the data). A rule that uses an undefined value does not fire, unless it
     asks ``isnan``.
     """
     calendar = calendar_of(times, last_bars)
@@ -104,7 +104,7 @@ def _firing(semantics: Semantics, state: str, now: Mapping[str, float]) -> tuple
 
 
 def ordered(semantics: Semantics) -> list[str]:
-    """Return indicators so that each comes after those it uses; raises :class:`UserError` on a circle."""
+    """Return indicators so that each comes after those it uses; raises :class:`UserError` on a cycle."""
     uses = {name: names_in(text) & set(semantics.indicators) for name, text in semantics.indicators.items()}
     done: list[str] = []
     while len(done) < len(uses):

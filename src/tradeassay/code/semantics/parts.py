@@ -1,6 +1,4 @@
-"""Small parts of compiled semantics: comparisons with ties, windows, NaN that stays. Importing it imports
-numba.
-"""
+"""Small parts of compiled semantics: comparisons with ties, windows, NaN that persists. Imports numba."""
 
 from __future__ import annotations
 
@@ -47,13 +45,13 @@ def differ(a: float, b: float) -> bool:
 
 @inner
 def least(a: float, b: float) -> float:
-    """Return the smaller of two numbers, NaN when one is."""
+    """Return the smaller of two numbers, NaN when either is."""
     return a if a < b or a != a else b
 
 
 @inner
 def most(a: float, b: float) -> float:
-    """Return the larger of two numbers, NaN when one is."""
+    """Return the larger of two numbers, NaN when either is."""
     return a if a > b or a != a else b
 
 

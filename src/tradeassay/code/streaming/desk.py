@@ -1,6 +1,6 @@
 """What a streaming strategy sees and says, and both as bytes between host and child.
 
-A bar is a light tuple with names; the desk takes what the strategy wants, and nothing is filled there. Both
+A bar is a light named tuple; the desk takes what the strategy wants, and fills nothing. Both
 ends know the layout of the bytes, and the host checks what it gets.
 """
 
@@ -33,7 +33,7 @@ def bar_type(columns: tuple[str, ...]) -> type[Any]:
 
 
 class Layout:
-    """Which column of which feed stands where in a row of values.
+    """Which column of which feed is where in a row of values.
 
     A strategy gets one bar when there is one feed, and a dict of bars by feed otherwise.
     """
@@ -83,7 +83,7 @@ class Decision(NamedTuple):
 
 
 class Desk:
-    """Takes the decisions of one bar after the other. ``row`` is the number of the bar at hand."""
+    """Takes the decisions of one bar after another. ``row`` is the number of the current bar."""
 
     __slots__ = ("_first", "decisions", "row")
 
@@ -104,7 +104,7 @@ class Desk:
         limit: float | None = None,
         stop: float | None = None,
     ) -> None:
-        """Send a market, limit or stop order; positive quantities buy. Raises ValueError for both prices."""
+        """Send a market, limit or stop order; positive quantities buy. Raises ValueError if given both prices."""
         if limit is not None and stop is not None:
             raise ValueError("an order has a limit or a stop, not both")
         if limit is not None:

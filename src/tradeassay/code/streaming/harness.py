@@ -1,6 +1,6 @@
 """The child's side of a fed strategy: take a bar, ask the strategy, answer, and only then get the next.
 
-Nothing here is believed. The host counts the answers itself.
+Nothing here is trusted. The host counts the answers itself.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, kind_of
 
 HARNESS: Final = "tradeassay.code.streaming.harness"
-"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that is to run streaming strategies."""
+"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 
 _CHUNK: Final = 1 << 16
 
@@ -41,7 +41,7 @@ class StreamingStrategy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streamed:
-    """What came of a streamed run: decisions for the host to execute, and the same as a trace.
+    """The outcome of a streamed run: decisions for the host to execute, and the same as a trace.
 
     ``certified`` is True only when every bar was handed over after the decisions of the one before had come out
     of a sandbox: then no decision can depend on a later bar. ``failure`` says why a run did not reach the last
@@ -65,8 +65,8 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
     """Feed a trusted strategy in this process; what it raises goes to the caller.
 
     Causal for code that plays by the rules. Code in the same process could reach around the feed, so this is not
-    certified: use :func:`stream_in_sandbox` for code that is not yours. Raises UserError for columns that differ
-    in length or are none.
+    certified: use :func:`stream_in_sandbox` for code that is not yours. Raises UserError for missing columns or
+    columns that differ in length.
     """
     layout, bars = _layout(columns)
     desk = Desk(layout.feeds[0])
@@ -84,7 +84,7 @@ def stream_in_sandbox(
 ) -> Streamed:
     """Feed untrusted source bar by bar from outside its sandbox; the result is certified.
 
-    The child gets a bar when its decisions on the last one are here, so it never holds a later one. ``executor``
+    The child gets a bar once its decisions on the last one are in, so it never holds a later one. ``executor``
     must be a sandbox with :data:`HARNESS` among its harnesses. Raises UserError for columns that cannot be fed,
     and SandboxError when the executor cannot feed a child.
     """
