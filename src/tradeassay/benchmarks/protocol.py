@@ -1,7 +1,7 @@
-"""How a model plays a benchmark: the contract that ``stockbench`` and ``ktdfin`` fulfil.
+"""How a model plays a benchmark: the contract of ``daily``, ``stockbench`` and ``ktdfin``.
 
-A protocol object belongs to one episode. It holds what outlives a day (alias map, history of own actions) and
-makes each day's dialogue. It does no input or output; the runner carries its questions to a model.
+A protocol object belongs to one episode. It holds what outlives a day (alias map, history of the agent's own
+actions) and makes each day's dialogue. It does no input or output; the runner carries its questions to a model.
 """
 
 from __future__ import annotations

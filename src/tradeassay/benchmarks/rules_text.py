@@ -1,4 +1,4 @@
-"""The rules of a benchmark in plain language, written from its configuration: they cannot disagree."""
+"""The rules of a benchmark in plain language, generated from its configuration, so the two cannot disagree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The auditor's way through a recorded episode: its journal beside the hashed data, session by session."""
+"""The audit of a recorded episode: its journal against the hashed data, session by session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def audit(
 ) -> Iterator[tuple[int | None, Finding]]:
     """Yield (step, finding) for everything in a journal that the data or the rules contradict.
 
-    ``complete`` says that the journal must reach the end of the window.
+    With ``complete`` the journal must reach the end of the window.
     """
     rows = snapshot.rows(config.first, config.last)
     if len(records) > len(rows) or (complete and len(records) < len(rows)):

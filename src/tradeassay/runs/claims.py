@@ -1,7 +1,7 @@
 """What a recorded episode claims, claim by claim, and how each is checked against what it was made from.
 
-A claim is one function: it is given the evidence of one episode and yields everything that does not hold. Whoever
-can re-derive more adds a claim to the list of its kind of run.
+A claim is one function: it is given the evidence of one episode and yields everything that does not hold. To check
+more, add a claim to the list of its kind of run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tradeassay.runs.store import RunFolder
 from tradeassay.runs.tasks import Checked, CheckTask
 
 Found = tuple[int | None, str, str]
-"""Step, check, what."""
+"""The step, the check, and what does not hold."""
 R = TypeVar("R", bound=JournalRecord)
 
 
@@ -50,14 +50,14 @@ class Evidence(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a trading episode was played on."""
+    """The data and market a trading episode was played on."""
 
     snapshot: Snapshot
     benchmark: Benchmark
 
 
 def check_episode(task: CheckTask) -> Checked:
-    """Return everything about a trading episode that does not hold; without data, what can be seen without it."""
+    """Return everything about a trading episode that does not hold; without data, only what needs none."""
     place = RunFolder(Path(task.folder))
     ground: Ground | None = None
     if task.data_sha256 is not None:
@@ -107,7 +107,7 @@ def _checked(
 def _journal(
     place: RunFolder, key: str, decoder: msgspec.json.Decoder[R], records: list[R]
 ) -> Generator[Found, None, Outcome | None]:
-    """Read what an episode left into ``records``, and return its outcome; None when the rest cannot be checked."""
+    """Read an episode's journal into ``records`` and return its outcome; None when the rest cannot be checked."""
     path = place.events(key)
     content = path.read_bytes() if path.is_file() else None
     try:
@@ -146,7 +146,7 @@ def decisions_were_usable(evidence: Evidence[StepRecord]) -> Iterator[Found]:
 
 
 def spending_is_that_of_the_dialogue(evidence: Evidence[R]) -> Iterator[Found]:
-    """What a model's answers took is what the conversations say."""
+    """The recorded spending is that of the conversations."""
     claimed = evidence.outcome.spending
     if claimed is None:
         return
@@ -176,7 +176,7 @@ TRADING: tuple[Callable[[Evidence[StepRecord]], Iterator[Found]], ...] = (
     spending_is_that_of_the_dialogue,
     money_adds_up,
 )
-"""What a trading episode claims that needs no data."""
+"""The claims of a trading episode that need no data."""
 
 
 def _on_data(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
@@ -195,7 +195,7 @@ def fills_follow_the_rules(evidence: Evidence[StepRecord], ground: Ground) -> It
 
 
 def decisions_give_these_lines(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
-    """Carry the recorded decisions out again; the first line that comes out differently ends the replay."""
+    """Carry out the recorded decisions again; the first line that comes out differently ends the replay."""
     market = Market(ground.snapshot, ground.benchmark.market)
     market.reset()
     for place, record in enumerate(evidence.records[: len(market)]):
@@ -208,11 +208,11 @@ ON_DATA: tuple[Callable[[Evidence[StepRecord], Ground], Iterator[Found]], ...] =
     fills_follow_the_rules,
     decisions_give_these_lines,
 )
-"""What a trading episode claims about the market it was played on."""
+"""The claims of a trading episode about its market."""
 
 
 def record_is_consistent(evidence: Evidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
-    """The verdicts in a record belong to the programs they stand beside."""
+    """The verdicts in a record belong to the programs recorded with them."""
     try:
         record = read_record(type(protocol), evidence.outcome)
     except RunError as error:
@@ -224,7 +224,7 @@ def record_is_consistent(evidence: Evidence[TurnRecord], protocol: CodeProtocol)
 
 
 def replies_give_this_record(evidence: Evidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
-    """Recorded replies and results give the recorded outcome again, with no model and no sandbox."""
+    """Recorded replies and results reproduce the recorded outcome, with no model and no sandbox."""
     program = evidence.outcome.program
     if isinstance(program, msgspec.UnsetType):
         return

@@ -1,6 +1,6 @@
 """What a benchmark of programs brings to a run: its episodes, a dialogue for each, and the work between replies.
 
-The loop in :mod:`tradeassay.runs.programs` knows models, files and processes and nothing of a benchmark. A
+The loop in :mod:`tradeassay.runs.programs` knows models, files and processes but no benchmark. A
 protocol knows its benchmark and does no I/O: its dialogues yield :class:`AskRole` and :class:`Examine` and are
 sent what came of them.
 """
@@ -24,14 +24,14 @@ from tradeassay.sandbox import Executor
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of programs is asked for; every benchmark adds fields of its own. ``seeds`` are repetitions."""
+    """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions."""
 
     models: tuple[str, ...]
     benchmark: str
     seeds: tuple[int, ...] = (0,)
 
     def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
-        """Raise :class:`UserError` without a model, for a bad name of one, and for values given twice.
+        """Raise :class:`UserError` for no model, for a bad model name, and for values given twice.
 
         ``once`` names the fields whose values must differ, ``others`` are models with other roles.
         """
@@ -53,7 +53,7 @@ class AskRole(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Examine(msgspec.Struct, frozen=True, kw_only=True):
-    """Please have something worked out that needs the sandbox; ``request`` is a struct of the protocol's own."""
+    """Please work out something that needs the sandbox; ``request`` is a struct of the protocol's own."""
 
     request: Any
 
@@ -80,7 +80,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model in one way of asking: what two runs are compared by."""
+    """One model under one way of asking: the row by which two runs are compared."""
 
     cell: str
     agent: str
@@ -90,8 +90,8 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
 class CodeProtocol(Protocol):
     """A benchmark of programs, opened for one spec.
 
-    ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it writes down: what was asked for, what
-    came of an episode, what an :class:`Examine` is answered with, and the sums over a run.
+    ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it stores: what was asked for, what came of an
+    episode, the reply to an :class:`Examine`, and the totals of a run.
     """
 
     Spec: ClassVar[type[CodeSpec]]
@@ -100,7 +100,7 @@ class CodeProtocol(Protocol):
     Scores: ClassVar[type[msgspec.Struct]]
 
     def __init__(self, spec: Any) -> None:
-        """Open the benchmark; raises :class:`UserError` for a spec that makes no sense."""
+        """Open the benchmark; raises :class:`UserError` for an invalid spec."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -108,11 +108,11 @@ class CodeProtocol(Protocol):
         ...
 
     def episodes(self) -> tuple[Episode, ...]:
-        """Return everything to be done, in the order in which it is written down."""
+        """Return all episodes, in the order in which they are recorded."""
         ...
 
     def facts(self) -> dict[str, str]:
-        """Return everything that decides a result, by name: hashes and versions. A change refuses a resume."""
+        """Return everything that decides a result, by name: hashes and versions. A change prevents a resume."""
         ...
 
     def roles(self, episode: Episode) -> dict[str, Role]:
@@ -140,11 +140,11 @@ class CodeProtocol(Protocol):
         ...
 
     def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
-        """Yield what within a record does not fit together: the turn (from 0), and what."""
+        """Yield the contradictions within a record: the turn (from 0), and what does not fit."""
         ...
 
     def rows(self, scores: Any) -> tuple[CodeRow, ...]:
-        """Return the sums by which two runs are compared."""
+        """Return the rows by which two runs are compared."""
         ...
 
 
@@ -153,7 +153,7 @@ code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 
 
 _BUILT_IN = ("tradeassay.runs.quantcode", "tradeassay.runs.systrade")
-"""Modules whose benchmark registers itself; imported on first use: a run that trades needs none of them."""
+"""Modules whose benchmarks register themselves; imported on first use, as a run that trades needs none of them."""
 
 
 def find_protocol(name: str) -> type[CodeProtocol]:

@@ -49,7 +49,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What two runs share, compared; and what only one of them has (``benchmark: agent``)."""
+    """What two runs share, compared; and what is in only one of them (``benchmark: agent``)."""
 
     first: str
     second: str
@@ -64,7 +64,7 @@ def compare(
     """Compare two finished runs agent by agent.
 
     Raises :class:`~tradeassay.core.errors.RunError` when one of them cannot be read or is unfinished, or when one
-    trades and the other consists of programs.
+    trades and the other writes programs.
     """
     one, other = _open(first, home), _open(second, home)
     if isinstance(one, Run) and isinstance(other, Run):
@@ -122,7 +122,7 @@ def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
 
 
 def _other_work(one: CodeRun, other: CodeRun) -> str | None:
-    """Return why two runs of programs cannot be compared, None when they can."""
+    """Return why two runs of programs cannot be compared, or None when they can."""
     if one.benchmark != other.benchmark:
         return f"benchmarks differ: {one.benchmark} and {other.benchmark}"
     left, right = one.manifest.facts, other.manifest.facts
@@ -139,7 +139,7 @@ def _name(run: AnyRun, other: AnyRun) -> str:
 
 
 def _match(left: Iterable[AgentScores], right: Iterable[AgentScores]) -> list[tuple[AgentScores, AgentScores]]:
-    """Pair rows of the same benchmark and agent: those on the same data set first, the rest in their order."""
+    """Pair rows of the same benchmark and agent: those on the same data set first, the rest in order."""
     pairs: list[tuple[AgentScores, AgentScores]] = []
     waiting = list(right)
     unmatched: list[AgentScores] = []

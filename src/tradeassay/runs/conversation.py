@@ -18,7 +18,7 @@ from tradeassay.runs.spec import ParamValue
 
 
 class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the manifest keeps of a conversation: its settings in full, the hashes of them and of every prompt.
+    """What the manifest keeps of a conversation: its settings in full, their hash, and that of every prompt.
 
     ``code_sha256`` is the hash of the protocol's file when it is not part of tradeassay.
     """
@@ -31,7 +31,7 @@ class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_conversation(benchmark: Benchmark) -> bool:
-    """Tell whether models can play a benchmark."""
+    """Return whether models can play a benchmark."""
     return benchmark.protocol in protocols
 
 
@@ -46,7 +46,7 @@ def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
 
 
 def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> Benchmark:
-    """Return a benchmark whose conversation differs as ``overrides`` say."""
+    """Return a benchmark with the conversation settings in ``overrides``."""
     if not overrides:
         return benchmark
     return msgspec.structs.replace(benchmark, protocol_params={**benchmark.protocol_params, **overrides})
@@ -55,8 +55,8 @@ def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> 
 def protocol_config(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None) -> ProtocolConfig:
     """Return the settings of a benchmark's conversation.
 
-    Raises :class:`UserError` for a setting that it does not have, with near names, for a value that it cannot
-    take, and for one that belongs to the benchmark itself.
+    Raises :class:`UserError` for an unknown setting, with near names, for an invalid value, and for a setting that
+    belongs to the benchmark itself.
     """
     config = protocol_of(benchmark).Config
     given = dict(overrides or {})
@@ -74,7 +74,7 @@ def protocol_config(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | 
 
 
 def open_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None) -> ModelProtocol:
-    """Return a fresh protocol for one episode; raises :class:`UserError` for settings that make no sense."""
+    """Return a fresh protocol for one episode; raises :class:`UserError` for nonsensical settings."""
     return protocol_of(benchmark)(protocol_config(benchmark, overrides))
 
 
@@ -106,7 +106,7 @@ def _convert(benchmark: Benchmark, config: type[ProtocolConfig], values: dict[st
 
 
 def _choices(config: type[ProtocolConfig], key: str) -> str | None:
-    """Return the words a setting may be, when it is one of a few."""
+    """Return the words that a setting may take, if it is a choice among a few."""
     for field in msgspec.inspect.type_info(config).fields:  # type: ignore[attr-defined]  # a struct has fields
         if field.encode_name == key and isinstance(field.type, msgspec.inspect.LiteralType):
             return f"it is one of {', '.join(map(str, field.type.values))}"
@@ -114,7 +114,7 @@ def _choices(config: type[ProtocolConfig], key: str) -> str | None:
 
 
 def _prompt(kind: type[ModelProtocol], name: str) -> bytes:
-    """Read a prompt file: below the protocol's top package, or beside a module that is in none."""
+    """Read a prompt file: below the protocol's top-level package, or next to a module outside any package."""
     package = kind.__module__.partition(".")[0]
     module = sys.modules.get(kind.__module__)
     if module is not None and not module.__package__ and module.__file__:

@@ -16,7 +16,7 @@ from tradeassay.runs.spec import AgentSpec, ParamValue, RunSpec, safe_name, vari
 class Episode(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to play.
 
-    ``cell`` names the benchmark and data set, and what of a grid it is: agents of one cell are compared with each
+    ``cell`` names the benchmark, the data set and the point of the grid: agents of one cell are compared with each
     other. In every cell one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent
     itself. ``protocol`` says how the conversation of models differs here, ``window`` names the sessions. Where
     programs are written there is a ``task`` instead of a data set.
@@ -74,7 +74,7 @@ def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -
 
 
 def _check_conversation(spec: RunSpec, benchmark: Benchmark) -> None:
-    """See that models can play, and that every combination of settings makes sense."""
+    """Check that models can play, and that every combination of settings is valid."""
     if any(converses(agent.name) for agent in spec.agents):
         protocol_of(benchmark)
     if spec.protocol:

@@ -1,8 +1,8 @@
-"""Format 1 of a run on disk, as the present format.
+"""Reading format 1 of a run on disk as the present format.
 
 In format 1 a manifest of a trading run did not say what kind of run it was, and a run of programs had files of
-its own: ``items`` in its manifest, ``items/<key>/outcome.json`` with another outcome, and no journal. This module
-is the only place that knows. What is written is always the present format.
+its own: ``items`` in its manifest, ``items/<key>/outcome.json`` with another outcome, and no journal. Only this
+module knows about it. Runs are always written in the present format.
 """
 
 from __future__ import annotations

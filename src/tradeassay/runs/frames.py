@@ -42,7 +42,7 @@ SCHEMAS: dict[str, dict[str, str]] = {
 
 
 class Readable(Protocol):
-    """What is needed of a run to make frames of it."""
+    """What a run must offer to be turned into frames."""
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -65,7 +65,7 @@ class Frames:
 
     ``nav``: one row per session, the initial value being step -1 with no session; ``trades``: one per fill;
     ``rejections``: one per refused order; ``decisions``: one per session; ``positions``: one per holding at the
-    end of a session; ``scores``: one per episode and measure, with its interval or the reason for having none.
+    end of a session; ``scores``: one per episode and measure, with its interval or the reason it has none.
     """
 
     nav: Any

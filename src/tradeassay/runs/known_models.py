@@ -13,7 +13,7 @@ from tradeassay.llm import find_local_model, load_cutoffs, load_prices, local_mo
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, its price per million tokens and the last day it may have read of. None is "unknown"."""
+    """A model, its price per million tokens and its knowledge cutoff. None means "unknown"."""
 
     name: str
     kind: Literal["scripted", "local", "provider"]

@@ -1,7 +1,7 @@
 """``manifest.json``: what was run, on what, with what. A run is resumed only while all of it still holds.
 
-There is one manifest with two kinds: of a run that trades, and of a run in which programs are written. Whoever
-resumes, verifies or compares asks for their ``facts``: everything that decides a result, by name.
+There are two kinds of manifest: for a run that trades, and for a run in which programs are written. Resuming,
+verifying and comparing rely on their ``facts``: everything that decides a result, by name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark's configuration and the hashes of it and of its venue's rules."""
+    """A benchmark's configuration, its hash, and the hash of its venue's rules."""
 
     sha256: str
     venue_sha256: str
@@ -67,7 +67,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """What every manifest says. ``episodes_in`` names the folder of the episodes."""
+    """The fields common to all manifests. ``episodes_in`` names the folder of the episodes."""
 
     format: int = MANIFEST_FORMAT
     work_sha256: str
@@ -95,7 +95,7 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
 
     @property
     def asked(self) -> dict[str, object]:
-        """What was asked for, field by field. The slug is only a name and left out."""
+        """What was asked for, field by field. The slug is only a name and is left out."""
         return {f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "slug"}
 
     @property
@@ -159,7 +159,7 @@ def played_as(
 
 
 def window_key(protocol: str, convention: Convention, code: str) -> str:
-    """Return under which key a data set's entry holds a named window."""
+    """Return the key under which a data set's entry holds a named window."""
     return f"{protocol}/{convention}/{code}"
 
 
@@ -182,7 +182,7 @@ def build_manifest(
     *,
     prices: Path | None = None,
 ) -> RunManifest:
-    """Describe a run as it would be started now; ``prices`` is a file of prices of models, laid over ours."""
+    """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours."""
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),

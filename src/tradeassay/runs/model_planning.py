@@ -1,7 +1,7 @@
 """What a model's episodes would take: calls, tokens, dollars, hours. No model is asked.
 
 The conversation is played for a few days with the scripted model that does everything right, and its prompts are
-measured. What a real model writes and how fast is not known before it is asked; two figures are assumed.
+measured. How much a real model writes, and how fast, is unknown before it is asked; both are assumed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tradeassay.runs.models import model_config, params_for
 from tradeassay.runs.play import conversation
 
 SAMPLE_DAYS = 20
-"""Days of a conversation that are measured; the first ones, when everything is bought, are the longest."""
+"""Days of a conversation that are measured; the first days, when everything is bought, are the longest."""
 OUTPUT_PER_CALL = 400
-"""Tokens that a real model is assumed to write per answer, at least; its own limit if that is lower."""
+"""Tokens a real model is assumed to write per answer, at least; its own limit if that is lower."""
 SECONDS_PER_CALL = 2.0
 TOKENS_PER_SECOND = 60.0
 """How fast a real model is assumed to answer."""
@@ -56,7 +56,7 @@ def measure_conversation(
 
 
 class _Counter:
-    """Answers with the scripted model and adds up what is said."""
+    """Answers with the scripted model and adds up what is exchanged."""
 
     def __init__(self) -> None:
         self.calls = self.input = self.output = self.characters = 0
@@ -69,7 +69,7 @@ class _Counter:
         self.calls += 1
         self.input += estimate_request(request)
         self.output += estimate_reply(reply)
-        # Every answer is written twice (cassette, dialogue), and of a question only what is new.
+        # Every answer is written twice (cassette and dialogue), a question only as far as it is new.
         self.characters += 2 * len(reply.text) + sum(2 * len(call.arguments) for call in reply.calls)
         self.characters += 2 * len(request.messages[-1].text) if request.messages else 0
         return reply
@@ -86,7 +86,7 @@ def _per_day(
         output = max(output, calls * min(OUTPUT_PER_CALL, most))
         seconds = calls * SECONDS_PER_CALL + output / TOKENS_PER_SECOND
     price = load_prices(prices).of(name)
-    # A price that ends at some request size is asked per request, then scaled.
+    # A price that depends on the request's size is looked up per request, then scaled.
     per_call = Tokens(plain=round(written / calls), output=round(output / calls)) if calls else Tokens()
     usd = None if price is None else price.usd(per_call)
     return Talked(

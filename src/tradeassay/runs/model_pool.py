@@ -24,7 +24,7 @@ from tradeassay.runs.tasks import Played, PlayTask
 
 T = TypeVar("T")
 Ended = Callable[[str, Played], None]
-"""Told about every episode that ended."""
+"""Called for every episode that has ended."""
 
 
 def play_models(
@@ -45,7 +45,7 @@ async def _play_all(
 ) -> None:
     slots = asyncio.Semaphore(asking.concurrency)
     async with AsyncExitStack() as stack:
-        # Answers that cost money or time survive a power cut; a scripted model gives the same ones again.
+        # Answers that cost money or time must survive a power cut; a scripted model gives the same ones again.
         paid = any(not _scripted(task) for task in tasks)
         models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
@@ -63,7 +63,7 @@ def _scripted(task: PlayTask) -> bool:
 
 
 async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:
-    """Wait for all; when one raises, end the others before it is raised on."""
+    """Wait for all; when one raises, cancel the others before re-raising."""
     try:
         await asyncio.gather(*running)
     finally:
@@ -108,7 +108,7 @@ class OpenModels:
             yield model
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        """Return a model, opening it if nobody did yet."""
+        """Return a model, opening it on first use."""
         async with self._opening:
             model = self._open.get((name, params))
             if model is None:
@@ -127,14 +127,14 @@ class OpenModels:
             return model
 
     def answers(self, name: str) -> Answers:
-        """Say whose answers a model gives in this run."""
+        """Return whose answers a model gives in this run."""
         if name.startswith("scripted/"):
             return "scripted"
         return "replayed" if self._asking.replay else "live"
 
 
 def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
-    """Copy another run's recorded answers to this one, where it has none of its own.
+    """Copy another run's recorded answers into this one, where it has none of its own.
 
     Raises :class:`UserError` when the other one has none.
     """
@@ -151,7 +151,7 @@ def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where an event loop is running already (a notebook has one)."""
+    """Run a coroutine to completion, even where an event loop is already running (as in a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -19,12 +19,12 @@ from tradeassay.runs.episode import Episode
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """How models are asked. None of it is part of what is run, and a run may be continued with another one.
+    """How models are asked. This is not part of the run's identity: a run may be continued with other options.
 
     ``concurrency`` episodes talk at the same time. ``max_usd`` is a hard cap on what the whole run spends.
     ``replay`` takes recorded answers only, with no network; ``cassettes`` is another run whose recorded answers
-    are taken over. ``prices`` is a file of prices laid over the packaged ones, ``base_url`` another server.
-    Raises :class:`UserError` for numbers that make no sense.
+    are taken over. ``prices`` is a file of prices that override the packaged ones, ``base_url`` another server.
+    Raises :class:`UserError` for nonsensical numbers.
     """
 
     concurrency: int = 8
@@ -43,7 +43,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known about a model when the run was started. ``price_as_of`` None means: price unknown."""
+    """What was known about a model when the run was started. ``price_as_of`` is None when the price is unknown."""
 
     model: str
     params: dict[str, float | int | str | bool]
@@ -85,17 +85,17 @@ def params_for(episode: Episode, benchmark: Benchmark) -> ModelParams:
 
 
 def refuse_bad_models(episodes: Sequence[Episode], asking: Asking, home: str | None = None) -> None:
-    """Raise before anything is written what is certain to fail for every day of an episode."""
+    """Raise, before anything is written, for whatever is certain to make every day of an episode fail."""
     refuse_bad_names(
         [model_config(episode).model for episode in episodes if episode.agent.name == MODEL], asking, home
     )
 
 
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
-    """Raise what is certain to fail for every question to a model.
+    """Raise for whatever is certain to make every question to a model fail.
 
     That is a scripted or local model that does not exist, an extra that is not installed, or a cap on a model
-    without a known price. A missing key is found when the model is asked: other models must not die of it.
+    without a known price. A missing key is found when the model is asked: other models must not suffer from it.
     """
     prices = load_prices(asking.prices)
     for name in dict.fromkeys(names):

@@ -1,4 +1,4 @@
-"""What is said about an episode: how it ended (done, or failed with the reason), and what does not hold about it.
+"""The record of an episode's end (done, or failed with the reason), and of what does not hold about it.
 
 A failed episode has no return and no verdict.
 """
@@ -21,9 +21,9 @@ Answers = Literal["scripted", "replayed", "live"]
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose answers an episode was played with, and what they took.
+    """Whose answers an episode was played with, and what they cost.
 
-    ``roles`` says it for each of several models: the writer of a program, its judge, its reviewers.
+    ``roles`` breaks this down by model: the writer of a program, its judge, its reviewers.
     """
 
     answers: Answers
@@ -32,7 +32,7 @@ class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a code episode, in a word or two, why, and the benchmark's own record of it, as JSON."""
+    """The result of a code episode in a word or two, the reason, and the benchmark's own record as JSON."""
 
     words: str
     reason: str
@@ -42,8 +42,8 @@ class ProgramPart(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """``error`` says in one line why an episode failed; ``traceback`` is for the author of the agent.
 
-    ``events_sha256`` is the hash of the whole journal. ``model`` says what a model's part in it was, ``program``
-    what came of the programs that it wrote; an episode that broke has none.
+    ``events_sha256`` is the hash of the whole journal. ``model`` describes a model's part, ``program`` what came
+    of the programs it wrote (unset if the episode broke).
     """
 
     status: Status
@@ -56,19 +56,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spending(self) -> Spending | None:
-        """What the models' answers took; None when no model played."""
+        """What the models' answers cost; None when no model played."""
         return None if isinstance(self.model, msgspec.UnsetType) else self.model.spending
 
     @property
     def roles(self) -> dict[str, Spending]:
-        """What the answers of each role took, where there are several."""
+        """What the answers of each role cost, where there are several."""
         if isinstance(self.model, msgspec.UnsetType) or isinstance(self.model.roles, msgspec.UnsetType):
             return {}
         return self.model.roles
 
     @property
     def answers(self) -> Answers | Literal["none"]:
-        """Whose answers they are."""
+        """Where the answers came from."""
         return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
 
     @property
@@ -80,7 +80,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Why it ended so, in one line; empty when there is nothing to say."""
+        """Why it ended this way, in one line; empty when there is nothing to say."""
         return self.error or ("" if isinstance(self.program, msgspec.UnsetType) else self.program.reason)
 
 

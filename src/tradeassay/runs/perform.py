@@ -1,4 +1,4 @@
-"""The one function that executors call: performs a task, wherever it runs."""
+"""The one function that executors call to perform a task, wherever it runs."""
 
 from __future__ import annotations
 

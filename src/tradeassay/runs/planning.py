@@ -1,8 +1,8 @@
 """What a run would take, before it is started: episodes, sessions, decisions, seconds, disk.
 
-The estimate is measured: the first sessions of every agent are played in memory, and nothing is written but the
-data set itself when it has to be made. Agents whose answers cost something are not asked; the conversation of a
-model is measured with a scripted one.
+The estimate is measured: the first sessions of every agent are played in memory, and nothing is written except a
+data set that has to be generated. Agents whose answers cost something are not asked; the conversation of a model
+is measured with a scripted one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tradeassay.runs.spec import RunSpec
 from tradeassay.runs.trading import prepare_tasks
 
 SAMPLE = 12
-"""Sessions played to measure an agent; the first is not timed, because it warms things up."""
+"""Sessions played to measure an agent; the first is a warm-up and not timed."""
 _SCORING = 0.35
 """Seconds to score one episode with a thousand resamples."""
 _START = 1.5
@@ -45,7 +45,7 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
 
     ``seconds`` is processor time, ``bytes`` the size of the journals; both None where the agent was not asked, and
     ``note`` says why. For a model there are its calls, tokens, dollars (None: price unknown) and the hours that
-    its episodes take, as many at a time as may talk at once.
+    its episodes take at the allowed concurrency.
     """
 
     benchmark: str
@@ -162,7 +162,7 @@ def plan(
 
 
 def _foresight(spec: RunSpec, cells: Sequence[PlannedCell]) -> dict[str, Foresight]:
-    """Return what each cell can show, before anything is spent on it."""
+    """Return what each cell can show, before any money is spent on it."""
     found: dict[str, Foresight] = {}
     for name in dict.fromkeys(cell.cell for cell in cells):
         compared = [cell for cell in cells if cell.cell == name and not cell.baseline]
@@ -180,7 +180,7 @@ def _foresight(spec: RunSpec, cells: Sequence[PlannedCell]) -> dict[str, Foresig
 
 
 def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:
-    """Return how long all models together talk: they share the places at the table."""
+    """Return how long all models take together: they share the allowed concurrency."""
     work = sum((cell.hours or 0.0) * min(concurrency, cell.episodes) for cell in talking)
     places = min(concurrency, sum(cell.episodes for cell in talking))
     return max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
@@ -227,7 +227,7 @@ def _talked(
     began = time.perf_counter()
     try:
         day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices)
-    except Exception as error:  # whatever a conversation raises would make its episodes fail, and nothing else
+    except Exception as error:  # an exception here would only make the conversation's episodes fail
         return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
     playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
     at_once = min(asking.concurrency, cell.episodes)
@@ -247,7 +247,7 @@ def _talked(
 def _measure(
     benchmark: Benchmark, episode: Episode, snapshot: Snapshot
 ) -> tuple[float | None, float | None, str | None]:
-    """Return seconds and bytes per session, or None and why they are not known."""
+    """Return seconds and bytes per session, or None and why they are unknown."""
     agent = make_agent(episode.agent.name, episode.agent.params)
     if isinstance(agent, CostlyAgent):
         return None, None, "not measured: its answers cost something"
@@ -260,7 +260,7 @@ def _measure(
             count += 1
             if count == SAMPLE:
                 break
-    except Exception as error:  # whatever an agent raises would make its episode fail, and nothing else
+    except Exception as error:  # an exception here would only make the agent's episodes fail
         return None, None, f"would fail: {fault_of(error)!s}"
     timed = count - 1
     return (time.perf_counter() - began) / timed if timed else 0.0, size / count, None

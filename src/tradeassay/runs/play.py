@@ -1,9 +1,9 @@
 """Playing the episodes of a run: one journal line per decision, and how each episode ended.
 
-An agent that answers at once is always played from the first session: what the journal holds already is not
+An agent that answers at once is always played from the first session: what the journal already holds is not
 written again but must come out the same, to the byte. An agent whose answers cost something is brought back to
 where it was by its journal, and goes on from there. Either way a resumed episode continues from a state that was
-checked, not believed.
+checked, not taken on trust.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from tradeassay.runs.tasks import Played, PlayTask
 
 Answers = Literal["scripted", "replayed", "live"]
 _FATAL = (LedgerError, RunError, CassetteMismatch)
-"""What stops a whole run: wrong money is worse than no result, and so is a journal or replay that does not fit."""
+"""Errors that stop a run: wrong money is worse than no result, and so is a journal or replay that does not fit."""
 
 
 class ListenerBroke(Exception):
-    """Whoever is told about progress raised; that is no failure of an episode."""
+    """A progress listener raised, which is not a failure of the episode."""
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     """Play an episode whose agent answers at once, and record how it ended.
 
-    An episode that fails is recorded as failed. What is raised stops the whole run: :class:`LedgerError` (wrong
+    An episode that fails is recorded as failed. Raised errors stop the whole run: :class:`LedgerError` (wrong
     money is worse than no result) and :class:`RunError` (the journal cannot be continued).
     """
     began = time.perf_counter()
@@ -76,7 +76,7 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
 async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen: Listener) -> Played:
     """Play an episode in the benchmark's conversation, and record how it ended.
 
-    An episode that fails is recorded as failed. What is raised stops the whole run: :class:`LedgerError`,
+    An episode that fails is recorded as failed. Raised errors stop the whole run: :class:`LedgerError`,
     :class:`RunError` (the journal cannot be continued) and :class:`CassetteMismatch` (a replay that does not fit).
     """
     began = time.perf_counter()
@@ -105,7 +105,7 @@ class Tally:
         self._digest = hashlib.sha256()
 
     def add(self, record: StepRecord, raw: bytes) -> None:
-        """Take one step."""
+        """Add one step."""
         self.steps += 1
         if record.decision.status == "failed":
             self._unusable += 1
@@ -129,7 +129,7 @@ class Tally:
         )
 
     def broke(self, error: Exception) -> Outcome:
-        """Return the outcome of an episode that an exception ended."""
+        """Return the outcome of an episode ended by an exception."""
         if isinstance(error, NoAnswer):
             return self.failed(error.message, None)
         return self.failed(str(fault_of(error)), "".join(traceback.format_exception(error)))
@@ -141,8 +141,8 @@ class Tally:
 def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> Outcome | None:
     """Play until the end, or until told to stop (None).
 
-    Only what the agent and the market raise makes an episode fail. Trouble with the journal, or with whoever is
-    told about progress, is not its fault and leaves it unfinished.
+    Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a progress
+    listener is not its fault and leaves it unfinished.
     """
     tally, known = Tally(), journal.lines
     for record in _bounded(_records(task, journal)):
@@ -248,7 +248,7 @@ def conversation_rng(episode: Episode, dataset: str) -> np.random.Generator:
 
 
 class _Talked:
-    """An episode while it is played. It is also what carries a question to the model and tells who listens."""
+    """An episode being played. It also carries questions to the model and tells the listener."""
 
     def __init__(self, task: PlayTask, model: Model, journal: Journal, log: DialogueLog, listen: Listener) -> None:
         self._task, self._key = task, task.episode.key
@@ -297,7 +297,7 @@ class _Talked:
             yield record
 
     async def _answer(self, asked: Asked[AskModel]) -> ModelReply:
-        """Answer one question; what was said is written before the journal's line of that day."""
+        """Answer one question; the exchange is written before the journal's line of that day."""
         step = asked.place.step
         session = self._play.market.sessions[step]
         if asked.place.index == 0:

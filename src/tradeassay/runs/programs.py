@@ -62,14 +62,14 @@ from tradeassay.runs.track import Options, Watch
 from tradeassay.sandbox import Executor
 
 Work = Callable[[Episode, msgspec.Struct], msgspec.Struct]
-"""Works something out, in whichever thread it is called."""
+"""Examines a request, in whichever thread it is called."""
 
 STOPS = (RunError, SandboxError, UserError, CassetteMismatch, OSError)
-"""What ends a run and not an episode: files, packages, sandbox or recording are not what they should be."""
+"""Errors that end the run, not just an episode: faulty files, packages, sandbox or recording."""
 
 
 class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
-    """``scores.json`` of a run of programs: the hash of every outcome and the benchmark's sums over them."""
+    """``scores.json`` of a run of programs: the hash of every outcome and the benchmark's totals over them."""
 
     outcomes: dict[str, str]
     scores: msgspec.Raw
@@ -107,7 +107,7 @@ class Programs:
         return 0
 
     def play(self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
-        """Play episodes, ``asking.concurrency`` at a time, ``workers`` programs being examined at a time.
+        """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time.
 
         Raises what stops a run; the other episodes then stop too, and everything written stays.
         """
@@ -180,7 +180,7 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
 
 
 def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | None:
-    """Return the record in an outcome, None when it has none; raises :class:`RunError` for a damaged one."""
+    """Return the record in an outcome, or None without one; raises :class:`RunError` for a damaged one."""
     if isinstance(outcome.program, msgspec.UnsetType):
         return None
     try:
@@ -192,7 +192,7 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
 
 
 class _Sandbox:
-    """Opened when the first program has to be run: not every conversation comes to that."""
+    """A sandbox opened when the first program has to be run: not every conversation gets that far."""
 
     def __init__(self, protocol: CodeProtocol, workers: int, stack: ExitStack) -> None:
         self._protocol = protocol
@@ -212,7 +212,7 @@ class _Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What all episodes of a run share: the benchmark, the folder, who works something out, and who is told."""
+    """What all episodes of a run share: the benchmark, the folder, the examiner and the listener."""
 
     protocol: CodeProtocol
     place: RunFolder
@@ -223,7 +223,7 @@ class _Table:
 async def _play(episode: Episode, table: _Table, models: OpenModels) -> None:
     """Carry an episode to its end and record how it ended.
 
-    One that breaks by a mistake of ours is a failed episode, with the reason. Raises what stops a run.
+    An episode that breaks through a bug of ours has failed, with the reason. Raises what stops a run.
     """
     began = time.perf_counter()
     place, key = table.place, episode.key
@@ -239,13 +239,13 @@ async def _play(episode: Episode, table: _Table, models: OpenModels) -> None:
 
 
 def _steps_with_questions(path: Path, steps: int) -> int:
-    """Return up to which step the log must know the questions: the last of ``steps`` may have had none."""
+    """Return the last step whose questions the log must know: the last of ``steps`` may have had none."""
     asked = [line.step for line in read_dialogue(path) if line.step < steps]
     return max(asked) + 1 if asked else 0
 
 
 class _Player:
-    """An episode while it is played."""
+    """An episode being played."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class _Player:
         self._scribe = Scribe(0, _turn(0))
 
     async def to_its_end(self) -> Outcome:
-        """Carry the dialogue, and return what came of it."""
+        """Carry the dialogue to its end and return its result."""
         try:
             record = await adrive(self._protocol.dialogue(self._episode), self._answer)
             ending = self._protocol.ended(record)
@@ -320,7 +320,8 @@ class _Player:
     async def _ask_model(self, ask: AskRole) -> ModelReply:
         role = self._roles[ask.role]
         model = await self._models.open(role.model, role.params)
-        # The number of results before it is a question's step: it stays the same however often a run is resumed.
+        # A question's step is the number of results before it, which stays the same however often a run is
+        # resumed.
         place = Place(episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked)
         self._tell(
             AskStarted(
@@ -347,7 +348,7 @@ class _Player:
                 )
             raw, result = line.raw, line.record.result
             if self._scribe.lines:
-                self._log.append(self._scribe.lines)  # the dialogue log was lost, and the model asked again
+                self._log.append(self._scribe.lines)  # the dialogue log was lost and the model was asked again
         else:
             loop = asyncio.get_running_loop()
             working = loop.run_in_executor(None, self._work_out, request, asked)
@@ -360,11 +361,11 @@ class _Player:
         self._step += 1
         self._scribe = Scribe(self._step, _turn(self._step))
         self._tell(Advanced(key=self._episode.key, sessions=1))
-        # As it will be read again: what happens live and what a resumed run is told cannot differ.
+        # As it will be read back, so that a live run and a resumed one cannot differ.
         return msgspec.json.decode(result, type=self._protocol.Result)
 
     def _work_out(self, request: msgspec.Struct, asked: str) -> tuple[bytes, msgspec.Raw]:
-        """Work out and write down in one go: between the two a kill would lose what was paid for."""
+        """Examine and record in one go: a kill between the two would lose work that was paid for."""
         found = self._table.work(self._episode, request)
         result = msgspec.Raw(clean_bytes(msgspec.json.encode(found)))
         raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
@@ -380,7 +381,7 @@ class _Player:
 
 
 class _ListenerBroke(Exception):
-    """Whoever is told about progress raised; that does not make an episode fail."""
+    """A progress listener raised, which does not make an episode fail."""
 
 
 def _turn(step: int) -> str:

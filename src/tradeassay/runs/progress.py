@@ -1,4 +1,4 @@
-"""What happens during a run, told to whoever listens: a bar, plain lines, or a caller's own function."""
+"""Events of a run, sent to a listener: a bar, plain lines, or a caller's own function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PhaseStarted(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
 
 
 class Advanced(msgspec.Struct, frozen=True, kw_only=True, tag="advanced"):
-    """So many more sessions of an episode were played."""
+    """More sessions of an episode were played."""
 
     key: str
     sessions: int
@@ -48,7 +48,7 @@ class AskStarted(msgspec.Struct, frozen=True, kw_only=True, tag="asked"):
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
-    """An answer came (or, with ``error_kind``, none did), and this is what it took."""
+    """An answer came (or, with ``error_kind``, none did), and this is what it cost."""
 
     key: str
     usage: Usage
@@ -77,11 +77,11 @@ ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
 
 
 def silent(event: ProgressEvent) -> None:
-    """Listen to nothing."""
+    """Ignore all events."""
 
 
 def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
-    """Return who listens: ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
+    """Return a listener: ``auto`` is a bar on a terminal and plain lines elsewhere, both on stderr."""
     if callable(choice):
         return choice
     stream = stream or sys.stderr
@@ -154,7 +154,7 @@ class LineListener:
 
 
 class BarListener:
-    """A live bar: episodes, days per second, the time left; below it who asks what, calls, tokens, dollars."""
+    """A live bar: episodes, days per second, time left; below it, who is asking what, calls, tokens, dollars."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console

@@ -61,7 +61,7 @@ from tradeassay.sandbox import Executor
 
 QUANTCODE = "quantcode-v1"
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
-"""A program and the thoughts before it need more room and time than a trading decision."""
+"""A program, and the reasoning before it, needs more room and time than a trading decision."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
@@ -71,10 +71,10 @@ WORDINGS: tuple[Wording, ...] = get_args(Wording)
 class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an episode.
 
-    ``tasks`` names tasks; without it all are taken that ``difficulties``, ``timeframes``, ``families`` and
-    ``sources`` leave (empty: all), and ``sample`` takes that many of them, evenly spread. ``task_file`` is a
+    ``tasks`` names tasks; without it, all that match ``difficulties``, ``timeframes``, ``families`` and
+    ``sources`` (empty: all) are taken, and ``sample`` keeps that many of them, evenly spread. ``task_file`` is a
     copy of the public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge;
-    without one only the behavioural judge speaks. Raises :class:`UserError` for what makes no sense.
+    without one only the behavioural judge decides. Raises :class:`UserError` for nonsensical values.
     """
 
     benchmark: str = QUANTCODE
@@ -113,7 +113,7 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
 
 
 _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
-"""Packages that programs run on: another version may give other orders."""
+"""Packages that programs run on: another version may give different orders."""
 
 _MOST_KEPT = 4096
 
@@ -157,7 +157,7 @@ class QuantCodeProtocol:
         return roles
 
     def dialogue(self, episode: Episode) -> CodeDialogue:
-        """Carry the benchmark's conversation, with the language judge asked where a program gets so far."""
+        """Carry the benchmark's conversation, asking the language judge about programs that get that far."""
         task, settings = self.tasks[episode.task], self.settings(episode)
         reference = reference_of(task, settings.framework)
         if reference:
@@ -173,14 +173,14 @@ class QuantCodeProtocol:
         return (yield from relay(play(task, settings), answer))
 
     def open_executor(self, workers: int) -> Executor:
-        """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without walls."""
+        """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without isolation."""
         require_code_extra()
         return open_code_executor(workers)
 
     def examine(self, episode: Episode, request: EvaluateRequest, executor: Executor) -> Evaluation:
-        """Examine a program, or give back what was found when the same one was handed in for the same task.
+        """Examine a program, or return the findings from when the same one was submitted for the same task.
 
-        Processor seconds are left out of the record: they are never the same twice.
+        Processor seconds are left out of the record: they never repeat.
         """
         key = (episode.task, request.framework, request.source)
         if key in self._examined:
@@ -265,7 +265,7 @@ class QuantCodeProtocol:
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
-    """Return the tasks that a spec asks for; raises :class:`UserError` for an id or a file that is not there."""
+    """Return the tasks that a spec asks for; raises :class:`UserError` for a missing id or file."""
     every = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
     return choose_tasks(spec, every)
 
@@ -288,7 +288,7 @@ def _version(package: str) -> str:
 
 
 def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTask, ...]:
-    """Return the tasks that a spec asks for, by id; raises :class:`UserError` for an id that is not there."""
+    """Return the tasks that a spec asks for, by id; raises :class:`UserError` for an unknown id."""
     by_id = {task.id: task for task in tasks}
     for name in spec.tasks:
         if name not in by_id:
@@ -310,7 +310,7 @@ def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTa
     kept = [task for task in kept if any(task.text(*way) is not None for way in ways)]
     if spec.sample >= len(kept):
         return tuple(kept)
-    # Spread over the list, which is by id: timeframes and kinds then come in about their shares.
+    # Spread over the list, which is sorted by id, so that timeframes and kinds keep about their shares.
     return tuple(kept[place * len(kept) // spec.sample] for place in range(spec.sample))
 
 

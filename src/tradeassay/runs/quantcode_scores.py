@@ -1,4 +1,4 @@
-"""The sums over a QuantCode run: stage rates, turns, failures, judges, copies, and what it took."""
+"""The totals of a QuantCode run: stage rates, turns, failures, judges, copies, and what it cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tradeassay.runs.code_protocol import CodeRow
 from tradeassay.runs.episode import Episode
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
-"""By what of a task results are split."""
+"""The properties of a task by which results are split."""
 _NOBODY = "no item has a result"
 FAILURE_TITLES: dict[str, str] = {info.id: info.title for info in FAILURES}
 """By class: the paper's in the order of its table, then ours."""
@@ -100,7 +100,7 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.model}, {self.setting}, {self.wording}, {self.framework}"
 
     def row(self) -> CodeRow:
-        """Return what two runs are compared by."""
+        """Return the row by which two runs are compared."""
         rates = self.rates
         stages = {"compile": rates.compile, "backtest": rates.backtest, "trade": rates.trade, "judge": rates.judge}
         return CodeRow(
@@ -163,7 +163,7 @@ def stage_rates(episodes: Sequence[Episode], records: Mapping[str, TaskOutcome])
 
 
 def failure_of(turn: Turn) -> str | None:
-    """Return the class of failure of one turn, None when it has none."""
+    """Return the failure class of one turn, or None."""
     if turn.stage == "no_code":
         return "no-code"
     return None if turn.evaluation is None else turn.evaluation.failure_class

@@ -1,4 +1,4 @@
-"""A recorded run of either kind: everything that is known about it, read from its folder."""
+"""A recorded run of either kind: everything known about it, read from its folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIVELINESS = ("none", "scripted", "replayed", "live")
 
 
 class Recorded(Generic[M]):
-    """One run on disk, of either kind. Reading it changes nothing; what is large is read when it is asked for."""
+    """One run on disk, of either kind. Reading it changes nothing; large parts are read on demand."""
 
     def __init__(self, folder: Path, manifest: M) -> None:
         self._place = folder_of(folder, manifest)
@@ -53,7 +53,7 @@ class Recorded(Generic[M]):
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """Where it is stored."""
         return self._place.path
 
     @property
@@ -87,7 +87,7 @@ class Recorded(Generic[M]):
             raise RunError(f"no episode '{key}' in {self.folder}", mend=mend) from None
 
     def outcome(self, key: str) -> Outcome | None:
-        """Return how an episode ended, None when it has not."""
+        """Return how an episode ended, or None when it has not."""
         return read_outcome(self._place.outcome(self.episode(key).key))
 
     def outcomes(self) -> Iterator[tuple[Episode, Outcome]]:
@@ -98,7 +98,7 @@ class Recorded(Generic[M]):
                 yield episode, found
 
     def spent(self, role: str | None = None) -> Spending:
-        """Return what all answers of models took, or those of one role."""
+        """Return what all models' answers cost, or those of one role."""
         if role is None:
             return total(found.spending for _, found in self.outcomes() if found.spending is not None)
         return total(found.roles[role] for _, found in self.outcomes() if role in found.roles)
@@ -149,7 +149,7 @@ class Run(Recorded[RunManifest]):
         return msgspec.structs.replace(badges, model=outcome.model.answers)
 
     def cell_badges(self, cell: str) -> Badges:
-        """Return what a reader must know before believing a table of a cell: its liveliest model counts."""
+        """Return what a reader must know before believing a cell's table; its most live model decides."""
         badges = [self.badges(episode.key) for episode in self.episodes if episode.cell == cell]
         if not badges:
             raise RunError(f"no cell '{cell}' in {self.folder}", mend="see the cells of run.episodes")
@@ -194,7 +194,7 @@ class CodeRun(Recorded[CodeManifest]):
 
     @property
     def benchmark(self) -> str:
-        """Which benchmark."""
+        """The benchmark's id."""
         return self._manifest.benchmark
 
     @cached_property
@@ -213,7 +213,7 @@ class CodeRun(Recorded[CodeManifest]):
         return msgspec.json.decode(self._manifest.spec, type=self.kind.Spec)
 
     def record(self, key: str) -> Any | None:
-        """Return the benchmark's own record of an episode, None when it has none."""
+        """Return the benchmark's own record of an episode, or None."""
         found = self.outcome(key)
         return None if found is None else read_record(self.kind, found)
 

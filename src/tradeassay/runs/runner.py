@@ -1,7 +1,7 @@
 """Starting and continuing runs: describe, play what has not ended, score, write. The same for both tracks.
 
-Starting a spec whose folder already holds that very run continues it, so a run that was killed at any point is
-continued by giving the same command again, or by :func:`resume`.
+Starting a spec whose folder already holds that very run continues it, so a run killed at any point is continued by
+repeating the command, or by :func:`resume`.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def resume(
 ) -> Run | CodeRun:
     """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
 
-    With ``retry_failed`` the episodes that failed are played again from their start; what a model has answered
-    already is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent
+    With ``retry_failed`` the episodes that failed are played again from their start; what a model has already
+    answered is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent
     code or versions are no longer what its manifest says.
     """
     options = Options(
@@ -138,7 +138,7 @@ def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options:
     except KeyboardInterrupt:
         hint = f"stopped; {how_to_go_on(place)}"
         listen(RunEnded(complete=False, hint=hint))
-        # Exactly this type, not one of our own: Python then ends by the signal, which a shell shows as 130.
+        # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
@@ -162,7 +162,7 @@ def _carry_out(track: Track[M], place: RunFolder, watch: Watch, options: Options
         place = folder_of(place.path, manifest)
         waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
         if waiting:
-            # Scores speak of all episodes: while one is missing there are none.
+            # Scores cover all episodes: while one is missing there are none.
             place.scores.unlink(missing_ok=True)
         with watch.phase("play", total=len(waiting), sessions=track.sessions(manifest, waiting)):
             if waiting:
@@ -173,7 +173,7 @@ def _carry_out(track: Track[M], place: RunFolder, watch: Watch, options: Options
 
 
 def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
-    """Tell whether an episode has not ended; with ``retry_failed`` what a failed one left is removed."""
+    """Return whether an episode has not ended; with ``retry_failed`` the remains of a failed one are removed."""
     path, events = place.outcome(key), place.events(key)
     outcome = read_outcome(path)
     if outcome is None:
@@ -197,7 +197,7 @@ def _leave_nothing_behind(place: RunFolder, new: Sequence[Path]) -> None:
         return
     place.lock.unlink(missing_ok=True)
     for folder in new:
-        with contextlib.suppress(OSError):  # not empty: another run began meanwhile
+        with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
             folder.rmdir()
 
 
@@ -213,7 +213,7 @@ def how_to_go_on(place: RunFolder) -> str:
 
 
 def _refuse_other_content(place: RunFolder) -> None:
-    """Do not write a run among somebody's other files."""
+    """Refuse to write a run among unrelated files."""
     if place.manifest.exists() or not place.path.exists():
         return
     if not place.path.is_dir():

@@ -1,7 +1,7 @@
 """``scores.json``: every number with its interval, or null and the reason.
 
-The file depends on the spec (its slug aside), the data and the journals, on nothing else: no time, no path, no
-machine. Scoring the same run again gives the same bytes.
+The file depends only on the spec (its slug aside), the data and the journals: no time, no path, no machine.
+Scoring the same run again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One episode. ``reason`` says why a failed one has no result; ``inference`` what a model's answers took."""
+    """One episode. ``reason`` says why a failed one has no result; ``inference`` what a model's answers cost."""
 
     key: str
     cell: str
@@ -111,7 +111,7 @@ def read_scores(path: Path, kind: type[S]) -> S:
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
-    """Return what the episodes of one agent took; None when no model played."""
+    """Return the inference cost of one agent's episodes; None when no model played."""
     parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
     if not parts:
         return None
@@ -131,7 +131,7 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
 
 
 def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
-    """Return the return when the answers are paid from the account, or why it cannot be said.
+    """Return the return when the account pays for the answers, or why it is unknown.
 
     Dollars are taken at the end; a model's answers are not reinvested. Accounts in another currency would need an
     exchange rate, which the data does not have.

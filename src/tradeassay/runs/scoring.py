@@ -166,7 +166,7 @@ def _p_value(comparison: Comparison | None) -> float | None:
 class Yardstick:
     """Levels at the close before the first session and at each of them; None when there are none to compare with.
 
-    ``note`` says what is not in them although it is in an account's value.
+    ``note`` says what they leave out although an account's value includes it.
     """
 
     levels: Floats | None
@@ -176,10 +176,10 @@ class Yardstick:
 def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) -> Yardstick:
     """Return what holding an index over ``sessions`` would have given.
 
-    An account collects dividends, so the fair measure is the index fund with its dividends put back into it. Where
-    no fund of the index has a price throughout it is the index itself, with a note if dividends make that an
-    easier mark than it looks. Read at the end of the window: nothing here reaches an agent. No levels without an
-    index, without sessions, when the data does not have that index, or when it does not begin before the first
+    An account collects dividends, so the fair yardstick is the index fund with dividends reinvested. Where
+    no fund of the index has a price throughout it is the index itself, with a note if missing dividends make it
+    easier to beat than it looks. Read at the end of the window: nothing here reaches an agent. No levels without
+    an index, without sessions, when the data does not have that index, or when it does not begin before the first
     session.
     """
     if index is None or not sessions:
@@ -200,7 +200,7 @@ def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) 
 
 
 def _fund_levels(view: AsOfView, index: str, count: int) -> Floats | None:
-    """Return the closes of the index's fund with dividends put back, None without a fund that has all of them."""
+    """Return the closes of the index's fund with dividends reinvested; None without a fund that has them all."""
     for column, instrument in enumerate(view.instruments):
         if not instrument.tracks(index):
             continue

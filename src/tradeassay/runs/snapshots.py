@@ -1,4 +1,4 @@
-"""Open data sets, a few at a time: episodes that follow each other mostly read the same one."""
+"""A cache of a few open data sets: consecutive episodes mostly read the same one."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def snapshot_for(dataset: str, home: str | None, sha256: str) -> Snapshot:
 def describe(
     dataset: str, home: str | None, markets: Sequence[MarketConfig], windows: Sequence[WantedWindow] = ()
 ) -> DatasetEntry:
-    """Open a data set, making it if it is synthetic and new, and say what it is.
+    """Open a data set, generating it if it is synthetic and new, and describe it.
 
-    Raises :class:`DataError` when a file does not have the hash that its manifest says, and whatever a market
-    raises that cannot be played on it: a window without sessions, an index it does not have, no such named window.
+    Raises :class:`DataError` when a file's hash differs from its manifest, and whatever a market raises that
+    cannot be played on it: a window without sessions, an unknown index, no such named window.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
     for name, entry in snapshot.manifest.files.items():

@@ -1,4 +1,4 @@
-"""What is to be run. A grid (benchmarks x data sets x agents x seeds) is one frozen spec.
+"""What to run. A grid (benchmarks x data sets x agents x seeds) is one frozen spec.
 
 Written by hand it is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be written as its name
 alone, ``datasets`` may be one name or a list, for all benchmarks, and the slug defaults to the file's name.
@@ -115,16 +115,17 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def variants(self) -> tuple[dict[str, ParamValue], ...]:
-        """The grid over the protocol's settings: all combinations in a fixed order; an empty one without any."""
+        """The grid over the protocol's settings: all combinations in a fixed order, or a single empty one."""
         keys = sorted(self.protocol)
         lists = [value if isinstance(value, tuple) else (value,) for value in (self.protocol[key] for key in keys)]
         return tuple(dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*lists))
 
 
 def work_sha256(spec: RunSpec) -> str:
-    """Return the hash of what a spec asks for. The slug is only a name and left out.
+    """Return the hash of what a spec asks for. The slug is only a name and is left out.
 
-    What concerns models only is left out when it is not given, so that it moves no run of rules.
+    Fields that concern only models are left out when not given, so that they do not change the hash of a run of
+    rules.
     """
     asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
     return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
@@ -146,7 +147,7 @@ def model_agent(name: str) -> AgentSpec:
 
 
 def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
-    """Return what tells a cell of a grid from its neighbours, as part of a key; None when nothing does."""
+    """Return what distinguishes a cell from the rest of its grid, as part of a key; None when nothing does."""
     parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
     parts += [window] if window is not None else []
     return safe_name("+".join(parts)) if parts else None
@@ -167,7 +168,7 @@ def _shown(value: ParamValue) -> str:
 
 
 def _some_and_once(what: str, values: Iterable[object], *, mend: str = "remove the second one") -> None:
-    # Case is ignored because keys become folders, and some file systems do not tell case apart.
+    # Case is ignored because keys become folders, and some file systems are case-insensitive.
     seen: set[object] = set()
     for value in values:
         folded = value.casefold() if isinstance(value, str) else value
@@ -195,7 +196,7 @@ def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
 
 
 def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
-    """Make a spec of plain values; raises :class:`UserError` naming the key that is wrong, with near names."""
+    """Make a spec from plain values; raises :class:`UserError` naming the key that is wrong, with near names."""
     values = dict(raw)
     _known_keys(where, "", values, RunSpec)
     for key in ("benchmarks", "agents", "seeds", "windows"):
@@ -237,7 +238,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
 
 
 def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Struct]) -> None:
-    """Raise for the first key that ``kind`` does not have. Anything but a mapping is left to the conversion."""
+    """Raise for the first key that ``kind`` does not have. Anything but a mapping is left to the decoder."""
     if not isinstance(values, Mapping):
         return
     known = [field.encode_name for field in msgspec.structs.fields(kind)]

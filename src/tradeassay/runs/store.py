@@ -1,4 +1,4 @@
-"""A run's folder on disk: where things are, who may write, how long it took, and with what it was made.
+"""A run's folder on disk: where things are, who may write, how long it took, and which versions made it.
 
 ::
 
@@ -13,7 +13,7 @@
       timing.json               wall times (a sidecar: never compared)
       report.html               written by the report
 
-A trading episode's step is a session, a code episode's step is a program that was examined.
+A trading episode's step is a session; a code episode's step is one examined program.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 class RunLock:
     """The lock of a run, held while a ``with`` block runs.
 
-    The file stays behind with the name of its last holder. Only the kernel's lock counts, so that what a dead
-    process left behind does not stand in the way. Raises :class:`RunError` when a living process holds it.
+    The file stays behind with the name of its last holder. Only the kernel's lock counts, so that the leftovers of
+    a dead process do no harm. Raises :class:`RunError` when a living process holds it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -140,7 +140,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_timing(path: Path) -> Timing:
-    """Return the times so far; a missing or damaged file is an empty one, since nothing depends on it."""
+    """Return the times so far; a missing or damaged file counts as empty, since nothing depends on it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Timing)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -148,7 +148,7 @@ def read_timing(path: Path) -> Timing:
 
 
 def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
-    """Add one start of a run."""
+    """Add the times of one start of a run."""
     before = read_timing(path)
     after = Timing(
         episodes={**before.episodes, **{key: round(seconds, 4) for key, seconds in episodes.items()}},

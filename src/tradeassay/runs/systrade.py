@@ -64,11 +64,11 @@ SYSTRADE = "systrade-v1"
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
 
-    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; marks of one's own are kept and
-    not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
+    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; a model's marks of its own work
+    are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
     ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
-    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for what
-    makes no sense.
+    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
+    values.
     """
 
     benchmark: str = SYSTRADE
@@ -135,7 +135,7 @@ class SystradeProtocol:
         return ()
 
     def episodes(self) -> tuple[Episode, ...]:
-        """Return every model at every strategy."""
+        """Return every combination of model, strategy and seed."""
         return tuple(
             code_episode("__".join((safe_name(model), name, f"s{seed}")), SYSTRADE, model, name, seed=seed)
             for model in self.spec.models
@@ -177,7 +177,7 @@ class SystradeProtocol:
         return open_executor(config=submission_config(), workers=workers)
 
     def examine(self, episode: Episode, request: ScoreWanted, executor: Executor) -> Scored:
-        """Score a hand-in on both years, and say how it moved since the first. Processor seconds are left out."""
+        """Score a hand-in on both years, and measure its drift since the first. Processor seconds are left out."""
         spec = self.strategies[request.strategy]
         found = self._examined(spec, request.submission, executor)
         drift = None
@@ -217,7 +217,7 @@ class SystradeProtocol:
                 yield place, f"iteration {one.number}: the scorecard is about another hand-in"
 
     def rows(self, scores: SystradeScores) -> tuple[CodeRow, ...]:
-        """Return the sums of every model."""
+        """Return the totals of every model."""
         return tuple(row.row() for row in scores.models)
 
     def year(self, strategy: str, split: SplitName) -> TaskBars:
@@ -247,7 +247,7 @@ class SystradeProtocol:
                 )
 
     def _examined(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Scored:
-        """Return what was found when the same files were handed in before, or find it."""
+        """Return the findings from when the same files were handed in before, or examine them now."""
         key = (spec.id, submission.sha256)
         known = self._found.get(key)
         if known is None:

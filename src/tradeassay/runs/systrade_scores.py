@@ -1,4 +1,4 @@
-"""The sums over a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
+"""The totals of a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     tier: str
 
     def row(self) -> CodeRow:
-        """Return what two runs are compared by."""
+        """Return the row by which two runs are compared."""
         return CodeRow(
             cell="all strategies",
             agent=self.model,
@@ -66,8 +66,8 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One iteration over all items that reached it: mean scores, gain on the one before, how alike hand-ins are.
 
     ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
-    pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies beside
-    one of them: near 1 means that together they are no steadier than alone.
+    pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies
+    relative to a single one: near 1 means that together they are no steadier than alone.
     """
 
     iteration: int
@@ -120,7 +120,7 @@ def systrade_scores(
 
 
 def _counted_reviews(record: StrategyOutcome) -> tuple[Review, ...]:
-    """Return the marks of the hand-in that counts: marks of earlier ones are about another program."""
+    """Return the marks of the hand-in that counts: earlier marks are about a different program."""
     last = record.last
     return next((one.reviews for one in record.iterations if one.scored is not None and one.scored is last), ())
 
@@ -166,7 +166,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
 
 
 def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
-    """Name models by what they cost for what they give: on the front of quality over dollars, or behind it."""
+    """Label models by value for money: on the Pareto front of quality over dollars, or behind it."""
     made = []
     for row in rows:
         if row.usd_per_strategy is None or row.overall.value is None:
@@ -202,7 +202,7 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
 
 
 def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
-    """Return what can only be said of submissions together; buy and hold is all legs in equal parts."""
+    """Return what only the submissions together can show; buy and hold is all legs in equal parts."""
     paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
     closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
     session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
@@ -264,7 +264,7 @@ def _test_return(card: Scorecard) -> float | None:
 
 
 def _ensemble(cards: Sequence[Scorecard]) -> Measure:
-    """Return how much an equal mix of a strategy's hand-ins varies beside one of them, over strategies."""
+    """Return how much an equal mix of a strategy's hand-ins varies relative to a single one, over strategies."""
     by_strategy: dict[str, list[tuple[float, ...]]] = {}
     for card in cards:
         if card.year is not None:

@@ -1,4 +1,4 @@
-"""Who is asking which model what, and what it took so far: what a terminal shows while models play."""
+"""Who is asking which model what, and the cost so far: what a terminal shows while models play."""
 
 from __future__ import annotations
 

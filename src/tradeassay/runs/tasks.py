@@ -14,11 +14,11 @@ from tradeassay.runs.outcome import Outcome, Violation
 from tradeassay.runs.scores import AgentScores, EpisodeScores
 
 ENTRY = "tradeassay.runs.perform:perform"
-"""Where the function is that performs these tasks."""
+"""The function that performs these tasks."""
 
 
 class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """A named window that has to be found on a data set."""
+    """A named window to be found on a data set."""
 
     protocol: str
     convention: Convention
@@ -26,7 +26,7 @@ class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Make a data set ready to read (a synthetic world is generated), describe it, and see that it can be played.
+    """Prepare a data set for reading (generate a synthetic world), describe it, and check that it can be played.
 
     ``markets`` are the ways in which it will be played, ``windows`` the named windows that it must have.
     """
@@ -38,7 +38,7 @@ class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
-    """Play an episode to its end, from wherever its journal stands. ``benchmark`` has the run's window."""
+    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window."""
 
     folder: str
     home: str | None
@@ -60,7 +60,7 @@ class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
-    """Check what an episode left behind; ``data_sha256`` None = without its data."""
+    """Check what an episode left behind; with ``data_sha256`` None, without its data."""
 
     folder: str
     home: str | None
@@ -84,7 +84,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
-    """What was found in an episode of so many steps."""
+    """The violations found in an episode, and its number of steps."""
 
     steps: int
     violations: tuple[Violation, ...]

@@ -1,4 +1,4 @@
-"""What both kinds of run have in common while they are carried out: options, a watch, and the parts they bring.
+"""What both kinds of run share while they are carried out: options, a watch, and the parts they provide.
 
 A track knows how its run is described, played and scored; :mod:`tradeassay.runs.runner` does everything else.
 """
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Manifest)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is carried out. Nothing here changes a byte of its result, a budget that runs out excepted."""
+    """How a run is carried out. Nothing here changes a byte of its result, except a budget that runs out."""
 
     executor: ExecutorName = "local"
     workers: int | None = None
@@ -36,7 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """Tells whoever listens what happens, and remembers how long it took."""
+    """Tells the listener what happens, and remembers how long it took."""
 
     def __init__(self, listen: Listener) -> None:
         self.listen = listen
@@ -70,9 +70,9 @@ class Watch:
 
 
 class Track(Protocol[M]):
-    """One run that is to be carried out. Making one raises what is certain to fail, before anything is written.
+    """One run to be carried out. Creating one raises for whatever is certain to fail, before anything is written.
 
-    A context manager: it holds what the work is done with.
+    A context manager: it holds the resources of the run.
     """
 
     def __enter__(self) -> Self: ...
@@ -86,7 +86,7 @@ class Track(Protocol[M]):
         ...
 
     def sessions(self, manifest: M, waiting: Sequence[Episode]) -> int:
-        """Return how many sessions there are to be played, 0 where nobody knows."""
+        """Return how many sessions are to be played, 0 where unknown."""
         ...
 
     def play(self, manifest: M, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:

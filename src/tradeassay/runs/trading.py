@@ -70,7 +70,7 @@ class Trading:
         self._executor.__exit__(kind, error, trace)
 
     def describe(self, watch: Watch) -> RunManifest:
-        """Make every data set ready, see that it can be played as the benchmarks say, and return the manifest."""
+        """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""
         ways = {
             episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec.window)
             for episode in self._episodes
@@ -94,7 +94,7 @@ class Trading:
         """Play episodes to their end.
 
         Agents that answer at once play first, on the executor's workers; then the models, all in this process:
-        what they wait for is not a processor.
+        they do not wait for a processor.
         """
         tasks = [
             Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
@@ -120,7 +120,7 @@ class Trading:
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: Watch) -> Iterator[Done]:
         """Yield results; a task whose process died is tried once more, because most such deaths are accidents.
 
-        An episode that dies twice has failed; ``place`` None is for tasks that are not episodes.
+        An episode that dies twice has failed; ``place`` is None for tasks that are not episodes.
         """
         lost = yield from self._attempt(tasks, watch)
         again = [task for task in tasks if task.key in lost]

@@ -1,7 +1,7 @@
 """Checking a recorded run of either kind: hashes, journals, money, fills, rules, programs, scores.
 
-No agent is asked anything. What one episode claims is in :mod:`tradeassay.runs.claims`; here is what the run as a
-whole claims.
+No agent is asked anything. The claims of one episode are in :mod:`tradeassay.runs.claims`, those of the run as a
+whole here.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Verifier(ABC, Generic[M]):
         self._steps = 0
 
     def report(self) -> VerifyReport:
-        """Look at everything, the run as a whole first."""
+        """Check everything, the run as a whole first."""
         self._check_manifest()
         self._check_strays()
         self._check_episodes()
@@ -229,7 +229,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
 
 class _ProgramsVerifier(_Verifier[CodeManifest]):
-    """Programs are not run again; a run with recorded answers (``replay``) does that, to the same bytes."""
+    """Programs are not run again here; a run from recorded answers (``replay``) does that, to the same bytes."""
 
     held = "hashes, programs, verdicts and sums"
 

@@ -1,4 +1,4 @@
-"""The paper's own figures as cited data, and whether a result of ours may stand beside them."""
+"""The paper's own figures as cited data, and whether a result of ours may be compared with them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a result of ours was made with."""
+    """The setting in which a result of ours was produced."""
 
     data: Literal["real", "synthetic"]
     convention: Convention

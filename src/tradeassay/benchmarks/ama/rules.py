@@ -113,7 +113,7 @@ def ama_panel(
 
 
 def published_drawdown(returns: Floats) -> Floats:
-    """Return the paper's drawdown as printed: the largest (max R - R) / max R on the cumulative return R.
+    """Return the drawdown as the paper prints it: the largest (max R - R) / max R on the cumulative return R.
 
     It is undefined (NaN) until R has been above zero, and can exceed 1; kept to compare with published tables.
     """

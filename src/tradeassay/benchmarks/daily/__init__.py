@@ -1,4 +1,4 @@
-"""The daily protocol: one decision per session, checked, asked again with the reason, then counted as failed."""
+"""The daily protocol: one decision per session, checked; after too many bad answers the day has failed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The daily protocol as a conversation: one question per session, answered with orders as JSON.
 
-What is wrong with an answer, how often it may be tried and when a day has failed is decided by :func:`day`, as it
-is for agents that see the observation itself. An answer that holds no such object is a failure of the kind
+What is wrong with an answer, how often it may be retried and when a day has failed is decided by :func:`day`, as
+it is for agents that see the observation itself. An answer without such an object is a failure of the kind
 ``schema``; when no answer came, the kind says why (``timeout``, ``refused`` ...).
 """
 
@@ -37,7 +37,7 @@ class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     """How a model plays a daily benchmark.
 
     ``names`` bounds how many names that may be bought are shown, the most traded ones of the last session first;
-    what is held is always shown.
+    holdings are always shown.
     """
 
     convention: Convention = "sound"
@@ -119,10 +119,10 @@ class Daily:
         self.config = DailyConfig() if config is None else config
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start an episode. There is nothing to draw."""
+        """Start an episode; nothing is random."""
 
     def remember(self, observation: Observation, decision: Decision) -> None:
-        """Nothing outlives a day: the account says what became of it."""
+        """Nothing outlives a day: the account shows what came of it."""
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Ask for one day's orders; its messages start afresh every day."""
@@ -196,7 +196,7 @@ def read_orders(reply: ModelReply) -> Decision | Failure:
 
 
 def show_day(seen: Observation, most: int) -> DayShown:
-    """Return what can be known now: the account, what became of the last orders, and the names that may be bought.
+    """Return what can be known now: the account, the fate of the last orders, and the names that may be bought.
 
     Prices are split-adjusted to today's share.
     """
@@ -241,7 +241,7 @@ def _known(value: float) -> float | None:
 
 
 def _happened(seen: Observation) -> list[str]:
-    """Return what became of the last orders, in words."""
+    """Return the fate of the last orders, in words."""
     found = []
     for event in seen.since_last:
         if isinstance(event, Filled):

@@ -1,7 +1,7 @@
-"""The daily protocol: one decision per session, checked, asked again with the reason, then counted as failed.
+"""The daily protocol: one decision per session, checked, asked for again with the reason, then counted as failed.
 
 A day is a sans-I/O generator: a rule, a model or a test sends it the answers. Retry and failure rules therefore
-exist once, whoever answers.
+exist once, for all agents.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _order(order: object) -> Failure | None:
 def _is_one_of_ours(order: Order) -> bool:
     try:
         return order.unit in _UNITS and order.side in _SIDES and order.kind in _KINDS and order.tif in _TIFS
-    except TypeError:  # a list or a dict where a word should be
+    except TypeError:  # a list or a dict instead of a word
         return False
 
 
@@ -128,7 +128,7 @@ def _is_number(value: object) -> bool:
 
 
 class DayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How patient a day is. ``max_orders`` protects the journal from an agent that runs wild."""
+    """How patient a day is. ``max_orders`` protects the journal from a runaway agent."""
 
     attempts: Annotated[int, Meta(ge=1)] = 3
     max_orders: Annotated[int, Meta(ge=1)] = 2_000
@@ -143,7 +143,7 @@ def day(
     """Ask for one decision and return it.
 
     An answer that is malformed goes back with the reason, up to ``config.attempts`` times in all; then the day
-    ends with ``status="failed"``. Every refused attempt is kept in ``failures``, also when a later one was good.
+    ends with ``status="failed"``. Every refused attempt is kept in ``failures``, even when a later one was good.
     An answer that itself says ``failed`` (the agent broke or cannot play here) is final; a :class:`Failure` stands
     for an attempt that gave no decision at all.
     """

@@ -110,7 +110,7 @@ def show_fills(desk: Desk, events: Iterable[Event]) -> tuple[FillShown, ...]:
 
 
 def show_refusals(desk: Desk, events: Iterable[Event]) -> tuple[RefusalShown, ...]:
-    """Return the refused and cut orders among events; an order for what already was is not among them."""
+    """Return the refused and cut orders among events, without those that would have changed nothing."""
     return tuple(
         RefusalShown(stock_id=Stock(event.symbol), reason=event.reason)
         for event in events
@@ -122,7 +122,7 @@ def show_performance(desk: Desk, started: float | None, yesterday: float | None)
     """Return the account beside the index.
 
     ``started`` is the index level before the first session of the episode, ``yesterday`` the account's value a
-    session ago; None where they are not known.
+    session ago; None where unknown.
     """
     account, index = desk.account, desk.rules.benchmark_index
     total = account.nav / account.initial - 1.0 if account.initial > 0 else float("nan")
@@ -139,7 +139,7 @@ def show_performance(desk: Desk, started: float | None, yesterday: float | None)
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """One item: the day it appeared, whom it is about (names in reach only) and its title."""
+    """One item: the day it appeared, the names it is about (those in reach only) and its title."""
 
     day: Day
     stock_ids: tuple[Stock, ...]

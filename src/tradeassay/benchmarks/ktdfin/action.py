@@ -1,4 +1,4 @@
-"""The action: what ``submit_action`` takes, how it becomes orders, and the rules that orders are held to."""
+"""The action: what ``submit_action`` takes, how it becomes orders, and the rules that orders must obey."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
     @property
     def stock(self) -> Stock:
-        """Whom it is about."""
+        """The stock it is about."""
         return Stock(self.order.symbol)
 
     @property
@@ -92,7 +92,7 @@ def _count(orders: Sequence[Order], desk: Desk) -> Iterable[Violation]:
 
 
 def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[Violation]:
-    """Only members may be bought, only holdings may be sold."""
+    """Only members may be bought, and only holdings sold."""
     for order in orders:
         stock = Stock(order.symbol)
         try:
@@ -109,7 +109,7 @@ def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[Violation]:
 
 
 def _side(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
-    """A target must lie on the side the order says."""
+    """A target must agree with the order's side."""
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
@@ -151,11 +151,11 @@ def _positions(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
 
 
 def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
-    """What T+1 locks, or is not there, cannot be sold."""
+    """Shares that T+1 locks, or that are not held, cannot be sold."""
     for move in moves:
         if move.order.side != "SELL" or move.change >= 0:
             continue
-        # A target is brought to whole lots by the exchange: less than a lot too much is no mistake.
+        # The exchange rounds a target to whole lots: an excess of less than a lot is not a mistake.
         slack = 0.0 if move.order.unit == "shares" or move.order.amount == 0.0 else desk.rules.lot
         if -move.change > move.sellable + slack + SLACK:
             free = desk.shares_shown(move.column, move.sellable)
@@ -164,7 +164,7 @@ def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
 
 
 def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
-    """Shares are bought in lots, and sold in lots or with the whole odd rest."""
+    """Shares are bought in lots, and sold in lots or together with the whole odd lot."""
     lot = desk.rules.lot
     for move in moves:
         if move.order.unit != "shares":
@@ -175,7 +175,7 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
             yield Violation(
                 rule="lot", detail=f"{amount:g} shares are no multiple of {lot:g}", stock_id=move.stock
             )
-    # Less than one lot by weight would be no order at all.
+    # Less than one lot by weight would not become an order at all.
     for move in moves:
         if (
             move.order.unit == "target_weight"

@@ -1,4 +1,4 @@
-"""Every number of the protocol. Whatever the paper does not publish is ours, and a named field here."""
+"""Every number of the protocol. Values that the paper does not publish are ours, each a named field here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     hidden and the model is told not to use its memory. ``rebase_prices``, ``scale_volumes`` and ``scrub_news``
     harden a mask beyond the paper. ``news`` adds dated headlines (the paper is price-only).
 
-    Published in words only, the values are ours: ``tool_calls`` per step, ``max_candidates`` (orders per step),
+    Published in words only, with values of ours: ``tool_calls`` per step, ``max_candidates`` (orders per step),
     ``max_positions``, ``max_weight``, ``min_reason`` (characters), ``temperature``, ``max_tokens``, ``timeout_s``,
     ``table_top`` (names per factor in the table of ``fixed-candidate``) and ``table_size`` (all of them).
     ``retries`` is the paper's. The remaining fields bound what one tool call may ask for.
@@ -58,7 +58,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def mask_config(self) -> MaskConfig:
-        """The mask of an episode; raises :class:`UserError` for a combination that makes no sense."""
+        """The mask of an episode; raises :class:`UserError` for a nonsensical combination."""
         return MaskConfig(
             level=self.mask,
             control=self.control,

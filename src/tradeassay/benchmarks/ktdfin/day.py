@@ -2,8 +2,8 @@
 
 Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Failure kinds:
 
-- ``parse``: a research call whose arguments are no JSON or break the schema;
-- ``tool``: a research call of an unknown tool, an unknown name, a future day or an impossible request;
+- ``parse``: a research call whose arguments are not JSON or break the schema;
+- ``tool``: a research call with an unknown tool, an unknown name, a future day or an impossible request;
 - ``tool_budget``: a research call beyond the budget;
 - ``schema``, ``constraint``, ``no_submit``: a submission that breaks the form, breaks a rule, or never came;
 - ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
@@ -37,7 +37,7 @@ _FINAL = frozenset(("over_budget",))
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing wrong with a submission, as the model is told it. ``rule`` names the constraint, if it is one."""
+    """One thing wrong with a submission, as told to the model. ``rule`` names the constraint, if it is one."""
 
     kind: str
     detail: str
@@ -53,14 +53,14 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolError(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call that failed answers."""
+    """The result of a failed call."""
 
     error: str
     kind: str
 
 
 def day(desk: Desk, wire: Wire, performance: Performance) -> Dialogue:
-    """Ask a model for one day's decision, as the config's mode wants it.
+    """Ask a model for one day's decision, in the configured mode.
 
     The returned decision is in true terms. It has failed when no submission was accepted.
     """
@@ -68,7 +68,7 @@ def day(desk: Desk, wire: Wire, performance: Performance) -> Dialogue:
 
 
 class _Day:
-    """What a day collects while it is talked through."""
+    """The state of a day's conversation."""
 
     def __init__(self, desk: Desk, wire: Wire) -> None:
         self.desk, self.wire, self.config = desk, wire, desk.config
@@ -117,7 +117,7 @@ class _Day:
     # -- research ------------------------------------------------------------------------------------------------
 
     def _research(self) -> Generator[AskModel, ModelReply, bool]:
-        """Answer calls until the model is done or the budget is; return whether there is no use in going on."""
+        """Answer calls until the model is done or the budget is spent; return whether going on is pointless."""
         turn = 0
         while self.calls < self.config.tool_calls:
             turn += 1
@@ -234,12 +234,12 @@ class _Day:
     # -- small things --------------------------------------------------------------------------------------------
 
     def _keep(self, reply: ModelReply) -> None:
-        """Put the model's own words back into the conversation. An empty message is one that providers refuse."""
+        """Put the model's own words back into the conversation, unless empty: providers refuse empty messages."""
         if reply.text.strip() or reply.calls:
             self.talk.append(Message(role="assistant", text=reply.text, calls=reply.calls))
 
     def _shorten(self) -> None:
-        """Drop what was said so far but the request to submit, because the model cannot hold it."""
+        """Drop everything said so far but the request to submit, because it exceeds the model's context."""
         self.talk = [Message(role="user", text=prompt("submit", min_reason=self.config.min_reason))]
 
     def _count_error(self, reply: ModelReply) -> str:

@@ -53,16 +53,16 @@ def make_roster(view: MarketView, venue: str) -> Roster:
 
 
 YEAR = 253
-"""Bars that the factors look back at: 252 closes and the one before."""
+"""Bars that the factors need: 252 closes and the one before."""
 _FIELDS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 
 
 class FactorFeed:
     """Follows an episode's views, one session at a time.
 
-    Days must come in order; a day that was left out, or a new listing, starts the feed afresh from the view's own
-    history. Values are those of :func:`tradeassay.factors.last_row_of` up to rounding (a split rescales what was
-    fed), and depend on nothing but the sequence of views.
+    Days must come in order; a skipped day or a new listing restarts the feed from the view's own history. Values
+    are those of :func:`tradeassay.factors.last_row_of` up to rounding (a split rescales what was fed), and depend
+    on nothing but the sequence of views.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class FactorFeed:
         """Bring the feed into today's share units.
 
         A view shows all history in the units of its own day. Where its previous close is not the one that was
-        fed, the name has split since. A name that comes back from a suspension is looked up further back.
+        fed, the name has split since. A name returning from a suspension is looked up further back.
         """
         before = self._stream.last_close
         with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ HISTORY = 61
 
 
 class Scales(NamedTuple):
-    """What a hardened mask multiplies prices and volumes with, per column; None leaves them as they are."""
+    """The factors by which a hardened mask scales prices and volumes, per column; None leaves them as they are."""
 
     prices: Floats | None = None
     volumes: Floats | None = None
@@ -163,17 +163,17 @@ class Desk:
         self.rules = observation.rules
 
     def level(self, column: int) -> float:
-        """Return what a price is multiplied with before it is shown."""
+        """Return the factor by which a price is scaled before it is shown."""
         prices = self.scales.prices
         return 1.0 if prices is None or np.isnan(prices[column]) else float(prices[column])
 
     def shares_shown(self, column: int, quantity: float) -> float:
-        """Return a number of shares in the unit that is shown: what price levels gain, shares lose."""
+        """Return a number of shares in the shown unit: scaled inversely to prices."""
         level = self.level(column)
         return quantity if level == 1.0 else round(quantity / level, 6)
 
     def field_levels(self, column: int) -> Floats:
-        """Return what every field of a bar is multiplied with before it is shown, in the order of ``FIELDS``."""
+        """Return the factors by which a bar's fields are scaled before it is shown, in the order of ``FIELDS``."""
         price = self.level(column)
         volumes = self.scales.volumes
         volume = 1.0 if volumes is None else float(volumes[column])
@@ -206,7 +206,7 @@ class Desk:
 
     @cached_property
     def last_close(self) -> Floats:
-        """The last close of every column in today's share unit, however old it is; NaN where there is none."""
+        """The last close of every column in today's share unit, however old; NaN where there is none."""
         closes = self.closes
         if closes.shape[0] == 0:
             return np.full(closes.shape[1], np.nan)

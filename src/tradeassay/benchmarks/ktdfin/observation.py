@@ -24,11 +24,11 @@ from tradeassay.core.view import FIELDS
 
 KIND = "ktdfin.observation"
 HIDDEN_LOT = 1e-6
-"""The lot that is shown where shares are another unit: the real one would give the unit away."""
+"""The lot that is shown where shares are rescaled: the real one would give the scale away."""
 
 
 class Constraints(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that an action is held to. Costs are shares of what is traded."""
+    """The rules that an action must obey. Costs are shares of what is traded."""
 
     max_weight: float
     max_positions: int
@@ -73,7 +73,7 @@ class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 def observe(desk: Desk, wire: Wire, performance: Performance) -> ObservationShown:
-    """Return today's payload. Names stand in the order of what is shown, never in that of the true symbols."""
+    """Return today's payload. Names are ordered as they are shown, never by their true symbols."""
     mode = desk.config.mode
     since = desk.observation.since_last
     return ObservationShown(

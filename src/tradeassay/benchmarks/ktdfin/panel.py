@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class OrderOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """An order with a confidence, and the return of its name from the open that fills it to the next one.
+    """An order with a confidence, and its name's return from the open that fills it to the next open.
 
     The next open is the first moment at which T+1 lets a purchase be undone. Dividends count. ``next_return`` is
     None where one of the two opens does not exist.
@@ -93,7 +93,7 @@ def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
 
 
 class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One figure; a fraction. ``bound`` says that the paper gives a limit, not a value."""
+    """One figure; a fraction. ``bound`` marks a limit that the paper gives in place of a value."""
 
     who: str
     measure: str
@@ -106,7 +106,7 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a result of ours was made with."""
+    """The setting in which a result of ours was produced."""
 
     data: Literal["real", "synthetic"]
     market: str
@@ -198,7 +198,7 @@ def panel(
     """Return the ten measures and the two diagnostics of one episode, each with an interval or a reason.
 
     ``series`` is the episode's own (``series_from_records``), ``outcomes`` comes from :func:`order_outcomes`. A
-    failed episode has no results; its rates are given all the same.
+    failed episode has no results, but its rates are still given.
     """
     scored = score(series, bootstrap=bootstrap)
     measures = {
@@ -259,7 +259,7 @@ def _calibration(
 def _as_printed(
     records: Sequence[StepRecord], series: EpisodeSeries, config: BootstrapConfig
 ) -> dict[str, Measure]:
-    """Return what the paper defines otherwise."""
+    """Return the measures that the paper defines differently."""
     weights = holdings_from_records(records).weights
     before = np.vstack([np.zeros((1, weights.shape[1])), weights[:-1]])
     changed = np.abs(weights - before).sum(axis=1)
@@ -277,7 +277,7 @@ def _as_printed(
 
 
 class _Mean:
-    """Means over sessions, all with the same resamples as the other measures of the episode."""
+    """Means over sessions, using the same resamples as the episode's other measures."""
 
     def __init__(self, series: EpisodeSeries, config: BootstrapConfig) -> None:
         self._series, self._config = series, config

@@ -28,7 +28,7 @@ HISTORY = 300
 
 
 class _FirstSight:
-    """What a mask wants to know of a snapshot, as far as the first observation knows it."""
+    """What a mask needs from a snapshot, as far as the first observation shows it."""
 
     def __init__(self, observation: Observation) -> None:
         self.view = observation.view
@@ -88,7 +88,7 @@ class Ktdfin:
         return Desk(observation, self._roster, self.config, self._feed, shown)
 
     def wire(self, observation: Observation) -> Wire:
-        """Return the way in and out of a day, for tools and tests."""
+        """Return the day's wire, for tools and tests."""
         return Wire(self._masked(observation).gate(observation.view))
 
     def _masked(self, observation: Observation) -> Mask:

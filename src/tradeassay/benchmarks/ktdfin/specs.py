@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHORT = 43
 """Sessions of W1 to W10 under ``sound``: what the paper says of all of them."""
 WARM_UP = 252
-"""Sessions of history that must lie before a window, so that every factor has a value."""
+"""Sessions of history that must precede a window, so that every factor has a value."""
 LONG = "long"
 
 
@@ -56,8 +56,8 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
     Real A-shares that cover a window's dates are played on these dates: ``paper`` from the first to the last
     printed day, ``sound`` 43 sessions from the first (the long window always as printed). On all other data a
-    window is *structural*: as many sessions as the published one, the ten spread evenly over what lies behind a
-    year of history, the long one as long as the data allows. A window the data has no room for is left out.
+    window is *structural*: as many sessions as the published one, the ten spread evenly over what follows a year
+    of history, the long one as long as the data allows. A window the data has no room for is left out.
     """
     real = snapshot.facts.kind == "real" and snapshot.calendar == "XSHG"
     placed = (_as_printed(window, snapshot.sessions, convention) if real else None for window in paper_windows())

@@ -1,9 +1,9 @@
 """The one way in and out: typed results become masked JSON, a model's JSON becomes typed arguments in true terms.
 
-A :class:`Stock`, :class:`Day` or :class:`Prose` can be encoded here and nowhere else, and is read here and nowhere
-else; what it turns into is the episode's mask's business. (They are neither structs nor dataclasses, because those
-would be encoded as objects.) An error never repeats a word the model wrote: on its way back a guessed name would
-be masked, which would tell the model its alias.
+A :class:`Stock`, :class:`Day` or :class:`Prose` is encoded and decoded here and nowhere else; the episode's mask
+decides what it turns into. (They are neither structs nor dataclasses, because those would be encoded as objects.)
+An error never repeats a word the model wrote: on its way back a guessed name would be masked, which would tell the
+model its alias.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ _LONGEST = 200
 
 
 class BadArguments(TradeassayError):
-    """Arguments that are no JSON, or not what the schema says."""
+    """Arguments that are not JSON or do not fit the schema."""
 
 
 class Wire:
-    """Traffic with the model on one day."""
+    """The traffic with the model on one day."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
@@ -102,18 +102,18 @@ class Wire:
         return self._encoder.encode(value).decode()
 
     def stock_id(self, stock: Stock) -> str:
-        """Return how a stock is shown."""
+        """Return a stock's shown name."""
         return self.gate.alias(stock.symbol)
 
     def error(self, error: TradeassayError) -> str:
-        """Return an error's words, masked."""
+        """Return an error's message, masked."""
         return self.gate.error(error)
 
     def decode(self, raw: str, into: type[T]) -> T:
         """Return arguments in true terms.
 
-        Raises :class:`BadArguments` for what is no JSON or breaks the schema, :class:`UnknownAlias` for a name or
-        day that the episode does not have.
+        Raises :class:`BadArguments` for arguments that are not JSON or break the schema, :class:`UnknownAlias` for
+        a name or day that the episode does not have.
         """
         try:
             return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)

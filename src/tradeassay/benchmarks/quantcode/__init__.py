@@ -1,4 +1,4 @@
-"""QuantCode: can a language model turn a strategy in words into a Backtrader strategy that does it?"""
+"""QuantCode: can a language model turn a strategy described in words into a working Backtrader strategy?"""
 
 from __future__ import annotations
 

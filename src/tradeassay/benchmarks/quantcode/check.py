@@ -30,8 +30,7 @@ _LARGEST = 1_000_000
 
 
 def read_program(path: Path) -> str:
-    """Return a program's text as Python would read it: UTF-8, with or without a mark at the start, or the encoding
-    that its first lines name.
+    """Return a program's text as Python would read it: as UTF-8, or in the encoding that its first lines name.
 
     Raises :class:`UserError` for a file that is missing, a folder, huge or not text.
     """
@@ -59,7 +58,7 @@ def check_program(
     thorough: bool = False,
     executor: Executor | None = None,
 ) -> Evaluation:
-    """Return everything there is to say about a program: stages, look-ahead, agreement, tricks.
+    """Return all findings about a program: stages, look-ahead, agreement, tricks.
 
     ``judge`` names a model that is asked as well. ``thorough`` gives the program the full look-ahead check. Raises
     :class:`UserError` for an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
@@ -146,7 +145,7 @@ def require_code_extra() -> None:
 
 
 class _NotNeeded:
-    """Stands for the sandbox of a program that does not compile: there is nothing to run, so none is opened."""
+    """Stands in for the sandbox of a program that does not compile: there is nothing to run, so none is opened."""
 
     @property
     def tier(self) -> Tier:

@@ -1,6 +1,6 @@
 """One task with one model, from the first question to the last verdict. No I/O here.
 
-The settings say how a task is put to a model: one answer or ten, in which words, for which framework.
+The settings say how a task is put to a model: one answer or ten, in which wording, for which framework.
 :func:`play` yields :class:`~tradeassay.core.dialogue.AskModel` (and is sent a ``ModelReply``) or
 :class:`~tradeassay.code.evaluation.EvaluateRequest` (and is sent an ``Evaluation``), and returns a frozen
 :class:`TaskOutcome` that keeps every turn. What a model is told about a program that was not accepted is a
@@ -33,10 +33,10 @@ Setting = Literal["single-turn", "agentic"]
 class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
-    ``history``: ``full`` keeps the whole conversation before the model, ``last`` only its latest program and
+    ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
     what was found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints``
-    adds, for a program that the behavioural judge turned down, in general terms what differs; the reference
-    itself is never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
+    says in general terms what differs in a program that the behavioural judge rejected; the reference itself is
+    never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
     """
 
     setting: Setting = "single-turn"
@@ -69,7 +69,7 @@ class ModelJudge:
 
     @property
     def prompts(self) -> JudgePrompts:
-        """What it is asked with."""
+        """The prompts it is asked with."""
         return judge_prompts(self.framework)
 
     def ask(self, request: AskModel) -> ModelReply:
@@ -101,7 +101,7 @@ _NO_CODE: Final = {
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that a model is told was found. ``kind`` is the check that found it."""
+    """One finding that a model is told about. ``kind`` is the check that made it."""
 
     kind: str
     error_class: str
@@ -110,7 +110,7 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes back to the model, and the text in which it goes."""
+    """What goes back to the model, and its text."""
 
     stage: str
     findings: tuple[Complaint, ...]
@@ -188,7 +188,7 @@ def _cut(text: str, settings: QuantCodeSettings) -> str:
 
 
 TASK_KIND: Final = "quantcode.task"
-"""The ``kind`` of the payload by which a scripted model knows the question."""
+"""The payload's ``kind``, by which a scripted model recognises the question."""
 
 TurnStage = Literal[
     "solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "no_code", "not_scored", "no_answer"
@@ -200,8 +200,8 @@ Answer = ModelReply | Evaluation
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answer and what came of it. ``stage`` is where it ended, ``feedback`` what the model was told.
 
-    ``code`` is None when there was none (``form`` ``none``); ``raw`` is kept then, so that a reader can see what
-    came instead.
+    ``code`` is None when there was none (``form`` is ``none``); ``raw`` is then kept, so that a reader can see
+    what came instead.
     """
 
     number: int
@@ -217,11 +217,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one task. ``solved`` is None when nobody could tell, and ``reason`` says why.
+    """What came of one task. ``solved`` is None without a verdict, and ``reason`` says why.
 
     ``stage`` and ``failure_class`` are those of the last turn. ``solved_at`` is the turn that solved it.
-    ``tricks`` names those of every turn. ``usage`` adds up the writer's tokens, not the judge's (those are in the
-    evaluations).
+    ``tricks`` names those found in any turn. ``usage`` adds up the writer's tokens, not the judge's (those are in
+    the evaluations).
     """
 
     task: str
@@ -242,7 +242,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
 
     Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
-    found (which scores zero whatever would follow) or nobody can tell any more.
+    found (which scores zero whatever would follow) or no verdict is possible any more.
     """
     opening = _opening(task, settings)
     messages = opening
@@ -275,7 +275,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
 
 
 def opaque_id(task: CodeTask) -> str:
-    """Return the name under which a model is given a task: its own id would say what the strategy is."""
+    """Return the name under which a model is given a task: the real id would reveal the strategy."""
     return sha256_bytes(task.id.encode())[:12]
 
 

@@ -1,6 +1,6 @@
 """Tasks as files: ours, one TOML file per task, and the public 400-task file of QuantCode-Bench.
 
-Ours are read whole, and nothing unknown is let through. The public file is read as it is, from a user's own
+Ours are read strictly: unknown keys are refused. The public file is read as it is, from a user's own
 copy: a public task has one wording, the symbol its authors download, and neither a reference program nor
 decoys. What it lacks is said on the task; the behavioural judge has nothing to compare it with.
 """
@@ -39,8 +39,7 @@ _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": Fr
 def read_task(text: str, where: str) -> CodeTask:
     """Return the task written in ``text``; ``where`` names it in errors.
 
-    Raises UserError, in one line, when it is not TOML, misses a key, has an unknown one or a value
-    that does not fit.
+    Raises UserError, in one line, when it is not TOML, lacks a key, has an unknown one or an invalid value.
     """
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
@@ -98,7 +97,7 @@ def load_tasks() -> tuple[CodeTask, ...]:
 
 
 def load_task(task_id: str) -> CodeTask:
-    """Return one task; raise UserError, with near names, when there is none of that id."""
+    """Return one task; raise UserError, with near names, when no task has that id."""
     known = {task.id: task for task in load_tasks()}
     if task_id not in known:
         mend = did_you_mean(task_id, known, "see tradeassay code tasks")
@@ -118,7 +117,7 @@ PUBLIC_KEYS = (
     "original_timeframe",
     "was_reformulated",
 )
-"""The ten keys of a record; ``id`` and ``reformulated_task`` are all that a task cannot do without."""
+"""The ten keys of a record; only ``id`` and ``reformulated_task`` are required."""
 
 PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "15m": 1560, "5m": 4680, "1m": 2730}
 """Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
@@ -131,7 +130,7 @@ _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
 def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
     """Return the tasks of a public file, ids ``public-001`` and on.
 
-    A value that is missing or not known is replaced by a default, and the task says so in ``lacks``.
+    A missing or unknown value is replaced by a default, and the task says so in ``lacks``.
     Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
     list of records with ids and texts.
     """

@@ -1,4 +1,4 @@
-"""The paper's Tables 1 to 8 as cited data, and why a number of ours may not stand beside them as an equal."""
+"""The paper's Tables 1 to 8 as cited data, and why a number of ours is not directly comparable."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class FailureTurns(_Row, frozen=True, kw_only=True, rename={"failure_class": "cl
 
 
 class Published(_Row, frozen=True, kw_only=True):
-    """All tables and where they come from. ``notes`` say what the paper leaves open or contradicts itself in."""
+    """All tables and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
     licence: str
@@ -96,7 +96,7 @@ class Published(_Row, frozen=True, kw_only=True):
 
 
 class OurRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a result of ours was made with."""
+    """The setting in which a result of ours was produced."""
 
     public_tasks: bool
     real_data: bool

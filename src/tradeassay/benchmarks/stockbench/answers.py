@@ -1,4 +1,4 @@
-"""Reading what a model wrote, and checking that it adds up and can be paid. Every refusal has a reason."""
+"""Reading a model's answer, and checking that it adds up and can be paid for. Every refusal has a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing wrong with an answer, as the model is told it."""
+    """One thing wrong with an answer, as told to the model."""
 
     kind: str
     detail: str
@@ -141,10 +141,10 @@ DUST = 1e-9
 
 
 def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[Order, ...]:
-    """Return the orders a decision means, sales first; raises :class:`Refused`.
+    """Return a decision's orders, sales first; raises :class:`Refused`.
 
-    ``arithmetic`` is judged name by name, ``liquidity`` only when all of it is right: money cannot be added up
-    from targets that contradict themselves.
+    ``arithmetic`` is judged name by name, ``liquidity`` only when all names pass: money cannot be added up over
+    contradictory targets.
     """
     tolerance = briefing.config.tolerance
     wrong = [
@@ -214,7 +214,7 @@ def _against_action(name: Name, decided: Decided, tolerance: float) -> str | Non
 
 
 def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator[Complaint]:
-    """Judge whether each name can trade, and whether all buys together can be paid."""
+    """Judge whether each name can trade, and whether the account can pay for all buys together."""
     counts = briefing.config.costs_count
     buy_cost = briefing.rules.buy_cost if counts else 0.0
     sell_cost = briefing.rules.sell_cost if counts else 0.0
@@ -244,7 +244,7 @@ def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator
 
 
 def _wanted_value(name: Name, decided: Decided) -> float:
-    """Return the value a position is to have, as the order will be carried out."""
+    """Return the value a position will have once the order is carried out."""
     if decided.action == "close":
         return 0.0
     if decided.target_shares is not None:

@@ -37,7 +37,7 @@ def recent_news(
 ) -> dict[str, tuple[NewsShown, ...]]:
     """Return the newest items of each name from the calendar days T-``news_days`` to T-1 (UTC), newest first.
 
-    Nothing of the session's own day is shown, also when it was published before the open.
+    Nothing from the session's own day is shown, even if published before the open.
     """
     today = midnight(parse_day(session))
     start = today - config.news_days * DAY
@@ -65,11 +65,11 @@ def _plain(text: str, longest: int) -> str:
 
 
 NOTICE_DAYS = 120
-"""An action may have been announced this many days before it took effect."""
+"""How many days before taking effect an action may have been announced."""
 
 
 class FundamentalsShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The six figures of the paper; prices and amounts are in shares of today."""
+    """The six figures of the paper; per-share figures refer to today's shares."""
 
     market_cap: float | None
     pe: float | None
@@ -80,7 +80,7 @@ class FundamentalsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fundamentals:
-    """The figures of a day, worked out for the names that are asked for."""
+    """One day's figures, computed for names on request."""
 
     def __init__(self, view: MarketView, session: str, config: StockbenchConfig) -> None:
         self._view, self._session, self._config = view, session, config
@@ -113,9 +113,9 @@ class Fundamentals:
         )
 
     def _now(self, figure: Fundamental | None, symbol: str, *, grows: bool) -> float | None:
-        """Return a figure in shares of today: a split since it was published changes what "per share" means.
+        """Return a figure per share of today: a split since its publication changes what "per share" means.
 
-        A figure older than the actions that are looked at says nothing about today.
+        A figure older than the actions considered says nothing about today.
         """
         if figure is None or figure.known_at < self._since or not math.isfinite(figure.value):
             return None
@@ -155,7 +155,7 @@ class Fundamentals:
 
 
 def _latest(figures: Iterable[Fundamental]) -> dict[str, Fundamental]:
-    """Return the newest report of every field; of two reports for one period the later word counts."""
+    """Return the newest report of every field; of two reports for one period the later one counts."""
     found: dict[str, Fundamental] = {}
     for figure in figures:
         old = found.get(figure.field)
@@ -194,13 +194,13 @@ class History:
         self._traded: deque[dict[str, float]] = deque(maxlen=days)
 
     def remember(self, observation: Observation, decision: Decision) -> None:
-        """Take note of a decided session; what became of it is read from the next observation."""
+        """Take note of a decided session; what came of it is read from the next observation."""
         self._settle(observation.since_last)
         self._days.append((observation.session, decision))
         self._traded.append({})
 
     def shown(self, since_last: Iterable[Event]) -> tuple[DayShown, ...]:
-        """Return the days as a model is told them; ``since_last`` holds what became of the last one."""
+        """Return the days as shown to a model; ``since_last`` holds what came of the last one."""
         self._settle(since_last)
         return tuple(
             DayShown(
@@ -267,13 +267,13 @@ class Briefing:
 
     @cached_property
     def news(self) -> dict[str, tuple[NewsShown, ...]]:
-        """The news of every name; empty where the inputs leave it out."""
+        """The news of every name; empty when the inputs exclude it."""
         if not self.config.shows_news:
             return {}
         return recent_news(self.observation.view, self.session, self.by_symbol, self.config)
 
     def fundamentals(self, symbol: str) -> FundamentalsShown:
-        """Return what was known of one name."""
+        """Return what is known about one name."""
         return self._fundamentals.of(symbol, self.by_symbol[symbol].price)
 
     @cached_property
@@ -281,7 +281,7 @@ class Briefing:
         return Fundamentals(self.observation.view, self.session, self.config)
 
     def _names(self) -> tuple[Name, ...]:
-        """Return the universe, and what is still held of names that left it, in column order."""
+        """Return the universe and any holdings that have left it, in column order."""
         seen = self.observation
         view, positions = seen.view, seen.account.positions
         opens = view.opens()

@@ -29,7 +29,7 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
 
     The paper's: ``closes`` and ``history_days`` (7 sessions each), ``news_items`` per name from the ``news_days``
     calendar days before the session, ``context_tokens``. Of the protocol: ``attempts`` and ``tolerance``. Ours:
-    ``max_names`` (for the analysis), ``max_tokens`` of an answer, which are kept free of the context limit,
+    ``max_names`` (for the analysis), ``max_tokens`` of an answer, which are reserved within the context limit,
     ``news_characters`` of an item's text, ``year_sessions`` and ``year_days`` behind the 52-week figures,
     ``year_coverage`` (the share of these sessions that must have a bar), ``temperature`` and ``timeout_s``.
     """
@@ -67,7 +67,7 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
     def costs_count(self) -> bool:
         """Whether buys must fit the money *with* their costs.
 
-        Under ``paper`` they are checked without, and the exchange cuts what the account cannot pay.
+        Under ``paper`` they are checked without, and the exchange cuts what the account cannot afford.
         """
         return self.convention == "sound"
 

@@ -3,10 +3,10 @@
 Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Failure kinds:
 
 - ``schema``: an answer without the asked-for form (the overview's choice of names, or the decision);
-- ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid;
+- ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid for;
 - ``give_up``: the attempts are used up; everything is held;
 - ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
-- ``context_cut``: no mistake of the model's, but a note of what was left out to keep within the context limit.
+- ``context_cut``: not a mistake of the model's, but a note of what was left out to stay within the context limit.
 
 Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the results.
 """
@@ -53,7 +53,7 @@ _FINAL = frozenset(("over_budget",))
 BP = 10_000.0
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
-"""An answer with more things wrong than this is told the first of them."""
+"""At most this many of the things wrong with an answer are reported back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def dialogue(briefing: Briefing) -> Dialogue:
 
 
 class _Day:
-    """What a day collects while it is talked through. ``talk`` holds the stages that are over, by name."""
+    """The state of a day's conversation. ``talk`` holds the stages that are over, by name."""
 
     def __init__(self, briefing: Briefing) -> None:
         self.briefing, self.config = briefing, briefing.config
@@ -125,7 +125,7 @@ class _Day:
             ANALYSIS,
             tuple(self.briefing.by_symbol[symbol] for symbol in picked),
             lambda payload: PROMPTS.fill("analysis", fundamentals=about, news=self.about_news, payload=payload),
-            # The notes are for the model's own use: any words will do, and none at all are no mistake.
+            # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
             str,
         )
 
@@ -196,7 +196,7 @@ class _Day:
         if kind in _FINAL:
             raise _Stopped("the model cannot be asked any more; everything is held")
         if kind == "context":
-            # The model's own limit is smaller than ours: show less the next time.
+            # The model's own limit is smaller than ours: show less next time.
             if self.talk:
                 self._note(f"{purpose}: without what was said before")
                 self.talk.clear()
@@ -207,7 +207,7 @@ class _Day:
     def _messages(
         self, stage: _Stage[T], tail: list[tuple[Message, ...]]
     ) -> tuple[tuple[Message, ...], Message, str]:
-        """Return a request that fits the context limit, its question, and what is shown in that.
+        """Return a request that fits the context limit, its question, and what the question shows.
 
         Left out, in this order: earlier stages, earlier refused attempts, then parts of the payload.
         """
@@ -250,5 +250,5 @@ def _again(feedback: str, left: int) -> Message:
 
 
 def _said(reply: ModelReply) -> tuple[Message, ...]:
-    """Return the model's own words for the conversation. An empty message is one that providers refuse."""
+    """Return the model's own words for the conversation, unless empty: providers refuse empty messages."""
     return (Message(role="assistant", text=reply.text),) if reply.text.strip() else ()

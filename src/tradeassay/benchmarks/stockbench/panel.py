@@ -94,7 +94,7 @@ FIRST, LAST = "2025-03-03", "2025-06-30"
 
 
 class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One figure; a fraction. ``frictionless``: without costs and dividends, as no agent of ours is played."""
+    """One figure; a fraction. ``frictionless``: without costs and dividends, unlike all our agents."""
 
     who: str
     measure: str
@@ -105,7 +105,7 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a result of ours was made with; ``frictionless`` is true of :func:`frictionless_equal_weight` alone."""
+    """The setting of a result of ours; ``frictionless`` is true of :func:`frictionless_equal_weight` alone."""
 
     data: Literal["real", "synthetic"]
     symbols: tuple[str, ...]
@@ -143,15 +143,14 @@ def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
 
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")
-"""The measures of the composite, all of them better when greater (a drawdown is negative)."""
+"""The measures of the composite, for all of which greater is better (a drawdown is negative)."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of a cohort.
 
     The three measures are means over its seeds. ``composite`` is the mean of their z-scores within the cohort and
-    ``rank`` its place, 1 being best; equals share the better place. Without a value in one of the three there is
-    neither.
+    ``rank`` its place, 1 being best; equals share the better place. An agent lacking one of the three has neither.
     """
 
     label: str
@@ -260,8 +259,8 @@ def size_study(results: Mapping[int, Sequence[EpisodeSeries]], convention: Conve
 def frictionless_equal_weight(opens: Floats, cash: float) -> Floats:
     """Return the published baseline's path: equal money in every name at the first open, marked at each open.
 
-    ``opens`` has shape (sessions, names), splits undone. No costs, no dividends, no lots; a missing price is the
-    last one before it. The path starts with ``cash``; a name without a first price is left out.
+    ``opens`` has shape (sessions, names), splits undone. No costs, no dividends, no lots; a missing price is
+    filled with the last one before it. The path starts with ``cash``; a name without a first price is left out.
     """
     prices = np.array(opens[:, np.isfinite(opens[0])], dtype=np.float64)
     for row in range(1, len(prices)):

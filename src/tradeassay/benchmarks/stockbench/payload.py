@@ -20,7 +20,7 @@ _PIECE = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|[^\sA-Za-z0-9]|[^\S ]+| {2,}")
 
 @lru_cache(maxsize=256)
 def tokens_of(text: str) -> int:
-    """Return a careful estimate of a text's tokens."""
+    """Return a conservative estimate of a text's tokens."""
     count = len(_PIECE.findall(text))
     if not text.isascii():
         count += len(text.encode("utf-8", "surrogatepass")) - len(text)
@@ -28,7 +28,7 @@ def tokens_of(text: str) -> int:
 
 
 def tokens_in(messages: Iterable[Message]) -> int:
-    """Return a careful estimate of the tokens of messages."""
+    """Return a conservative estimate of the tokens in messages."""
     return sum(tokens_of(message.text) + PER_MESSAGE for message in messages)
 
 
@@ -57,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in a prompt's ``json`` block. ``left_out`` names what did not fit the context limit."""
+    """The content of a prompt's ``json`` block. ``left_out`` names what did not fit the context limit."""
 
     kind: str
     session: str
@@ -71,7 +71,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that an answer is held to, as data. Costs are shares of what is traded."""
+    """The rules that an answer must obey, as data. Costs are shares of what is traded."""
 
     currency: str
     long_only: bool
@@ -102,7 +102,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage shows beside prices and positions."""
+    """What a stage shows besides prices and positions."""
 
     kind: str
     history: bool = False
@@ -125,7 +125,7 @@ def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: 
         kind=parts.kind,
         session=briefing.session,
         cash=_money(briefing.cash),
-        # Rounded down: who spends exactly what is shown must be able to.
+        # Rounded down, so that exactly what is shown can be spent.
         buying_power=math.floor(briefing.cash / (1.0 + costs) * 100.0) / 100.0,
         nav=_money(briefing.nav),
         symbols=tuple(_row(briefing, parts, name, left_out) for name in names),
@@ -136,7 +136,7 @@ def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: 
 
 
 def encode(payload: msgspec.Struct) -> str:
-    """Return JSON on one line: a fence inside a quoted text can then never end the block it stands in."""
+    """Return JSON on one line, so that a fence inside a quoted text can never end the surrounding block."""
     return msgspec.json.encode(payload).decode()
 
 

@@ -1,4 +1,4 @@
-"""An episode of StockBench: one conversation per day, and the memory of one's own actions."""
+"""An episode of StockBench: one conversation per day, and the memory of the model's own actions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Stockbench:
         self._history = History(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start an episode. There is nothing to draw: the same answers give the same episode."""
+        """Start an episode. Nothing is random: the same answers give the same episode."""
         self._history = History(self.config.history_days)
 
     def dialogue(self, observation: Observation) -> Dialogue:

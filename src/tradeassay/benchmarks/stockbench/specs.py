@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LENGTH = 83
 """Sessions of the paper's window (opens of 2025-03-03 to 2025-06-30)."""
 WARM_UP = 252
-"""Sessions of history that lie before a window, so that 52-week figures exist."""
+"""Sessions of history before a window, so that 52-week figures exist."""
 _DATED = (
     ("main", "2025-03-03", "2025-06-30", "a fall and a rebound"),
     ("2008", "2008-01-02", "2008-12-31", "a crash"),
@@ -44,7 +44,7 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 
     On a ready-made synthetic world they are the middle of its planted regimes. On other data they are the dated
     ones that it covers, and the worst and the best stretch of the paper's length, which are found with hindsight:
-    good for asking how agents behave in them, not for an average over markets.
+    they show how agents behave there, but must not enter an average over markets.
     """
     if snapshot.facts.kind == "synthetic":
         return _planted(snapshot)
@@ -71,7 +71,7 @@ def _planted(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
     except msgspec.MsgspecError:
         return _extremes(snapshot)
     if config.sessions != len(snapshot.sessions):
-        # A world of another length has its regimes elsewhere.
+        # A world of a different length has its regimes elsewhere.
         return _extremes(snapshot)
     found = []
     for code, kind, words in _REGIMES:
@@ -142,7 +142,7 @@ venues.add(PAPER.id, PAPER)
 CASH = 100_000.0
 NAMES = 20
 BASELINES = ("equal-weight", "momentum-weighted", "sector-equal")
-"""The first is the benchmark's own baseline; the others are run beside it by name."""
+"""The first is the benchmark's own baseline; the others are run alongside it by name."""
 SYNTHETIC = "synthetic/us:7"
 DJIA = "djia-2025"
 DJIA_20: tuple[str, ...] = (

@@ -29,7 +29,7 @@ MINUTES: Final = 525_600
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of days: the first is in it, the last is not."""
+    """A stretch of days: the first is included, the last is not."""
 
     name: SplitName
     first: str
@@ -49,7 +49,7 @@ SPLITS: Final[dict[SplitName, Split]] = {
     "develop": Split(name="develop", first="2024-01-01", last="2025-01-01"),
     "test": Split(name="test", first="2025-01-01", last="2026-01-01"),
 }
-"""The paper's. Synthetic years have the same lengths and no dates of their own to be known by."""
+"""The paper's. Synthetic years have the same lengths, and no recognisable dates."""
 
 
 DAYS: Final = (SPLITS["develop"].first, SPLITS["test"].first, SPLITS["test"].last)
@@ -57,7 +57,7 @@ DAYS: Final = (SPLITS["develop"].first, SPLITS["test"].first, SPLITS["test"].las
 
 
 def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
-    """Return both splits from three days: development begins, the test begins, the test has ended.
+    """Return both splits from three days: the start of development, the start of the test, and its end.
 
     Raises :class:`UserError` for days that cannot be read or are not in order.
     """
@@ -71,7 +71,7 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
 
 
 class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the paper's instruments, the connector that brings it, and what it is called there."""
+    """One of the paper's instruments, the connector that provides it, and its name there."""
 
     symbol: str
     here: str
@@ -106,7 +106,7 @@ the largest fund that follows it stands in."""
 
 
 def recipe() -> tuple[str, ...]:
-    """Return the commands that bring the paper's fourteen instruments into the store, one for each market."""
+    """Return the commands that load the paper's fourteen instruments into the store, one for each market."""
     names = {"us": "systrade-us", "crypto": "systrade-crypto", "ashare": "systrade-ashare"}
     made = []
     for market, name in names.items():
@@ -125,7 +125,7 @@ def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1,
     """Return a synthetic year: daily where the strategy has a daily version, else quarter hours of 60 sessions.
 
     The development year and the test year are the two halves of one path. With ``minutes`` a strategy on one leg
-    that has a minute version gets so many minutes round the clock instead.
+    that has a minute version gets that many minutes round the clock instead.
     """
     timeframes = spec.semantics.inputs.timeframes
     legs = len(spec.semantics.inputs.legs)
@@ -159,7 +159,7 @@ def stored_year(
 ) -> TaskBars:
     """Return daily bars of a stored data set within a split (all of it without one).
 
-    They come through the as-of view of the split's last session, so nothing behind it can be read.
+    They come through the as-of view of the split's last session, so nothing after it can be read.
     """
     snapshot = load_dataset(dataset, home)
     if split is None:
@@ -175,7 +175,7 @@ def stored_year(
 def stored_minutes(
     dataset: str, symbols: tuple[str, ...], split: Split | None = None, home: Path | None = None, *, most: int = 0
 ) -> TaskBars:
-    """Return minute bars of a stored data set within a split, where all symbols have one; ``most`` keeps so many.
+    """Return minute bars of a stored data set in a split, where all symbols have one; at most ``most`` of them.
 
     They come through the as-of view of the split's last session. A bar is stamped with when it opens. Raises
     :class:`UserError` when there is none, DataError for a symbol without minutes.
@@ -221,10 +221,10 @@ def sweep_strategies(
     workers: int = 2,
     executor: Literal["threads", "ray"] = "threads",
 ) -> tuple[Backtested, ...]:
-    """Back-test ``settings`` settings of each strategy on its synthetic test year, every one at all cost levels.
+    """Backtest ``settings`` settings of each strategy on its synthetic test year, each at all cost levels.
 
     The first setting is the frozen one, the others stand for submissions that read the document a little
-    differently. With ``minutes`` strategies that have a minute version get so many minutes.
+    differently. With ``minutes``, strategies that have a minute version get that many minutes.
     """
     batches = []
     for spec in specs:

@@ -2,8 +2,8 @@
 
 :func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for
 a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`Scored`), and
-returns a :class:`StrategyOutcome` that keeps every hand-in with everything that was found. The evidence that a
-writer is shown is of the development year alone. Reviewers are shown a submission blind.
+returns a :class:`StrategyOutcome` that keeps every hand-in with all findings. The evidence that a writer is shown
+comes from the development year alone. Reviewers see a submission blind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 def review_dialogue(
     spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
 ) -> Generator[AskModel, ModelReply, Review]:
-    """Ask for marks once, and once more when they cannot be read. No marks are a failure, never a middle mark."""
+    """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
     messages = _review_opening(spec, submission)
     why = ""
     for attempt in range(1, ATTEMPTS + 1):
@@ -75,7 +75,7 @@ def review_dialogue(
 
 
 def _review_opening(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-    # A mark made from the content cannot be written into the content, so nothing inside can end the quotation.
+    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
     mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
     text = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}"
     quoted = "\n".join(f"{mark} {line}" for line in text.splitlines())
@@ -112,7 +112,7 @@ def evidence_text(
 ) -> str:
     """Return the message that asks for iteration ``number``; ``last`` adds the goal of the last one.
 
-    ``set_aside`` says that the hand-in was refused, so that the next one starts from the one before it.
+    ``set_aside`` says that the hand-in was refused and the next one starts from its predecessor.
     """
     card = scored.develop
     payload = {"kind": "systrade.build", "strategy": spec.id, "iteration": number}
@@ -196,7 +196,7 @@ class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is.
+    """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
 
     ``drift`` is None for a first hand-in, ``trail`` where the test year could not be run.
     """
@@ -215,10 +215,10 @@ class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One hand-in. ``submission`` is None when there was none; ``reason`` then says what came instead.
+    """One hand-in. ``submission`` is None without one; ``reason`` then says what came instead.
 
-    ``set_aside``: the patch drifted or changed too many lines, so it counts for nothing and the next iteration
-    starts from the one before it.
+    ``set_aside``: the patch drifted or changed too many lines, so it does not count, and the next iteration starts
+    from its predecessor.
     """
 
     number: int
@@ -242,13 +242,13 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def last(self) -> Scored | None:
-        """What counts: the last hand-in that was scored and not set aside."""
+        """The iteration that counts: the last hand-in that was scored and not set aside."""
         found = [one.scored for one in self.iterations if one.scored is not None and not one.set_aside]
         return found[-1] if found else None
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy is put to a model: how often, and who reviews. ``early_stop`` ends when the target is met."""
+    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met."""
 
     iterations: int = ITERATIONS
     reviewers: tuple[str, ...] = ()
@@ -309,7 +309,7 @@ def build(
         if settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
             stopped = "target"
             break
-        assert base is not None  # the first hand-in has no drift to be set aside for
+        assert base is not None  # the first hand-in cannot have drifted
         told = evidence_text(
             spec, scored, reviews, number + 1, settings.budget, last=number + 2 >= ITERATIONS, set_aside=aside
         )
@@ -325,7 +325,7 @@ def build(
 
 
 def refused(drift: DriftReport | None) -> bool:
-    """Return whether a patch is set aside: it drifted, or changed more lines than it may."""
+    """Return whether a patch is set aside: it drifted, or changed too many lines."""
     return drift is not None and (drift.kind == "drift" or not drift.within_budget)
 
 

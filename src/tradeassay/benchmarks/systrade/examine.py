@@ -28,7 +28,7 @@ from tradeassay.sandbox import Executor, open_executor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """What is known about a submission, and its runs on the micro-scenarios."""
+    """The findings about a submission, and its runs on the micro-scenarios."""
 
     scorecard: Scorecard
     trail: Trail | None
@@ -36,7 +36,7 @@ class Examined:
 
 
 class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``code eval`` says about a folder."""
+    """The result of ``code eval`` for a folder."""
 
     scorecard: Scorecard
     trail: Trail | None
@@ -44,12 +44,12 @@ class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gates(self) -> GateReport:
-        """What each gate said."""
+        """The verdict of each gate."""
         return self.scorecard.gates
 
     @property
     def passed(self) -> bool:
-        """Whether every gate was run and held."""
+        """Whether every gate was run and passed."""
         return self.gates.passed
 
     def junit(self) -> str:
@@ -64,7 +64,7 @@ class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
 def examine_submission(
     submission: Submission, spec: StrategySpec, executor: Executor, bars: TaskBars, config: ScoreConfig
 ) -> Examined:
-    """Run gates and scores on bars. Times are left out of the record: they are never the same twice."""
+    """Run gates and scores on bars. Times are left out of the record: they never repeat."""
     gated = pass_gates(submission, spec, executor, config.gates, bars)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, frozen_decisions(spec, bars)) if gated.scored else None
@@ -108,13 +108,13 @@ def check_submission(
     """Examine the submission in a folder against one of the twelve strategies, with no model at all.
 
     Without ``bars`` the synthetic test year is used. Raises :class:`UserError` for an unknown strategy or a folder
-    without its two files, SandboxRefused where code cannot be held.
+    without its two files, SandboxRefused where code cannot be sandboxed.
     """
     spec = load_spec(strategy)
     submission = read_submission(folder)
     bars = bars if bars is not None else synthetic_year(spec)
     if executor is None:
-        # What cannot be parsed is never run. The executor that needs no sandbox refuses submissions anyway.
+        # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
         kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"
         if parse_gate(submission).passed:
             kind = "sandbox"

@@ -1,6 +1,6 @@
 """The twelve strategies as files: frozen semantics, Strategy Doc, reference, card, micro-scenarios and mutants.
 
-A micro-scenario is a handful of closes chosen by hand, the bars made of them, and the trace that is expected. A
+A micro-scenario is a handful of hand-picked closes, the bars made from them, and the expected trace. A
 mutant is a reference with one fault, and names the gate that has to reject it: mutants test the harness itself.
 """
 
@@ -47,8 +47,9 @@ Action = tuple[int, str, float, str]
 class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One scenario as it is stored.
 
-    A bar opens at the close before (the first at its own), unless ``opens`` says where; high and low lie ``wick``
-    beyond open and close. ``session`` is the number of bars a day for intraday scenarios; 0 makes daily bars.
+    A bar opens at the previous close (the first at its own), unless ``opens`` says otherwise; high and low lie
+    ``wick`` beyond open and close. ``session`` is the number of bars a day for intraday scenarios; 0 makes daily
+    bars.
     """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]+$")]
@@ -97,7 +98,7 @@ def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
 
 
 def actions_of(decisions: DecisionList, semantics: Semantics) -> tuple[Action, ...]:
-    """Return decisions in the form in which they are stored."""
+    """Return decisions in their stored form."""
     found = zip(decisions.row, decisions.leg, decisions.fraction, decisions.signal, strict=True)
     return tuple(
         (int(row), semantics.inputs.legs[leg], float(share), semantics.rules[signal].signal)
@@ -151,7 +152,7 @@ def load_semantics(id: str) -> Semantics:
 
 @cache
 def load_spec(id: str) -> StrategySpec:
-    """Return what submissions to a strategy are held against; raises :class:`UserError` for an unknown name."""
+    """Return what submissions to a strategy are checked against; raises :class:`UserError` for unknown names."""
     folder = _folder(id)
     semantics = read_semantics(folder.joinpath("semantics.json").read_bytes(), f"{id}/semantics.json")
     check_semantics(semantics)
@@ -168,12 +169,12 @@ def load_reference(id: str) -> Submission:
 
 
 def bookkeeping() -> str:
-    """Return the part that all references share: comparisons, windows, and a book that keeps both logs."""
+    """Return the code that all references share: comparisons, windows, and a book that keeps both logs."""
     return files(__package__).joinpath("bookkeeping.py.txt").read_text(encoding="utf-8")
 
 
 def load_interface() -> str:
-    """Return the page that tells what a submission is: its files, its logs, and what is asked of the code."""
+    """Return the page that explains a submission: its files, its logs, and what the code must do."""
     return files(__package__).joinpath("interface.md").read_text(encoding="utf-8")
 
 
@@ -202,7 +203,7 @@ def _folder(id: str) -> Traversable:
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Replace ``old``, which stands exactly once in the source, by ``new``; in the card with ``card``."""
+    """Replace ``old``, which occurs exactly once in the source, with ``new``; in the card with ``card``."""
 
     old: str
     new: str
@@ -219,7 +220,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def load_mutants(id: str) -> tuple[Mutant, ...]:
-    """Return a strategy's own mutants, then those that are made of every reference."""
+    """Return a strategy's own mutants, then those made from every reference."""
     root = files(__package__)
     own = root.joinpath("strategies", id.replace("-", "_"), "mutants.toml").read_text(encoding="utf-8")
     shared = root.joinpath("mutants.toml").read_text(encoding="utf-8")

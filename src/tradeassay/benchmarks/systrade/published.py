@@ -1,4 +1,4 @@
-"""The figures of the SysTradeBench paper as cited data, and why ours may not stand beside them as equals."""
+"""The figures of the SysTradeBench paper as cited data, and why ours are not directly comparable."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ class ReviewFigures(_Row, frozen=True, kw_only=True):
 
 
 class OutOfSample(_Row, frozen=True, kw_only=True):
-    """How many tests on windows of ten bars ran to their end (section 5.4)."""
+    """How many tests on windows of ten bars ran to completion (section 5.4)."""
 
     tests: int
     passed: int
 
 
 class Published(_Row, frozen=True, kw_only=True):
-    """All of them and where they come from. ``notes`` say what the paper leaves open or contradicts itself in."""
+    """All figures and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
     models: int
@@ -108,7 +108,7 @@ class Published(_Row, frozen=True, kw_only=True):
 
 
 class OurRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a result of ours was made with."""
+    """The setting in which a result of ours was produced."""
 
     strategies: int
     iterations: int

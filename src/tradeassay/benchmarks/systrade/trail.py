@@ -1,4 +1,4 @@
-"""What a scorecard shows of one run: its decisions beside the frozen ones, the prices, and an audit sample."""
+"""What a scorecard shows of one run: its decisions next to the frozen ones, the prices, and an audit sample."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _WORD: Final = 60
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """One bar and leg where the submission or the frozen semantics decided. Shares are of net equity.
+    """One bar and leg where the submission or the frozen semantics decided. Sizes are shares of net equity.
 
-    ``both``: same bar, leg and size. None where that side decided nothing.
+    ``both``: same bar, leg and size. ``share`` or ``frozen`` is None where that side decided nothing.
     """
 
     kind: MarkKind
@@ -44,7 +44,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LegPath(msgspec.Struct, frozen=True, kw_only=True):
-    """The closes of one leg, thinned for a drawing; highs and lows between kept points are kept too."""
+    """The closes of one leg, thinned for a chart; highs and lows between kept points are kept too."""
 
     leg: str
     asset: str
@@ -65,7 +65,7 @@ class AuditStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def true(self) -> bool:
-        """Whether the row is there and its figure, where both sides state one, is the host's."""
+        """Whether the row exists and its figure equals the host's, where both state one."""
         if self.id is None or self.claimed is None or self.own is None:
             return self.id is not None
         room = 1e-6 * max(1.0, abs(self.own), 100_000.0 if self.kind == "pnl" else 0.0)

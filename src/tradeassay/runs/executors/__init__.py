@@ -1,4 +1,4 @@
-"""Where tasks are performed: this process, processes on this machine, or a Ray cluster. Same bytes from all.
+"""Where tasks are performed: this process, processes on this machine, or a Ray cluster. All give the same bytes.
 
 Executors know nothing about episodes. A task is bytes with a key; ``entry`` names the function that performs
 it (``package.module:function``), called as ``function(payload, tick, stopping) -> bytes``.
@@ -26,12 +26,12 @@ EXECUTORS: tuple[ExecutorName, ...] = ("local", "inline", "ray")
 Tick = Callable[[int], None]
 """Called by a task with the number of sessions it has played since the last call."""
 Stopping = Callable[[], bool]
-"""Asked by a task between two steps; True means: end now, what is on disk stays."""
+"""Asked by a task between two steps; True means stop now and keep what is on disk."""
 Entry = Callable[[bytes, Tick, Stopping], bytes]
 
 
 class Task(msgspec.Struct, frozen=True):
-    """Something to do."""
+    """One unit of work."""
 
     key: str
     payload: bytes
@@ -45,7 +45,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A task whose process died under it; ``reason`` says so in one line."""
+    """A task whose process died; ``reason`` says how, in one line."""
 
     key: str
     reason: str
@@ -54,7 +54,7 @@ class Lost(msgspec.Struct, frozen=True):
 class Executor(Protocol):
     """Performs tasks. Used as a context manager: leaving it stops what still runs and frees everything.
 
-    An error that a task raises comes out of :meth:`perform`, with its type.
+    An error raised by a task is raised by :meth:`perform`, with its type.
     """
 
     def __enter__(self) -> Self: ...
@@ -64,7 +64,7 @@ class Executor(Protocol):
     ) -> None: ...
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
-        """Yield a result per task, in the order in which they end."""
+        """Yield one result per task, in order of completion."""
         ...
 
 
@@ -104,7 +104,7 @@ def make_executor(
 
 
 class InProcess:
-    """Performs tasks where it is called. Ctrl-C reaches the task as an exception."""
+    """Performs tasks in the calling process. Ctrl-C reaches the task as an exception."""
 
     def __init__(self, entry: str) -> None:
         self._entry = load_entry(entry)
@@ -120,7 +120,7 @@ class InProcess:
         self._stack.close()
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
-        """Yield a result per task, in the order given."""
+        """Yield one result per task, in the order given."""
         for task in tasks:
             yield Done(task.key, self._entry(task.payload, partial(tick, task.key), _never))
 

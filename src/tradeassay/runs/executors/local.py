@@ -27,8 +27,8 @@ class LocalProcesses:
     """``workers`` processes, each performing one task at a time.
 
     They run in a session of their own, so that Ctrl-C on the terminal reaches the parent alone; it
-    then closes their connections, and they end between two steps. ``modules`` are imported by the workers before
-    the first task: those that register a user's own agents. A caller's script needs no ``__main__`` guard.
+    then closes their connections, and they end between two steps. ``modules``, those that register a user's own
+    agents, are imported by the workers before the first task. A caller's script needs no ``__main__`` guard.
     """
 
     def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
@@ -64,7 +64,7 @@ class LocalProcesses:
         self._processes.clear()
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
-        """Yield a result per task, in the order in which they end."""
+        """Yield one result per task, in order of completion."""
         waiting = deque(tasks)
         busy: dict[socket.socket, Task] = {}
         with selectors.DefaultSelector() as selector:
@@ -103,7 +103,7 @@ class LocalProcesses:
         try:
             worker.send(connection, worker.Work(task.key, task.payload))
         except OSError:
-            return  # the worker is gone; reading from it says so
+            return  # the worker is gone; reading from it will tell
 
     def _connection(self, number: int) -> socket.socket:
         alive = list(self._connections)

@@ -1,8 +1,8 @@
 """One thread per process for linear algebra.
 
 The last bits of a matrix product depend on how many threads share it, so "different worker counts, same bytes"
-needs a fixed number. Worker processes get it through their environment; in the caller's own process the
-libraries that are already loaded must be told.
+needs a fixed number. Worker processes get it through their environment; in the caller's own process the libraries
+already loaded must be told at run time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENVIRONMENT = {
 }  # fmt: skip
 
 _LIBRARY = re.compile(r"(openblas|mkl_rt|blis)[^/]*\.(so|dylib)[^/]*$")
-# (getter, setter) as the builds of numpy, scipy and the distributions name them.
+# (getter, setter) as named in the builds of numpy, scipy and Linux distributions.
 _SWITCHES = (
     ("scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"),
     ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
@@ -36,7 +36,7 @@ _SWITCHES = (
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let linear algebra use one thread inside the ``with`` block, then as many as before."""
-    import numpy as np  # the library must be loaded before it can be told anything
+    import numpy as np  # the library must be loaded before it can be configured
 
     switches = [found for path in _loaded(Path(np.__file__).parent) if (found := _switch(path)) is not None]
     before = [int(getter()) for getter, _ in switches]

@@ -50,7 +50,7 @@ class RayExecutor:
             self._started = False
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
-        """Yield a result per task, in the order in which they end. Sessions are counted when an episode ends."""
+        """Yield one result per task, in order of completion. Sessions are counted when an episode ends."""
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
         waiting = deque(tasks)

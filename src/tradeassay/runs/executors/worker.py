@@ -34,7 +34,7 @@ from tradeassay.core.screen import clean_screen
 from tradeassay.runs.executors import Entry, load_entry
 
 GRACE = 5.0
-"""Seconds that a worker may take to end after its parent is gone."""
+"""Seconds a worker may take to exit after its parent is gone."""
 _TICK_EVERY = 0.1
 _HEAD = struct.Struct("<I")
 
@@ -96,7 +96,7 @@ def raised(key: str, error: BaseException) -> Raised:
     try:
         packed = pickle.dumps(error)
         pickle.loads(packed)
-    except Exception:  # an error that cannot travel is told in words
+    except Exception:  # an error that cannot be pickled is described in words
         packed = pickle.dumps(RunError(f"{type(error).__name__}: {error}"))
     return Raised(key, packed, trace)
 
@@ -134,7 +134,7 @@ class Orders(msgspec.Struct, frozen=True):
 def main(text: str) -> None:
     """Start as the forking process or as a single worker."""
     # What an agent prints must not end up among the results on stdout. Python's stdout would keep it in a buffer,
-    # and a worker ends by os._exit, which throws buffers away; stderr keeps nothing back.
+    # and a worker ends by os._exit, which discards buffers; stderr holds nothing back.
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -179,7 +179,7 @@ def _fork_on_demand(control: socket.socket, entry: Entry) -> None:
 
 
 class _Worker:
-    """Performs one task after the other; a second thread waits for messages and notices the parent's end."""
+    """Performs one task after another; a second thread waits for messages and notices the parent's exit."""
 
     def __init__(self, connection: socket.socket, entry: Entry) -> None:
         self._connection = connection
@@ -196,14 +196,14 @@ class _Worker:
             while (work := self._todo.get()) is not None:
                 self._perform(work)
         except BaseException as error:
-            # A closed connection is the parent's end as well, also before the listening thread could notice it.
+            # A closed connection also means that the parent is gone, even before the listening thread notices.
             gone = self._parent_gone.is_set() or isinstance(error, BrokenPipeError | ConnectionResetError)
             status = 0 if isinstance(error, OSError) and gone else 70
             if status:
                 sys.excepthook(type(error), error, error.__traceback__)
         finally:
             sys.stderr.flush()
-            # Not sys.exit: what the forking process registered to run at its end is not ours to run.
+            # Not sys.exit: the exit handlers of the forking process are not ours to run.
             os._exit(status)
 
     def _listen(self) -> None:
@@ -235,13 +235,13 @@ class _Ticker:
         self._last = time.monotonic()
 
     def __call__(self, sessions: int) -> None:
-        """Count; send now and then."""
+        """Count, and send now and then."""
         self._sessions += sessions
         if time.monotonic() - self._last >= _TICK_EVERY:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was gathered. A parent that is gone is noticed elsewhere and does not concern the task."""
+        """Send what was gathered. That the parent is gone is noticed elsewhere and is not the task's concern."""
         if self._sessions:
             with contextlib.suppress(OSError):
                 send(self._connection, Ticked(self._key, self._sessions))

@@ -1,4 +1,4 @@
-"""A finished run as a reader wants it: what was recorded, and every figure that follows from it.
+"""A finished run, prepared for readers: what was recorded, and every figure that follows from it.
 
 :func:`summary_of` reads a run and computes those figures; pages and tables only write them out. Runs recorded by
 earlier versions get the same figures, because all of them follow from journals, scores and the hashed data.

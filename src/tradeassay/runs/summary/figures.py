@@ -38,7 +38,7 @@ Value = bool | int | float | str
 
 
 def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
-    """Return a run as it was read with the figures that follow from it; ``jointly`` adds joint intervals."""
+    """Return a run completed with the figures that follow from its records; ``jointly`` adds joint intervals."""
     bootstrap = BootstrapConfig(level=read.level, draws=read.draws)
     return msgspec.structs.replace(
         read,
@@ -48,7 +48,7 @@ def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
 
 
 def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] | None:
-    """Return on which side of the baseline an agent certainly is, None when that is not certain."""
+    """Return on which side of the baseline an agent is with confidence, or None."""
     versus = agent.versus
     if versus is None or not versus.distinguishable or versus.difference.value is None:
         return None
@@ -62,7 +62,7 @@ def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] |
 
 
 def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool = True) -> CellSummary:
-    """Return a cell with what its agents tell together: the leader's lead, joint intervals, its limits."""
+    """Return a cell completed with what its agents show together: the leader's lead, joint intervals, limits."""
     joint = _together(cell, bootstrap) if jointly else {}
     agents = tuple(msgspec.structs.replace(agent, jointly=joint.get(agent.name)) for agent in cell.agents)
     return msgspec.structs.replace(
@@ -71,7 +71,7 @@ def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool
 
 
 def _leader_apart(cell: CellSummary, bootstrap: BootstrapConfig) -> bool | None:
-    """Return whether the leader can be told apart from the next winner, path against path."""
+    """Return whether the leader can be told apart from the next winner, comparing paths."""
     winners = [agent for agent in cell.ranked if told_apart(agent, bootstrap.level) == "above"]
     if len(winners) < 2:
         return None
@@ -96,7 +96,7 @@ def _paths_compared(
 def _together(cell: CellSummary, bootstrap: BootstrapConfig) -> dict[str, Measure]:
     """Return yearly differences from the baseline with intervals that hold for all agents at once.
 
-    Nothing where fewer than two agents are compared, or paths were not read.
+    Empty where fewer than two agents are compared, or paths were not read.
     """
     base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
     rivals = _rivals(cell)
@@ -112,7 +112,7 @@ def _together(cell: CellSummary, bootstrap: BootstrapConfig) -> dict[str, Measur
 
 
 def _limits(cell: CellSummary, level: float) -> tuple[str, ...]:
-    """Say when skill could not have shown in a cell; nothing when it could, or when nobody was compared."""
+    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared."""
     rivals = _rivals(cell)
     if not rivals or len(cell.sessions) < 2:
         return ()
@@ -121,7 +121,7 @@ def _limits(cell: CellSummary, level: float) -> tuple[str, ...]:
 
 
 def _design(rivals: list[AgentSummary], cell: CellSummary, level: float) -> Design:
-    """Return the cell as an experiment; dependence is measured where paths are at hand."""
+    """Return the cell as an experiment; dependence is measured where paths are available."""
     base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
     shown = next((agent for agent in rivals if agent.paths), None)
     if base is not None and shown is not None:
@@ -146,7 +146,7 @@ def _rivals(cell: CellSummary) -> list[AgentSummary]:
     ]
 
 
-# Between settings: ``bright`` beside ``blinded``, with the paired test
+# Between settings: ``bright`` next to ``blinded``, with the paired test
 
 
 def contrasts(cells: Sequence[CellSummary], bootstrap: BootstrapConfig) -> tuple[Contrast, ...]:
@@ -182,12 +182,12 @@ def varying(cells: Sequence[CellSummary]) -> list[str]:
 def _contrast(
     key: str, group: list[CellSummary], cells: Sequence[CellSummary], bootstrap: BootstrapConfig
 ) -> Contrast:
-    # Whoever reads a mask or an ablation asks what was lost against the plain case, so that one comes first.
+    # Readers of a mask or an ablation ask what was lost against the plain case, so that case comes first.
     plain = ("bright", False, "all")
     ordered = sorted(group, key=lambda cell: cell.settings[key] not in plain)
     first = ordered[0]
     names = dict.fromkeys(agent.name for cell in ordered for agent in cell.agents if agent.model is not None)
-    # In a table about one setting a word needs no name before it.
+    # In a table about one setting, a value does not need the setting's name before it.
     labels = tuple(
         value if isinstance(value := cell.settings[key], str) else setting_words(key, value) for cell in ordered
     )
@@ -243,7 +243,7 @@ def _adjusted(rows: Sequence[ContrastRow]) -> list[ContrastRow]:
 
 
 def completed_episode(read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float]) -> EpisodeDetail:
-    """Return an episode as it was read with what follows from its path (empty: it has no result) and holdings."""
+    """Return an episode completed with what follows from its path (empty without a result) and holdings."""
     return msgspec.structs.replace(
         read,
         falls=tuple(drawdowns(np.asarray(path, dtype=np.float64)).tolist()) if path else (),

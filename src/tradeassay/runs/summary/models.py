@@ -1,4 +1,4 @@
-"""What a run knows about an agent that is a model: cost, mistakes, confidence, and its conversations.
+"""What a run shows about an agent that is a model: cost, mistakes, confidence, and its conversations.
 
 Read from journals, dialogues, scores and data, for a person to read session by session.
 """
@@ -37,24 +37,24 @@ from tradeassay.runs.summary.records import (
 )
 
 MOST_SESSIONS = 12
-"""Sessions of an agent with their whole conversation, on a page with few models."""
+"""Sessions per agent shown with their whole conversation, on a page with few models."""
 MOST_ON_A_PAGE = 200
-"""Such sessions on one page: with many models each shows fewer, so that a page can still be sent by mail."""
+"""Such sessions per page: with many models each shows fewer, so that a page can still be mailed."""
 NOTES = frozenset(("context_cut",))
 """Kinds of failure that are notes, not mistakes."""
 MOST_CHARACTERS = 6_000
-"""Of one text. A page holds many; the whole of it stays in the run's folder."""
+"""The most characters shown of one text. A page holds many; the full text stays in the run's folder."""
 MOST_ORDERS = 40
 OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
 
 
 def sessions_each(models: int) -> int:
-    """Return how many sessions of each of ``models`` agents are shown in full; never less than two."""
+    """Return how many sessions of each of ``models`` agents are shown in full; never fewer than two."""
     return max(2, min(MOST_SESSIONS, MOST_ON_A_PAGE // max(1, models)))
 
 
 def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
-    """Return who played and what it cost, None when no model did. Reads no journal."""
+    """Return which model played and what it cost, None when none did. Reads no journal."""
     episode = run.episode(row.episodes[0])
     badge = run.badges(episode.key).model
     if not episode.by_model or badge == "none":
@@ -96,7 +96,7 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str,
 
 
 def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
-    """Return mistakes by kind, the most frequent first. A mistake that was mended in time is counted too."""
+    """Return mistakes by kind, the most frequent first. A mistake corrected in time is counted too."""
     answers: dict[str, int] = {}
     sessions: dict[str, int] = {}
     for record in records:
@@ -211,7 +211,7 @@ def _orders(record: StepRecord, fates: Fates) -> tuple[OrderNote, ...]:
 
 
 def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
-    """Return one session's questions and answers; results stand with the calls that asked for them."""
+    """Return one session's questions and answers; results are attached to the calls that asked for them."""
     results = _results(lines)
     said: set[str] = set()
     made = []
@@ -242,14 +242,14 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
 
 
 def _is_new(message: Message, said: set[str]) -> bool:
-    """Tell whether a message is news: an echo of an answer, and the result of a call, stand elsewhere."""
+    """Return whether a message is new: echoed answers and results of calls are shown elsewhere."""
     if message.role == "assistant":
         return bool(message.text) and message.text not in said
     return message.role != "tool"
 
 
 def _results(lines: Sequence[DialogueLine]) -> dict[tuple[int, str], str]:
-    """Return what every call was told, by the place of its answer and its id. Ids may come again."""
+    """Return the result of every call, by the place of its answer and its id. Ids may repeat."""
     found: dict[tuple[int, str], str] = {}
     asked: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
@@ -262,7 +262,7 @@ def _results(lines: Sequence[DialogueLine]) -> dict[tuple[int, str], str]:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text, cut with a note of what is missing when it is very long."""
+    """Return a text; a very long one is cut, with a note of how much is missing."""
     return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} characters more]"
 
 

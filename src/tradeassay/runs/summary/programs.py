@@ -1,4 +1,4 @@
-"""Runs of programs as a reader wants them: where answers end and why they fail, all models together.
+"""Runs of programs, prepared for readers: where answers end and why they fail, all models together.
 
 The records of one program that pages and tables show are exported here too.
 """

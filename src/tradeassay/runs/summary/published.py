@@ -1,4 +1,4 @@
-"""What the papers printed, beside our own numbers, and whether the two may be compared."""
+"""The papers' printed figures next to our own, and whether the two may be compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAME = {"total_return": "cumulative_return"}
 def printed_figures(
     run: Run, key: str, sessions: Sequence[str], agents: Sequence[AgentSummary]
 ) -> PrintedFigures | None:
-    """Return the printed figures for the cell of episode ``key``; None for a benchmark that no paper has."""
+    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper."""
     benchmark = run.manifest.benchmark(run.episode(key))
     if not any(agent.model for agent in agents):
         return None
@@ -108,7 +108,7 @@ def _beside(
 
 
 def _counterpart(who: str, agents: Sequence[AgentSummary]) -> tuple[AgentSummary | None, str | None]:
-    """Return our agent that stands beside a printed one, and what is different about it."""
+    """Return our counterpart of a printed agent, and how it differs."""
     if "buy and hold" in who:
         wanted = "equal-weight" if "equal-weight" in who else "index-hold"
         exact = next((agent for agent in agents if agent.name == wanted), None)

@@ -1,7 +1,7 @@
 """From a run's folder to its summary. Reads journals, scores and the hashed data; asks no agent.
 
-Numbers come from the scores and the journals. Data is read for decoration only (the index, prices under trades):
-when it is gone or has changed, the summary is made without it.
+Numbers come from the scores and the journals. Data is only read for context (the index, prices under trades): when
+it is gone or has changed, the summary is made without it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
 
 
 def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:
-    """Return cells whose titles differ: by data set, setting or window, whatever makes the difference."""
+    """Return cells whose titles differ: by data set, setting or window, whichever makes the difference."""
     titled = []
     for cell in cells:
         alike = [other for other in cells if other.title == cell.title]
@@ -73,7 +73,7 @@ def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:
 
 
 class _Reading:
-    """Reads one run, as much of it as is wanted."""
+    """Reads one run, as much of it as needed."""
 
     def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
         self._run, self._episodes, self._details = run, episodes, details
@@ -131,7 +131,7 @@ class _Reading:
         )
         if not self._details:
             return plain
-        # The repetition in the middle stands for all; without a result, the first one still shows what was said.
+        # The median repetition stands for all; without a result, the first one still shows what was said.
         middle = sorted(range(len(plain.paths)), key=lambda place: plain.paths[place][-1])
         place = middle[(len(middle) - 1) // 2] if middle else 0
         key = (sound or list(row.episodes))[place]
@@ -187,7 +187,7 @@ def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
 
 
 def _decisions(records: Sequence[StepRecord]) -> tuple[tuple[DecisionNote, ...], int]:
-    """Return the latest decisions with something in them, newest first, and how many more there are."""
+    """Return the latest non-empty decisions, newest first, and how many more there are."""
     notes = [
         DecisionNote(
             session=record.session,

@@ -18,7 +18,7 @@ NAMES: tuple[str, ...] = (
     "feedback",
 )
 FILES: tuple[str, ...] = tuple(f"benchmarks/ktdfin/prompts/{name}.{VERSION}.txt" for name in NAMES)
-"""Where the files lie inside the package ``tradeassay``."""
+"""Where the files are inside the package ``tradeassay``."""
 
 
 @cache

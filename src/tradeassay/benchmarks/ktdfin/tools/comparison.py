@@ -24,7 +24,7 @@ class CompareArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: a row per name."""
+    """One row per name."""
 
     as_of: Day | None
     grid: dict[Stock, dict[str, float | None]]

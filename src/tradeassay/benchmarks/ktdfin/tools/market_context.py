@@ -21,7 +21,7 @@ class ContextArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class IndexTone(msgspec.Struct, frozen=True, kw_only=True):
-    """An index by its returns and yearly volatility over 20 sessions. Its level is never shown."""
+    """An index's returns, and its annualised volatility over 20 sessions. Its level is never shown."""
 
     name: str
     return_1d: float | None
@@ -62,7 +62,7 @@ class SectorTone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarketContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer."""
+    """The state of the market at the last close."""
 
     as_of: Day | None
     calendar: Calendar

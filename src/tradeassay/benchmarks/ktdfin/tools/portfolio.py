@@ -15,7 +15,7 @@ class PortfolioArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PortfolioState(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer. ``locked`` lists what was bought too recently to be sold in the coming session."""
+    """The account. ``locked`` lists what was bought too recently to be sold in the coming session."""
 
     as_of: Day | None
     cash: float

@@ -14,7 +14,7 @@ from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
 from tradeassay.core.orders import Order
 
 SAME = 5e-4
-"""A target this close to the present weight asks for nothing."""
+"""A target this close to the present weight needs no order."""
 
 
 class RiskArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,7 +24,7 @@ class RiskArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """The portfolio if everything were filled at the last close. ``turnover`` is what is traded over the value."""
+    """The portfolio if all were filled at the last close. ``turnover`` is the traded amount over the value."""
 
     positions: int
     invested: float
@@ -45,7 +45,7 @@ class LimitsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RiskReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer."""
+    """What the rules say about the wanted weights, and the portfolio they would give."""
 
     as_of: Day | None
     allowed: bool

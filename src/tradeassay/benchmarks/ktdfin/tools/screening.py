@@ -33,7 +33,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Screened(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer, best first. ``left_out`` counts suspended names, those at limit-up and those without a value."""
+    """Names, best first. ``left_out`` counts suspended names, those at limit-up and those without a value."""
 
     as_of: Day | None
     candidates: tuple[Candidate, ...]
@@ -73,7 +73,7 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
 
 
 def percentile_ranks(values: Floats) -> Floats:
-    """Return ranks from 0 (lowest) to 1 (highest) along the last axis; equal values in the order they stand."""
+    """Return ranks from 0 (lowest) to 1 (highest) along the last axis; ties in the given order."""
     count = values.shape[-1]
     order = np.argsort(values, axis=-1, kind="stable")
     ranks = np.empty(values.shape)
@@ -84,7 +84,7 @@ def percentile_ranks(values: Floats) -> Floats:
 def top_of_each(desk: Desk, top: int, most: int) -> Ints:
     """Return the columns of the union of the ``top`` names by each factor, at most ``most``, by column.
 
-    Places are given out in rounds (the best by each factor, then the second best ...), so that a union cut short
+    Places are allotted in rounds (the best by each factor, then the second best ...), so that a union cut short
     favours no factor.
     """
     columns = desk.observation.columns

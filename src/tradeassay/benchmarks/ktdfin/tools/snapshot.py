@@ -26,7 +26,7 @@ class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer. ``bars`` are rows of ``columns``, oldest first; factors and limits are those of the data cutoff.
+    """One name. ``bars`` are rows of ``columns``, oldest first; factors and limits are those of the data cutoff.
 
     ``limit_up`` and ``limit_down`` are the prices at which the name stops trading in the coming session.
     """

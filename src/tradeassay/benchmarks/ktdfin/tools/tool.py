@@ -1,4 +1,4 @@
-"""What a research tool is, and what one may ask for."""
+"""What a research tool is, and what it may be asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ToolRefused(AgentError):
-    """A call that is well formed and cannot be answered. Its message holds no name, date or word of the caller."""
+    """A well-formed call that cannot be answered. Its message repeats no name, date or word of the caller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The prompts of QuantCode, in our own words: to the one who writes and to the one who judges."""
+"""The prompts of QuantCode, in our own words: for the writer and for the judge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROMPTS = PromptFolder(
 
 @cache
 def judge_prompts(framework: str = "backtrader") -> JudgePrompts:
-    """Return what the language judge is asked with."""
+    """Return the prompts of the language judge."""
 
     def read(name: str) -> str:
         return (files(__name__) / f"{name}.{VERSION}.txt").read_text(encoding="utf-8")
@@ -37,6 +37,6 @@ def judge_prompts(framework: str = "backtrader") -> JudgePrompts:
 
 @cache
 def prompt_hashes() -> dict[str, str]:
-    """Return the SHA-256 of every prompt file, by file name: what a run writes down."""
+    """Return the SHA-256 of every prompt file, by file name, as a run records them."""
     names = [f"{name}.{VERSION}.txt" for name in PROMPTS.names]
     return {name: sha256_bytes((files(__name__) / name).read_bytes()) for name in names}
