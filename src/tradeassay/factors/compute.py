@@ -10,6 +10,7 @@ which is all that a decision needs, at a small part of the cost and with the sam
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -118,7 +119,7 @@ def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
     return values
 
 
-class _Factors:
+class _Factors(ABC):
     """The factors over some sessions of some names; series shared by several factors are made once."""
 
     _spans: tuple[int, ...] = (_LONG, _SHORT)
@@ -231,35 +232,35 @@ class _Factors:
 
     # What differs between every row and the last one.
 
+    @abstractmethod
     def _take(self, field: str) -> Floats:
         """Return a field with NaN for what is not positive."""
-        raise NotImplementedError
 
-    def _sums(self, values: Floats, *spans: int) -> list[Floats]:
-        raise NotImplementedError
+    @abstractmethod
+    def _sums(self, values: Floats, *spans: int) -> list[Floats]: ...
 
-    def _count(self, present: Bools, span: int) -> Floats:
-        raise NotImplementedError
+    @abstractmethod
+    def _count(self, present: Bools, span: int) -> Floats: ...
 
+    @abstractmethod
     def _present_enough(self, values: Floats, enough: int) -> Bools:
         """Return where at least ``enough`` of a year's values are present."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _year_known(self, values: Floats, enough: int) -> Bools:
         """Return :meth:`_present_enough` where there is a session a month ago too."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _highest(self, values: Floats) -> Floats:
         """Return the greatest value of a year; ``values`` is overwritten."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
         """Return the close ``back`` rows before a row (the first one where there are fewer).
 
         Where it is missing and the value will be ``known``, the next present one in the direction of ``step``
         (1 = later, -1 = earlier) within the year that ends at the row; few are, so they are looked up one by one.
         """
-        raise NotImplementedError
 
     def _sum(self, values: Floats, span: int) -> Floats:
         return self._sums(values, span)[0]

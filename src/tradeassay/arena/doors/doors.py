@@ -43,7 +43,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.records import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rewards, rounds, seasons, slots
+from tradeassay.arena.state.tables import decisions, rewards, rounds, seasons, slots
 from tradeassay.core.arena import Action, Choice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
@@ -391,7 +391,8 @@ class Doors:
         seen = select(nonces.c.nonce).where(nonces.c.agent == agent.id, nonces.c.nonce == nonce)
         if db.execute(seen).first() is not None:
             raise Refused(409, "this request was received before")
-        query = select(slots.c.status).where(slots.c.id == slot)
+        # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
+        query = select(decisions.c.status).where(decisions.c.id == slot)
         if db.dialect.name == "postgresql":
             query = query.with_for_update()
         if db.execute(query).scalar_one() != "open":
