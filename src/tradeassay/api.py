@@ -54,6 +54,7 @@ class SpecFields(TypedDict, total=False):
     models: str | Sequence[str] | None
     protocol: Mapping[str, ParamValue | Sequence[ParamValue]] | None
     windows: str | Sequence[str] | None
+    secret: str | None
 
 
 class _Shown:
@@ -96,8 +97,9 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     of values is a dimension of the grid, and so are named ``windows`` (``W4``). ``dataset`` replaces the
     benchmarks' own data: one name, several, or a mapping from benchmark to names. ``seeds`` is a number of
     seeds or the seeds themselves. ``first`` and ``last`` bound the sessions (a missing one is the
-    benchmarks'). Without a ``slug`` the name is made from the content, so that the same description always
-    means the same run. Raises :class:`UserError` for anything unknown, with near names.
+    benchmarks'). ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content,
+    so that the same description always means the same run. Raises :class:`UserError` for anything unknown, with
+    near names.
     """
     given = (*what, fields.get("benchmarks", ()))
     names = tuple(name for part in given for name in ([part] if isinstance(part, str) else part))
@@ -124,6 +126,8 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
         }
     if fields.get("windows"):
         raw["windows"] = _several(fields.get("windows"))
+    if fields.get("secret"):
+        raw["secret"] = fields["secret"]
     if first is not None:
         raw["window"] = {"first": first, "last": last}
     if bootstrap is not None:

@@ -81,6 +81,7 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
         early_stop=not given["to_the_end"],
         reviewers=given["reviewers"],
         seeds=tuple(range(given["seeds"])),
+        secret=given["secret"] or msgspec.UNSET,
         dataset=given["dataset"],
         symbols=parts_of(given["symbols"]),
         splits=parts_of(given["splits"]) or plain.splits,
@@ -133,6 +134,10 @@ _RUN = (
     click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
     click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
     click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
+    click.option(
+        "--secret", metavar="HEX",
+        help="What the seeds of judging markets are derived from: that of a run to be repeated. Default: drawn.",
+    ),
 )  # fmt: skip
 
 
@@ -179,6 +184,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
         turns=given["turns"],
         history=given["history"],
         seeds=tuple(range(given["seeds"])),
+        secret=given["secret"] or msgspec.UNSET,
         judge=given["judge"],
         evaluate=msgspec.structs.replace(plain.evaluate, decides=given["decides"]),
         params=params,

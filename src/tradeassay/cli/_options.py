@@ -107,6 +107,8 @@ def spec_options(command: F) -> F:
             click.option("--dataset", help="Trade another data set than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
+            click.option("--secret", metavar="HEX",
+                help="What aliases are drawn from: that of a run to be repeated. Default: drawn."),
             click.option("--slug", metavar="NAME",
                 help="Name of the run's folder; the same slug resumes. Default: from its content."),
         )
@@ -182,6 +184,6 @@ def build_spec(
     return make_spec(
         benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=options["seeds"],
         dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
-        models=options["models"], windows=split_list(options["windows"]),
+        models=options["models"], secret=options["secret"], windows=split_list(options["windows"]),
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
     )  # fmt: skip

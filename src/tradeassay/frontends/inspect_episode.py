@@ -73,7 +73,7 @@ def outcome_scorer() -> Scorer:
 
 async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
     """Return the journal, what the answers cost, and why the episode broke off, if it did."""
-    play = conversation(plot.snapshot, plot.benchmark, plot.episode)
+    play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
     play.open()
     journal: list[StepRecord] = []
     try:

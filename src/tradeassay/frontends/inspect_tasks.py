@@ -14,12 +14,13 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 
+from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_code import quantcode
 from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
 from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.runs.models import params_for
-from tradeassay.runs.spec import ParamValue
+from tradeassay.runs.spec import ParamValue, takes_secret
 
 __all__ = ["ktdfin", "quantcode", "stockbench"]
 
@@ -82,7 +83,8 @@ def _task(
 ) -> Task:
     if seeds < 1 or (days is not None and days < 1):
         raise UserError("seeds and days count from 1", mend="give a positive number")
-    plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds)
+    secret = draw_secret() if takes_secret(benchmark) else None
+    plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret)
     first = plots[0]
     params = params_for(first.episode, first.benchmark)
     return Task(
@@ -93,7 +95,7 @@ def _task(
         config=GenerateConfig(
             temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
         ),
-        metadata={"benchmark": benchmark, "settings": dict(first.benchmark.protocol_params)},
+        metadata={"benchmark": benchmark, "settings": dict(first.benchmark.protocol_params), "secret": secret},
         # One episode that breaks must not end the others; whether all were played is what the scorer counts.
         fail_on_error=False,
     )

@@ -68,7 +68,7 @@ class EpisodeDesk:
         self.journal: list[StepRecord] = list(known)
         self._written = written
         self._stages: tuple[ToolSpec, ...] = getattr(protocol_of(plot.benchmark), "tools", ())
-        self._play = conversation(plot.snapshot, plot.benchmark, plot.episode)
+        self._play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
         self._sessions = len(self._play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec import UNSET
+
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.data import Snapshot
 from tradeassay.runs.episode import Episode, expand
 from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.snapshots import describe, snapshot_for
-from tradeassay.runs.spec import ParamValue, RunSpec, model_agent
+from tradeassay.runs.spec import ParamValue, RunSpec, model_agent, secret_of
 from tradeassay.runs.trading import prepare_tasks
 
 
@@ -21,12 +23,22 @@ class Plot:
     episode: Episode
     benchmark: Benchmark
     snapshot: Snapshot
+    secret: str | None = None
 
 
 def plots_for(
-    benchmark: str, settings: Mapping[str, ParamValue], *, window: str | None, dataset: str | None, seeds: int
+    benchmark: str,
+    settings: Mapping[str, ParamValue],
+    *,
+    window: str | None,
+    dataset: str | None,
+    seeds: int,
+    secret: str | None = None,
 ) -> list[Plot]:
-    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse."""
+    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse.
+
+    ``secret`` is what aliases are drawn from, for a benchmark that takes one.
+    """
     config = benchmarks.get(benchmark)
     spec = RunSpec(
         slug="inspect",
@@ -37,6 +49,7 @@ def plots_for(
         convention=config.convention,
         protocol=dict(settings),
         windows=() if window is None else (window,),
+        secret=secret or UNSET,
     )
     episodes = tuple(episode for episode in expand(spec) if episode.by_model)
     first = episodes[0]
@@ -44,4 +57,5 @@ def plots_for(
     entry = describe(first.dataset, None, task.markets, task.windows)
     named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
     snapshot = snapshot_for(first.dataset, None, entry.sha256)
-    return [Plot(episode, played_as(config, episode, None, named), snapshot) for episode in episodes]
+    drawn = secret_of(spec, benchmark)
+    return [Plot(episode, played_as(config, episode, None, named), snapshot, drawn) for episode in episodes]

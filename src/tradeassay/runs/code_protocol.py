@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.draws import refuse_bad_secret
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
@@ -24,17 +25,24 @@ from tradeassay.sandbox import Executor
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions."""
+    """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
+
+    ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.draws`). Without
+    one it is drawn when the run is started, for a benchmark that :func:`~tradeassay.runs.spec.takes_secret`.
+    """
 
     models: tuple[str, ...]
     benchmark: str
     seeds: tuple[int, ...] = (0,)
+    secret: str | msgspec.UnsetType = msgspec.UNSET
 
     def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
         """Raise :class:`UserError` for no model, for a bad model name, and for values given twice.
 
         ``once`` names the fields whose values must differ, ``others`` are models with other roles.
         """
+        if self.secret:
+            refuse_bad_secret(self.secret)
         if not self.models:
             raise UserError("no model is named", mend=f"give at least one, e.g. {example}")
         for model in (*self.models, *others):

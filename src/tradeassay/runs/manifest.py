@@ -94,6 +94,11 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     models: dict[str, ModelRecord] = {}
 
     @property
+    def secret(self) -> str | None:
+        """What the run's draws are derived from, if anything."""
+        return self.spec.secret or None
+
+    @property
     def asked(self) -> dict[str, object]:
         """What was asked for, field by field. The slug is only a name and is left out."""
         return {f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "slug"}
@@ -136,6 +141,12 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
     spec: msgspec.Raw
     facts: dict[str, str]
     notes: tuple[str, ...]
+
+    @property
+    def secret(self) -> str | None:
+        """What the run's draws are derived from, if anything."""
+        found = self.asked.get("secret")
+        return found if isinstance(found, str) else None
 
     @property
     def asked(self) -> dict[str, object]:

@@ -23,6 +23,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.daily import ByObservation
 from tradeassay.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.events import StepRecord
@@ -226,7 +227,9 @@ def _must_match(key: str, line: Line[StepRecord], raw: bytes) -> None:
 # -- agents that are asked in a conversation ----------------------------------------------------------------------
 
 
-def conversation(snapshot: Snapshot, benchmark: Benchmark, episode: Episode) -> Play[AskModel, ModelReply]:
+def conversation(
+    snapshot: Snapshot, benchmark: Benchmark, episode: Episode, secret: str | None = None
+) -> Play[AskModel, ModelReply]:
     """Return an episode in the benchmark's own conversation, not yet opened."""
     return Play(
         snapshot,
@@ -234,15 +237,19 @@ def conversation(snapshot: Snapshot, benchmark: Benchmark, episode: Episode) -> 
         open_protocol(benchmark),
         key=episode.key,
         seed=episode.seed,
-        rng=conversation_rng(episode, snapshot.name),
+        rng=conversation_rng(episode, snapshot.name, secret),
     )
 
 
-def conversation_rng(episode: Episode, dataset: str) -> np.random.Generator:
+def conversation_rng(episode: Episode, dataset: str, secret: str | None = None) -> np.random.Generator:
     """Return the generator of an episode's conversation (aliases, samples).
 
     It is the same for every model and every setting, so that models, and masks, are compared on the same draws.
+    With the run's ``secret`` nobody can make these draws before the run is published.
     """
+    if secret is not None:
+        seed = seed_from(secret, episode.benchmark, dataset, "conversation", episode.seed)
+        return np.random.Generator(np.random.PCG64(seed))
     words = sha256_of((episode.benchmark, dataset, "conversation", episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
@@ -287,7 +294,7 @@ class _Talked:
     async def _records(self) -> AsyncIterator[StepRecord]:
         task, known = self._task, self._journal.lines
         snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
-        self._play = play = conversation(snapshot, task.benchmark, task.episode)
+        self._play = play = conversation(snapshot, task.benchmark, task.episode, task.secret)
         for line in known:
             self._tally.add(line.record, line.raw)
         play.resume(line.record for line in known)

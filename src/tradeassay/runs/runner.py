@@ -7,10 +7,13 @@ repeating the command, or by :func:`resume`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar, overload
 
+import msgspec
+
+from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import RunError
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
@@ -30,7 +33,7 @@ from tradeassay.runs.outcome import read_outcome
 from tradeassay.runs.programs import Programs, reopen
 from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
 from tradeassay.runs.recorded import CodeRun, Run, load_run
-from tradeassay.runs.spec import RunSpec
+from tradeassay.runs.spec import RunSpec, takes_secret
 from tradeassay.runs.store import DEFAULT_PARENT, RunFolder, RunLock, add_timing
 from tradeassay.runs.track import Options, Track, Watch
 from tradeassay.runs.trading import Trading
@@ -119,11 +122,33 @@ def resume(
 
 
 def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options) -> Run | CodeRun:
+    spec = with_secret(spec, [path, options.asking.cassettes])
     if isinstance(spec, RunSpec):
         _start(Trading(spec, options), RunFolder(path), progress, options)
     else:
         _start(Programs(spec, options), RunFolder(path), progress, options)
     return load_run(path, home=options.home)
+
+
+def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) -> RunSpec | CodeSpec:
+    """Return a spec with the secret that its draws are derived from, or with none where nothing is drawn from one.
+
+    A spec that names none gets that of the run which it continues or whose answers it replays (the first of
+    ``before`` that has one), else a new one.
+    """
+    names = spec.benchmarks if isinstance(spec, RunSpec) else (spec.benchmark,)
+    if not any(takes_secret(name) for name in names):
+        return msgspec.structs.replace(spec, secret=msgspec.UNSET)
+    if spec.secret:
+        return spec
+    known = (_recorded_secret(folder) for folder in before if folder is not None)
+    return msgspec.structs.replace(spec, secret=next(filter(None, known), None) or draw_secret())
+
+
+def _recorded_secret(folder: Path) -> str | None:
+    if not RunFolder(folder).manifest.is_file():
+        return None
+    return read_manifest(RunFolder(folder).manifest).secret
 
 
 def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:

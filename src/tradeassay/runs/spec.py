@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.badges import Convention
+from tradeassay.core.draws import refuse_bad_secret
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.near import did_you_mean
@@ -66,7 +67,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its
     first and last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are
     talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
-    Each benchmark's baseline agent is always run beside the agents named here.
+    Each benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of
+    aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`).
     Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
     """
 
@@ -80,8 +82,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     bootstrap: BootstrapConfig = msgspec.field(default_factory=BootstrapConfig)
     protocol: dict[str, ParamValue | tuple[ParamValue, ...]] = {}
     windows: tuple[str, ...] = ()
+    secret: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
+        if self.secret:
+            refuse_bad_secret(self.secret)
         if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
             raise UserError(
                 f"slug '{self.slug}' cannot name a folder",
@@ -129,6 +134,21 @@ def work_sha256(spec: RunSpec) -> str:
     """
     asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
     return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
+
+
+_SECRET_SINCE_V1 = frozenset(("systrade-systb-v1",))
+"""Benchmarks whose first version already draws from a secret."""
+
+
+def takes_secret(benchmark: str) -> bool:
+    """Return whether a benchmark draws from the run's secret. First versions do not, and keep their bytes."""
+    version = re.search(r"-v(\d+)$", benchmark)
+    return benchmark in _SECRET_SINCE_V1 or (version is not None and int(version[1]) > 1)
+
+
+def secret_of(spec: RunSpec, benchmark: str) -> str | None:
+    """Return what the draws of one benchmark's episodes are derived from; None where there is no secret."""
+    return spec.secret or None if takes_secret(benchmark) else None
 
 
 def safe_name(text: str) -> str:

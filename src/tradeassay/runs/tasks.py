@@ -38,13 +38,17 @@ class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
-    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window."""
+    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window.
+
+    ``secret`` is what a conversation's draws are derived from, where the benchmark has any.
+    """
 
     folder: str
     home: str | None
     episode: Episode
     benchmark: Benchmark
     data_sha256: str
+    secret: str | None = None
 
 
 class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):

@@ -21,7 +21,7 @@ from tradeassay.runs.outcome import Outcome, write_outcome
 from tradeassay.runs.progress import Finished
 from tradeassay.runs.scores import encode_scores
 from tradeassay.runs.scoring import gather
-from tradeassay.runs.spec import RunSpec
+from tradeassay.runs.spec import RunSpec, secret_of
 from tradeassay.runs.store import RunFolder, present_versions
 from tradeassay.runs.tasks import (
     ENCODE,
@@ -146,6 +146,7 @@ class Trading:
             episode=episode,
             benchmark=manifest.benchmark(episode),
             data_sha256=manifest.datasets[episode.dataset].sha256,
+            secret=secret_of(manifest.spec, episode.benchmark),
         )
 
 

@@ -1,0 +1,93 @@
+"""A run's secret: drawn once, kept in the manifest, taken over by replays, ignored by first versions."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import runs_code_toy as toy
+import runs_talk as talk
+
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.draws import draw_secret, seed_from
+from tradeassay.core.errors import UserError
+from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
+from tradeassay.runs.runner import with_secret
+from tradeassay.runs.spec import Window, takes_secret
+
+SECRET = "00112233445566778899aabbccddeeff"
+KEY = "tiny-talk-v2__tiny-us__tiny-good__s0"
+
+
+def spec_of(version: int = 2, **changes: object) -> RunSpec:
+    talk.register()
+    name = f"tiny-talk-v{version}"
+    if name not in benchmarks:
+        benchmarks.add(name, msgspec.structs.replace(benchmarks.get("tiny-talk-v1"), id=name))
+    window = Window(first="2024-01-15", last="2024-01-19")
+    fields: dict[str, object] = {"benchmarks": (name,), "seeds": (0,), "window": window}
+    return talk.talk_spec("tiny-good", **(fields | changes))
+
+
+def alias(done: Run, key: str = KEY) -> int:
+    asked = next(iter(done.dialogue(key))).messages[1].text
+    found: int = json.loads(asked.removeprefix("```json\n").removesuffix("\n```"))["alias"]
+    return found
+
+
+def test_seeds_differ_by_every_part_and_parts_do_not_run_into_each_other() -> None:
+    assert seed_from(SECRET, "ab", "c") != seed_from(SECRET, "a", "bc")
+    assert seed_from(SECRET, "a", 1) == seed_from(SECRET, "a", 1) != seed_from(SECRET, "a", 2)
+    assert seed_from(SECRET, "a") != seed_from(draw_secret(), "a")
+    assert 0 <= seed_from(SECRET) < 2**256
+
+
+def test_which_benchmarks_take_one() -> None:
+    assert [takes_secret(name) for name in ("ktdfin-v1", "ktdfin-v2", "daily-us-v10", "toy")] == [
+        False, True, True, False,
+    ]  # fmt: skip
+
+
+def test_it_is_drawn_once_kept_and_decides_the_aliases(home: Path, tmp_path: Path) -> None:
+    one = run(spec_of(), tmp_path / "one", executor="inline", home=home)
+    assert one.manifest.secret is not None
+    again = run(spec_of(), tmp_path / "one", executor="inline", home=home)
+    assert again.manifest.secret == one.manifest.secret, "the same command continues the run"
+    assert resume(tmp_path / "one", executor="inline", home=home).manifest.secret == one.manifest.secret
+    other = run(spec_of(), tmp_path / "other", executor="inline", home=home)
+    assert alias(other) != alias(one)
+    same = run(spec_of(secret=one.manifest.secret), tmp_path / "same", executor="inline", home=home)
+    assert alias(same) == alias(one)
+
+
+def test_a_replay_takes_it_over(home: Path, tmp_path: Path) -> None:
+    one = run(spec_of(), tmp_path / "one", executor="inline", home=home)
+    asking = Asking(replay=True, cassettes=one.folder)
+    again = run(spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking)
+    assert (again.folder / "scores.json").read_bytes() == (one.folder / "scores.json").read_bytes()
+
+
+def test_first_versions_ignore_it_to_the_byte(home: Path, tmp_path: Path) -> None:
+    key = KEY.replace("v2", "v1")
+    plain = run(spec_of(1), tmp_path / "plain", executor="inline", home=home)
+    given = run(spec_of(1, secret=SECRET), tmp_path / "given", executor="inline", home=home)
+    assert (plain.folder / "manifest.json").read_bytes() == (given.folder / "manifest.json").read_bytes()
+    assert "secret" not in (plain.folder / "manifest.json").read_text()
+    assert alias(plain, key) == alias(given, key)
+
+
+def test_a_run_of_programs_keeps_it_too(tmp_path: Path) -> None:
+    toy.fresh()
+    done = run(toy.ToySpec(secret=SECRET), tmp_path / "toy")
+    assert isinstance(done, CodeRun)
+    assert done.manifest.secret is None, "the toy has no second version"
+    assert with_secret(toy.ToySpec(benchmark="toy-v2", secret=SECRET)).secret == SECRET
+    assert with_secret(toy.ToySpec(benchmark="toy-v2")).secret
+
+
+@pytest.mark.parametrize("wrong", ["xyz", "00", "G" * 32, "0" * 129])
+def test_a_bad_one_is_refused(wrong: str) -> None:
+    with pytest.raises(UserError, match="hexadecimal"):
+        spec_of(secret=wrong)
+    with pytest.raises(UserError, match="hexadecimal"):
+        toy.ToySpec(secret=wrong).refuse_bad((), example="x")
