@@ -77,7 +77,7 @@ def run(
     \b
     tradeassay code run quantcode-v1 --model scripted/coder-sma --task d-sma-cross-long
     tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
-    tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
+    tradeassay code run systrade-v2 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
     """
@@ -431,7 +431,7 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int) -> 
     ]
     submissions = [(strategy, found[0]) for strategy, found in last if found]
     if not submissions:
-        raise UserError(f"no submissions in '{run}'", mend="name a run of systrade-v1")
+        raise UserError(f"no submissions in '{run}'", mend="name a run of systrade-v2")
     made, joined = make_form(submissions, seed=seed)
     for path, text in (
         (form, made.as_json()),

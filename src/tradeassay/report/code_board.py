@@ -10,6 +10,7 @@ from tradeassay.report.run_board import stdout
 from tradeassay.report.shown import shown
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES
 from tradeassay.runs.summary.programs import pooled_rates
+from tradeassay.runs.systrade import SystradeSpec
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +30,7 @@ def print_code_board(run: CodeRun) -> None:
     from rich.text import Text
 
     console = stdout()
-    if run.benchmark == code_page.SYSTRADE:
+    if isinstance(run.spec, SystradeSpec):
         badges, (headline, support) = systrade_page.systrade_badges(run), systrade_page.in_words(run.scores)
         table, cells = systrade_board(run), []
     else:

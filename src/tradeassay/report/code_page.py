@@ -16,11 +16,11 @@ from tradeassay.report.shown import NOTHING, Shown, shown
 from tradeassay.runs import CodeRun
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
 from tradeassay.runs.summary.programs import pooled_rates
+from tradeassay.runs.systrade import SystradeSpec
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
 
-SYSTRADE = "systrade-v1"
 MOST_TURNS = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""
 STAGE_TITLES = (
@@ -61,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_code_html(run: CodeRun, path: Path | None = None) -> Path:
     """Write the page of a finished run and return its path (default: ``report.html`` in the run's folder)."""
-    if run.benchmark == SYSTRADE:
+    if isinstance(run.spec, SystradeSpec):
         from tradeassay.report.systrade_page import write_systrade_html
 
         return write_systrade_html(run, path)

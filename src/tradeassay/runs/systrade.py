@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import (
     DAYS,
     SPLITS,
@@ -27,7 +27,7 @@ from tradeassay.benchmarks.systrade.dialogue import (
     build,
 )
 from tradeassay.benchmarks.systrade.examine import examine_submission, run_scenarios
-from tradeassay.benchmarks.systrade.prompts import PROMPTS
+from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_V1, VERSIONS, Version
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift
 from tradeassay.code.scores.scorecard import ScoreConfig
@@ -58,8 +58,6 @@ from tradeassay.runs.spec import safe_name
 from tradeassay.runs.systrade_scores import SystradeScores, systrade_scores
 from tradeassay.sandbox import Executor, open_executor
 
-SYSTRADE = "systrade-v1"
-
 
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
@@ -87,9 +85,10 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
+        known = self.version.strategies
         for strategy in self.strategies:
-            if strategy not in STRATEGIES:
-                hint = did_you_mean(strategy, STRATEGIES, f"one of {', '.join(STRATEGIES)}")
+            if strategy not in known:
+                hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
                 raise UserError(f"there is no strategy '{strategy}'", mend=hint)
         if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
             raise UserError("iterations are 1 to 10, seeds at least one", mend="the paper has four iterations")
@@ -100,7 +99,16 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     @property
     def chosen(self) -> tuple[str, ...]:
         """The strategies, in the benchmark's order."""
-        return tuple(s for s in STRATEGIES if not self.strategies or s in self.strategies)
+        return tuple(s for s in self.version.strategies if not self.strategies or s in self.strategies)
+
+    @property
+    def version(self) -> Version:
+        """What its benchmark's version says; raises :class:`UserError` for an unknown one."""
+        try:
+            return VERSIONS[self.benchmark]
+        except KeyError:
+            hint = did_you_mean(self.benchmark, VERSIONS, f"one of {', '.join(VERSIONS)}")
+            raise UserError(f"there is no benchmark '{self.benchmark}'", mend=hint) from None
 
     @property
     def trials(self) -> int:
@@ -112,6 +120,7 @@ _COMPUTING = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
 _MOST_KEPT = 4096
 
 
+@code_protocols.register(SYSTRADE_V1)
 @code_protocols.register(SYSTRADE)
 class SystradeProtocol:
     """SysTradeBench for one spec."""
@@ -137,7 +146,9 @@ class SystradeProtocol:
     def episodes(self) -> tuple[Episode, ...]:
         """Return every combination of model, strategy and seed."""
         return tuple(
-            code_episode("__".join((safe_name(model), name, f"s{seed}")), SYSTRADE, model, name, seed=seed)
+            code_episode(
+                "__".join((safe_name(model), name, f"s{seed}")), self.spec.benchmark, model, name, seed=seed
+            )
             for model in self.spec.models
             for name in self.spec.chosen
             for seed in self.spec.seeds
@@ -146,7 +157,8 @@ class SystradeProtocol:
     def facts(self) -> dict[str, str]:
         """Return the hashes of strategies, prompts, data and configuration, and the versions that code runs on."""
         found = {f"strategy {name}": sha256_of(hashes(name)) for name in self.spec.chosen}
-        found["prompts"] = sha256_of([PROMPTS.version, *PROMPTS.files])
+        prompts = self.spec.version.prompts
+        found["prompts"] = sha256_of([prompts.version, *prompts.files])
         found["score"] = sha256_of(self.spec.score)
         for name in self.spec.chosen:
             for split in SPLITS:
@@ -168,7 +180,10 @@ class SystradeProtocol:
         reference = load_reference(episode.task)
         teach_builder({episode.task: (reference.card, reference.source)})
         settings = BuildSettings(
-            iterations=self.spec.iterations, reviewers=self.spec.reviewers, early_stop=self.spec.early_stop
+            iterations=self.spec.iterations,
+            reviewers=self.spec.reviewers,
+            early_stop=self.spec.early_stop,
+            wording=self.spec.version.wording,
         )
         return (yield from relay(build(self.strategies[episode.task], episode.model, settings), _asked))
 

@@ -14,6 +14,7 @@ from tradeassay.benchmarks.systrade.dialogue import (
     ScoreWanted,
     StrategyOutcome,
     build,
+    read_answer,
     read_hand_in,
 )
 from tradeassay.code.checks import Exhibit, convicted, passed
@@ -173,3 +174,69 @@ def test_reading_a_hand_in() -> None:
     two = answer().text + '```json\n{"b": 2}\n```\n'
     made, _ = read_hand_in(two, "m")
     assert made is not None and '"b"' in made.card
+
+
+V2 = BuildSettings(wording="v2")
+
+
+def test_v2_asks_last_and_holds_nothing_for_scripted_models() -> None:
+    _, asked, _ = play([answer()] * 4, [scored(gate="audit")] * 4, V2)
+    for number, one in enumerate(asked):
+        text = "\n".join(message.text for message in one.messages)
+        assert "systrade.build" not in text and '"iteration"' not in text
+        last = told(one).rstrip().rpartition("# What to write now")[2]
+        assert "```json" in last or "exactly that form" in last
+        assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # v2 has one
+    assert "Sharpe ratio of at least 1.5" in told(asked[3]) and "return of at least 10%" in told(asked[3])
+
+
+def test_v2_shows_the_earlier_programs_at_the_last_iteration_only() -> None:
+    programs = [answer(f"class TradingStrategy: number = {n}") for n in range(4)]
+    _, asked, _ = play(programs, [scored(gate="audit")] * 4, V2)
+    assert "number = 0" not in told(asked[2])
+    assert all(f"number = {n}" in told(asked[3]) for n in (0, 1)), "iteration 2 stands above as the one to patch"
+    assert "number = 2" in asked[3].messages[2].text
+
+
+def test_v2_refusals_show_the_form_do_not_grow_and_end_when_repeated() -> None:
+    echo = [ModelReply(text=f"I shall think about it, {n}.") for n in range(4)]
+    outcome, asked, _ = play(echo, [], V2)
+    assert outcome.stopped == "no hand-in" and len(asked) == 4
+    assert all(len(one.messages) == 4 and "class TradingStrategy" in told(one) for one in asked[1:])
+    outcome, asked, _ = play([echo[0]] * 4, [], V2)
+    assert outcome.stopped == "repeats itself" and len(asked) == 2 and outcome.last is None
+
+
+def test_v2_an_answer_that_was_cut_off_is_no_iteration_once() -> None:
+    cut = ModelReply(text="The strategy is", stop="length")
+    outcome, asked, _ = play([cut, answer()], [scored(reached=True)], V2)
+    assert outcome.cut_off == 1 and len(outcome.iterations) == 1 and outcome.iterations[0].number == 0
+    assert "shorter" in told(asked[1])
+    outcome, asked, _ = play([cut, cut, answer()], [scored(reached=True)], V2)
+    assert outcome.cut_off == 2 and [one.number for one in outcome.iterations] == [0, 1]
+
+
+def test_v2_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline() -> None:
+    programs = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
+    unknown = scored(DriftReport(kind="unknown", changed_lines=1))
+    crash = scored(DriftReport(kind="unchanged", changed_lines=1), gate="exec")
+    for bad in (unknown, crash):
+        outcome, asked, wanted = play(programs, [scored(), bad, bad], BuildSettings(iterations=3, wording="v2"))
+        assert [one.set_aside for one in outcome.iterations] == [False, True, True]
+        assert outcome.last is outcome.iterations[0].scored
+        assert wanted[2].previous == wanted[0].submission and "set aside" in told(asked[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('```\n{"strategy": "b", "parameters": {}}\n```\n```python\nclass TradingStrategy: pass\n```', True),
+        ('The card: {"strategy": "b", "parameters": {}}\n```python\nclass TradingStrategy: pass\n```', True),
+        ('```json\n{"strategy": "example-hold"}\n```\n```python\nclass TradingStrategy: pass\n```', False),
+        ("```python\nclass TradingStrategy:\n    CARD = {'strategy': 1}\n```", False),
+        ('```json\n{"strategy": "b"}\n```', False),
+    ],
+)
+def test_v2_reads_what_a_careful_person_would_read(text: str, found: bool) -> None:
+    submission, why = read_answer(text, "m")
+    assert (submission is not None) == found == (not why)

@@ -14,22 +14,20 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.trail import Trail
-from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange, no_answer, total_usage
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDINGS, Told
+from tradeassay.code.attempts import NOTHING_SPENT, add_usage, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
-from tradeassay.code.gates import GateReport
 from tradeassay.code.review import Review, peer_mark
-from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
-from tradeassay.code.submission import StrategySpec, Submission, card_schema
+from tradeassay.code.scores.scorecard import Scorecard
+from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.drive import relay
-from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
+from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.prompting import answer_object
 
-REVIEW_KIND = "systrade.review"
 ATTEMPTS = 2
 
 
@@ -43,13 +41,17 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def review_dialogue(
-    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
+    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str, wording: str = "v1"
 ) -> Generator[AskModel, ModelReply, Review]:
     """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
-    messages = _review_opening(spec, submission)
-    why = ""
+    words = WORDINGS[wording]
+    messages = words.review(spec, submission)
+    given = words.review_given(spec)
+    why, before = "", None
     for attempt in range(1, ATTEMPTS + 1):
-        reply = yield AskModel(purpose="review", messages=messages, answer_schema=_SCHEMA, attempt=attempt)
+        reply = yield AskModel(
+            purpose="review", messages=messages, answer_schema=_SCHEMA, attempt=attempt, given=given
+        )
         if reply.error is not None:
             why = reply.error_kind or "unreachable"
             break
@@ -58,9 +60,10 @@ def review_dialogue(
             marks = msgspec.convert(body or {}, Marks)
         except msgspec.ValidationError as error:
             why = f"schema: {error}"
-            payload = msgspec.json.encode({"kind": "feedback", "failures": [{"kind": "schema", "detail": why}]})
-            again = PROMPTS.fill("again", reason=why, payload=payload.decode())
-            messages = (*messages, *exchange(reply, again))
+            if wording != "v1" and reply.text == before:
+                break
+            before = reply.text
+            messages = words.review_refusal(messages, reply.text, why)
             continue
         return Review(
             reviewer=reviewer,
@@ -74,113 +77,16 @@ def review_dialogue(
     return Review(reviewer=reviewer, author=author, strategy=spec.id, fidelity=None, risk=None, failure=why)
 
 
-def _review_opening(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
-    mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
-    text = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}"
-    quoted = "\n".join(f"{mark} {line}" for line in text.splitlines())
-    payload = {"kind": REVIEW_KIND, "strategy": spec.id, "lines": len(text.splitlines())}
-    user = PROMPTS.fill(
-        "review",
-        strategy=spec.id,
-        semantics=spec.semantics.canonical.decode(),
-        mark=mark,
-        quoted=quoted,
-        payload=msgspec.json.encode(payload).decode(),
-    )
-    return (
-        Message(role="system", text=PROMPTS.fill("review_system")),
-        Message(role="user", text=user),
-    )
-
-
 _SCHEMA = msgspec.json.encode(msgspec.json.schema(Marks)).decode()
 
 
-_SHOWN = 5
-
-
-def evidence_text(
-    spec: StrategySpec,
-    scored: Scored,
-    reviews: tuple[Review, ...],
-    number: int,
-    budget: int,
-    *,
-    last: bool,
-    set_aside: bool = False,
-) -> str:
-    """Return the message that asks for iteration ``number``; ``last`` adds the goal of the last one.
-
-    ``set_aside`` says that the hand-in was refused and the next one starts from its predecessor.
-    """
-    card = scored.develop
-    payload = {"kind": "systrade.build", "strategy": spec.id, "iteration": number}
-    goal = PROMPTS.fill("goal", target=TARGET, year=_year(card)) if last else ""
-    return PROMPTS.fill(
-        "evidence",
-        number=number,
-        target=TARGET,
-        scores="\n".join(f"- {name}: {_number(card.sound[name])}" for name in DIMENSIONS),
-        gates=_gates(card.gates),
-        budget=budget,
-        drift=_drift(scored.drift, set_aside=set_aside),
-        reviews=_review_lines(reviews),
-        goal=goal,
-        payload=msgspec.json.encode(payload).decode(),
-    )
-
-
-def _number(measure: Measure) -> str:
-    if measure.value is None:
-        return f"not scored ({measure.reason})"
-    return f"{measure.value:.2f}" + (f" ({measure.note})" if measure.note else "")
-
-
-def _drift(drift: DriftReport | None, *, set_aside: bool) -> str:
-    if drift is None:
-        return ""
-    why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
-    words = f"Your change was judged '{drift.kind}'{f' ({why})' if why else ''}: {drift.changed_lines} lines."
-    if set_aside:
-        words += " It is set aside: go on from the hand-in shown above, not from the refused one."
-    return words
-
-
-def _gates(report: GateReport) -> str:
-    lines = []
-    for gate in report.gates:
-        lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}")
-        lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
-    return "\n".join(lines)
-
-
-def _review_lines(reviews: tuple[Review, ...]) -> str:
-    lines = []
-    for number, review in enumerate(reviews, 1):
-        if review.failure is None:
-            words = f"fidelity {review.fidelity:g}, risk {review.risk:g}. {_one_line(review.weaknesses)}"
-            lines.append(f"- reviewer {number}: {words}")
-    return "\n".join(lines) or "- none"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("`", "'").split())[:400]
-
-
-def _year(card: Scorecard) -> str:
-    if card.year is None:
-        return card.year_reason or "nothing"
-    middle = card.year.costs[len(card.year.costs) // 2]
-    ratio = "none" if middle.sharpe is None else f"{middle.sharpe:.2f}"
-    return f"{middle.total:+.1%} at {middle.cost_bp:g} bp, Sharpe ratio {ratio}, turnover {card.year.turnover:.1f}"
-
-
-BUILD_KIND: Final = "systrade.build"
 ITERATIONS: Final = 4
 _JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
-Stopped = Literal["target", "iterations", "no answer", "no hand-in"]
+_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
+
+Stopped = Literal["target", "iterations", "no answer", "no hand-in", "repeats itself"]
 
 
 class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,7 +137,10 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one strategy. ``usage`` adds up the writer's tokens, ``review_usage`` the reviewers'."""
+    """What came of one strategy. ``usage`` adds up the writer's tokens, ``review_usage`` the reviewers'.
+
+    ``cut_off`` counts unreadable answers that ran into the limit of tokens; the first is no iteration.
+    """
 
     strategy: str
     model: str
@@ -239,6 +148,7 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     stopped: Stopped
     usage: Usage = Usage()
     review_usage: Usage = Usage()
+    cut_off: int = 0
 
     @property
     def last(self) -> Scored | None:
@@ -248,12 +158,16 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met."""
+    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met.
+
+    ``wording`` is the version of texts and of the rules about refusals and baselines.
+    """
 
     iterations: int = ITERATIONS
     reviewers: tuple[str, ...] = ()
     early_stop: bool = True
     budget: int = 50
+    wording: Literal["v1", "v2"] = "v1"
 
 
 Request = AskModel | ScoreWanted | ReviewWanted
@@ -265,62 +179,157 @@ def build(
 ) -> Generator[Request, Answer, StrategyOutcome]:
     """Put a strategy to a model, iteration by iteration."""
     settings = settings or BuildSettings()
-    messages: tuple[Message, ...] = _opening(spec)
-    done: list[Iteration] = []
-    paid, review_paid = NOTHING_SPENT, NOTHING_SPENT
-    stopped: Stopped = "iterations"
-    first: Submission | None = None
-    base: tuple[Submission, str] | None = None
-    for number in range(settings.iterations):
-        reply = yield AskModel(purpose="build", messages=messages, attempt=number + 1)
+    talk = _Talk(spec, model, settings)
+    number = 0
+    while number < settings.iterations:
+        reply = yield AskModel(
+            purpose="build",
+            messages=talk.messages,
+            attempt=number + 1,
+            given=talk.words.given(spec, number),
+        )
         assert isinstance(reply, ModelReply)
-        paid = add_usage(paid, reply.usage)
+        talk.paid = add_usage(talk.paid, reply.usage)
         if why := no_answer(reply):
-            done.append(Iteration(number=number, reason=why, usage=reply.usage))
-            stopped = "no answer"
+            talk.note(number, reply, why, "no answer")
             break
-        submission, why = read_hand_in(reply.text, model)
+        submission, why = talk.read(reply)
         if submission is None:
-            done.append(Iteration(number=number, reason=why, usage=reply.usage))
-            messages = (*messages, *exchange(reply, _again(spec, number + 1, why)))
-            stopped = "no hand-in"
+            if talk.cut_off(reply):
+                talk.refuse(number, reply, CUT_OFF)
+                continue
+            talk.note(number, reply, why, "no hand-in")
+            if talk.repeated(reply):
+                talk.stopped = "repeats itself"
+                break
+            talk.refuse(number + 1, reply, why)
+            number += 1
             continue
-        previous = None if base is None else base[0]
         scored = yield ScoreWanted(
-            strategy=spec.id, iteration=number, submission=submission, first=first, previous=previous
+            strategy=spec.id, iteration=number, submission=submission, first=talk.first, previous=talk.previous
         )
         assert isinstance(scored, Scored)
-        first = first or submission
         reviews, used = yield from _reviews(spec, submission, model, settings)
-        review_paid = add_usage(review_paid, used)
-        aside = refused(scored.drift)
+        talk.review_paid = add_usage(talk.review_paid, used)
+        if talk.take(number, reply, submission, scored, reviews):
+            break
+        number += 1
+    return talk.outcome()
+
+
+class _Talk:
+    """One conversation with a writer: what was said, what was handed in, what to go on from. Mutable."""
+
+    def __init__(self, spec: StrategySpec, model: str, settings: BuildSettings) -> None:
+        self.spec, self.model, self.settings = spec, model, settings
+        self.words = WORDINGS[settings.wording]
+        self.messages: tuple[Message, ...] = self.words.opening(spec)
+        self.done: list[Iteration] = []
+        self.paid, self.review_paid = NOTHING_SPENT, NOTHING_SPENT
+        self.stopped: Stopped = "iterations"
+        self.first: Submission | None = None
+        self._base: tuple[Submission, str, Scored] | None = None
+        self._refused: str | None = None
+        self._cut_off = 0
+
+    @property
+    def strict(self) -> bool:
+        """Whether the rules of the second version hold."""
+        return self.settings.wording != "v1"
+
+    @property
+    def previous(self) -> Submission | None:
+        """What a patch is counted against."""
+        return None if self._base is None else self._base[0]
+
+    def read(self, reply: ModelReply) -> tuple[Submission | None, str]:
+        """Return the two files of an answer, or None and what is missing."""
+        if not self.strict:
+            return read_hand_in(reply.text, self.model)
+        return read_answer(reply.text, self.model)
+
+    def cut_off(self, reply: ModelReply) -> bool:
+        """Whether an unreadable answer ran into the limit of tokens; it is asked for again, once a strategy."""
+        self._cut_off += self.strict and reply.stop == "length"
+        return self.strict and reply.stop == "length" and self._cut_off <= 1
+
+    def repeated(self, reply: ModelReply) -> bool:
+        """Whether an unreadable answer is the one before it, word for word."""
+        same = self.strict and reply.text == self._refused
+        self._refused = reply.text
+        return same
+
+    def note(self, number: int, reply: ModelReply, why: str, stopped: Stopped) -> None:
+        """Keep an iteration without a hand-in."""
+        self.done.append(Iteration(number=number, reason=why, usage=reply.usage))
+        self.stopped = stopped
+
+    def refuse(self, number: int, reply: ModelReply, why: str) -> None:
+        """Say why an answer could not be read."""
+        self.messages = self.words.refusal(self.spec, self.messages, reply.text, number, why)
+
+    def take(
+        self, number: int, reply: ModelReply, submission: Submission, scored: Scored, reviews: tuple[Review, ...]
+    ) -> bool:
+        """Keep a hand-in and say what was found; returns whether the target is reached."""
+        self.first = self.first or submission
+        aside = self._aside(scored)
         made = Iteration(
             number=number,
             submission=submission,
-            scored=with_marks(scored, reviews),
+            scored=with_marks(scored, reviews, strict=self.strict),
             reviews=reviews,
             usage=reply.usage,
             set_aside=aside,
         )
-        done.append(made)
+        self.done.append(made)
+        self._refused = None
         if not aside:
-            base = (submission, reply.text)
-        stopped = "iterations"
-        if settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
-            stopped = "target"
-            break
-        assert base is not None  # the first hand-in cannot have drifted
-        told = evidence_text(
-            spec, scored, reviews, number + 1, settings.budget, last=number + 2 >= ITERATIONS, set_aside=aside
+            self._base = (submission, reply.text, scored)
+        self.stopped = "iterations"
+        if self.settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
+            self.stopped = "target"
+            return True
+        assert self._base is not None  # the first hand-in cannot have drifted
+        told = Told(
+            scored=scored,
+            reviews=reviews,
+            number=number + 1,
+            budget=self.settings.budget,
+            base=self._base[0],
+            answer=self._base[1],
+            earlier=tuple(self.done),
+            last=number + 2 >= ITERATIONS,
+            set_aside=aside,
         )
-        messages = (*_opening(spec), Message(role="assistant", text=base[1]), Message(role="user", text=told))
-    return StrategyOutcome(
-        strategy=spec.id,
-        model=model,
-        iterations=tuple(done),
-        stopped=stopped,
-        usage=paid,
-        review_usage=review_paid,
+        self.messages = self.words.evidence(self.spec, told)
+        return False
+
+    def _aside(self, scored: Scored) -> bool:
+        if not self.strict or scored.drift is None:
+            return refused(scored.drift)
+        assert self._base is not None
+        return not scored.drift.accepted or _broke(self._base[2], scored)
+
+    def outcome(self) -> StrategyOutcome:
+        """Return what came of the strategy."""
+        return StrategyOutcome(
+            strategy=self.spec.id,
+            model=self.model,
+            iterations=tuple(self.done),
+            stopped=self.stopped,
+            usage=self.paid,
+            review_usage=self.review_paid,
+            cut_off=self._cut_off,
+        )
+
+
+def _broke(before: Scored, after: Scored) -> bool:
+    """Whether a patch does not run where its base did, on either year."""
+    return any(
+        getattr(before, year).gates.gate(name).passed and not getattr(after, year).gates.gate(name).passed
+        for year in ("scorecard", "develop")
+        for name in ("parse", "exec")
     )
 
 
@@ -329,8 +338,11 @@ def refused(drift: DriftReport | None) -> bool:
     return drift is not None and (drift.kind == "drift" or not drift.within_budget)
 
 
-def with_marks(scored: Scored, reviews: Sequence[Review]) -> Scored:
-    """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift."""
+def with_marks(scored: Scored, reviews: Sequence[Review], *, strict: bool = False) -> Scored:
+    """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift.
+
+    With ``strict`` work that is not valid has none of the paper's scores.
+    """
     card = scored.scorecard
     marks = {
         "D1": peer_mark(reviews, card.submission, card.strategy),
@@ -338,6 +350,8 @@ def with_marks(scored: Scored, reviews: Sequence[Review]) -> Scored:
     }
     if scored.drift is not None and scored.drift.kind == "drift":
         marks["D1"] = Measure(value=0.0, note="drift")
+    if strict and not card.gates.valid:
+        marks = {name: card.paper[name] for name in marks}
     card = msgspec.structs.replace(card, paper={**card.paper, **marks})
     return msgspec.structs.replace(scored, scorecard=card)
 
@@ -353,13 +367,44 @@ def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
     return Submission(source=found.code, card=cards[-1], name=name), ""
 
 
+def read_answer(text: str, name: str) -> tuple[Submission | None, str]:
+    """Return the two files of an answer as a careful reader finds them, or None and what is missing.
+
+    A card is a JSON object with a strategy or parameters: in a block fenced as json, in any other block, or in the
+    prose; the last of several counts. An answer that repeats the example of the question is none.
+    """
+    found = extract(text)
+    blocks = fenced_blocks(text)
+    labelled = [block.text for block in blocks if block.label == "json"]
+    spans = (
+        labelled,
+        [block.text for block in blocks if block.label not in ("json", "python", "py")],
+        list(outer_objects(_FENCED.sub("", text))),
+    )
+    cards = next((known for known in ([one for one in group if _card_like(one)] for group in spans) if known), [])
+    cards = cards or labelled
+    if found.code is None:
+        return None, f"there is no Python program in it ({found.missing or 'nothing that looks like one'})"
+    if not cards:
+        return None, "there is no strategy card in it"
+    card = parse_object(cards[-1])
+    if card is not None and card.get("strategy") == EXAMPLE:
+        return None, f'its card is that of the example "{EXAMPLE}", not of the strategy that is asked for'
+    return Submission(source=found.code, card=cards[-1], name=name), ""
+
+
+def _card_like(text: str) -> bool:
+    body = parse_object(text)
+    return body is not None and ("strategy" in body or "parameters" in body)
+
+
 def _reviews(
     spec: StrategySpec, submission: Submission, author: str, settings: BuildSettings
 ) -> Generator[Request, Answer, tuple[tuple[Review, ...], Usage]]:
     made: list[Review] = []
     used: list[Usage] = []
     for reviewer in settings.reviewers:
-        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
+        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author, wording=settings.wording)
 
         def ask(request: AskModel, reviewer: str = reviewer) -> Generator[Request, Answer, ModelReply]:
             reply = yield ReviewWanted(reviewer=reviewer, request=request)
@@ -369,24 +414,3 @@ def _reviews(
 
         made.append((yield from relay(talk, ask)))
     return tuple(made), total_usage(used)
-
-
-def _opening(spec: StrategySpec) -> tuple[Message, ...]:
-    user = PROMPTS.fill(
-        "first",
-        title=spec.semantics.title,
-        doc=spec.doc,
-        semantics=spec.semantics.canonical.decode(),
-        schema=card_schema().decode(),
-        payload=msgspec.json.encode(_payload(spec, 0)).decode(),
-    )
-    return (Message(role="system", text=PROMPTS.fill("system")), Message(role="user", text=user))
-
-
-def _again(spec: StrategySpec, number: int, why: str) -> str:
-    payload = msgspec.json.encode(_payload(spec, number)).decode()
-    return PROMPTS.fill("again", reason=why, payload=payload)
-
-
-def _payload(spec: StrategySpec, number: int) -> dict[str, object]:
-    return {"kind": BUILD_KIND, "strategy": spec.id, "iteration": number}

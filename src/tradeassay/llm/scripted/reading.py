@@ -8,6 +8,7 @@ models are given it anyway.
 (:data:`STOCKBENCH_OVERVIEW`, :data:`KTDFIN_OBSERVATION` ...). The last such block of the conversation counts. The
 closing fence is at the start of a line, and the JSON has no raw line break inside a string, which any JSON
 encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored: a payload may hold more.
+Where no message holds a payload, the typed question beside the messages is it (``AskModel.given.observation``).
 
 **Feedback.** After a rejected answer the protocol appends a user message; if it holds a block
 ``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "...", "stock_id" | "symbol": optional}, ...]}``
@@ -73,7 +74,7 @@ from functools import lru_cache
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 
 STOCKBENCH_OVERVIEW = "stockbench.overview"
@@ -148,6 +149,8 @@ def read_request(request: AskModel) -> Reading:
             else:
                 payload, payload_at = body, at
                 feedback.clear()
+    if not payload and isinstance(request.given, Given):
+        payload = _typed(request.given)
     return Reading(
         kind=str(payload.get("kind", "")),
         payload=payload,
@@ -158,6 +161,12 @@ def read_request(request: AskModel) -> Reading:
         must_call=request.must_call,
         attempt=request.attempt,
     )
+
+
+def _typed(given: Given) -> dict[str, object]:
+    """Return the question that stands beside the text, where it names its kind."""
+    body = parse_object(given.observation)
+    return body if body is not None and isinstance(body.get("kind"), str) else {}
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -1,0 +1,406 @@
+"""What models are told, by version: the opening, a refusal, the evidence, the reviewer's question.
+
+``v1`` is kept to the letter for old runs. In ``v2`` nothing is written for scripted models: they read the typed
+question beside the text (:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from tradeassay.benchmarks.systrade.prompts import PROMPTS, PROMPTS_V2
+from tradeassay.code.drift import DriftReport
+from tradeassay.code.gates import GateReport
+from tradeassay.code.review import Review
+from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
+from tradeassay.code.submission import StrategySpec, Submission, card_schema
+from tradeassay.core.dialogue import Given, Message
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.measure import Measure
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks.systrade.dialogue import Iteration, Scored
+
+BUILD_KIND: Final = "systrade.build"
+REVIEW_KIND: Final = "systrade.review"
+EXAMPLE: Final = "example-hold"
+"""The strategy of the example answer; a hand-in for it is an echo."""
+LAST_SHARPE: Final = 1.5
+LAST_RETURN: Final = 0.10
+"""What the paper aims at in its last iteration (D.2)."""
+_REFUSED: Final = "That answer could not be used"
+_SHOWN: Final = 5
+_LONGEST: Final = 12_000
+"""Characters of a refused answer that its author is shown again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """All that is known when a writer is asked for the next iteration.
+
+    ``base`` is the hand-in to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so far,
+    shown where ``last`` says that the next one is the last.
+    """
+
+    scored: Scored
+    reviews: tuple[Review, ...]
+    number: int
+    budget: int
+    base: Submission
+    answer: str
+    earlier: tuple[Iteration, ...] = ()
+    last: bool = False
+    set_aside: bool = False
+
+
+class Wording(Protocol):
+    """The texts of one version."""
+
+    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
+        """Return the messages that ask for a first hand-in."""
+        ...
+
+    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
+        """Return the same question as data."""
+        ...
+
+    def refusal(
+        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+    ) -> tuple[Message, ...]:
+        """Return the messages after an answer that could not be read."""
+        ...
+
+    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+        """Return the messages that ask for a patch."""
+        ...
+
+    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
+        """Return the messages that ask a reviewer for marks."""
+        ...
+
+    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
+        """Return the reviewer's question as data."""
+        ...
+
+    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
+        """Return the messages after marks that could not be read."""
+        ...
+
+
+class WordingV1:
+    """The first texts, with blocks that scripted models read."""
+
+    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
+        """Return the messages that ask for a first hand-in."""
+        user = PROMPTS.fill(
+            "first",
+            title=spec.semantics.title,
+            doc=spec.doc,
+            semantics=spec.semantics.canonical.decode(),
+            schema=card_schema().decode(),
+            payload=_payload(spec, 0),
+        )
+        return (Message(role="system", text=PROMPTS.fill("system")), Message(role="user", text=user))
+
+    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
+        """Return nothing: the question stands in the text."""
+        return msgspec.UNSET
+
+    def refusal(
+        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+    ) -> tuple[Message, ...]:
+        """Return the whole conversation and the reason."""
+        again = PROMPTS.fill("again", reason=why, payload=_payload(spec, number))
+        return (*messages, Message(role="assistant", text=answer), Message(role="user", text=again))
+
+    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+        """Return the opening, the hand-in to go on from, and what was found."""
+        card = told.scored.develop
+        text = PROMPTS.fill(
+            "evidence",
+            number=told.number,
+            target=TARGET,
+            scores="\n".join(f"- {name}: {_number(card.sound[name])}" for name in DIMENSIONS),
+            gates=_gates(card.gates),
+            budget=told.budget,
+            drift=self._drift(told.scored.drift, set_aside=told.set_aside),
+            reviews=_review_lines(told.reviews),
+            goal=PROMPTS.fill("goal", target=TARGET, year=_year(card)) if told.last else "",
+            payload=_payload(spec, told.number),
+        )
+        return (
+            *self.opening(spec),
+            Message(role="assistant", text=told.answer),
+            Message(role="user", text=text),
+        )
+
+    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
+        """Return the messages that ask a reviewer for marks."""
+        mark, quoted, lines = _quoted(submission)
+        payload = {"kind": REVIEW_KIND, "strategy": spec.id, "lines": lines}
+        user = PROMPTS.fill(
+            "review",
+            strategy=spec.id,
+            semantics=spec.semantics.canonical.decode(),
+            mark=mark,
+            quoted=quoted,
+            payload=msgspec.json.encode(payload).decode(),
+        )
+        return (Message(role="system", text=PROMPTS.fill("review_system")), Message(role="user", text=user))
+
+    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
+        """Return nothing: the question stands in the text."""
+        return msgspec.UNSET
+
+    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
+        """Return the whole conversation and the reason."""
+        payload = msgspec.json.encode({"kind": "feedback", "failures": [{"kind": "schema", "detail": why}]})
+        again = PROMPTS.fill("again", reason=why, payload=payload.decode())
+        return (*messages, Message(role="assistant", text=answer), Message(role="user", text=again))
+
+    @staticmethod
+    def _drift(drift: DriftReport | None, *, set_aside: bool) -> str:
+        if drift is None:
+            return ""
+        why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
+        words = f"Your change was judged '{drift.kind}'{f' ({why})' if why else ''}: {drift.changed_lines} lines."
+        if set_aside:
+            words += " It is set aside: go on from the hand-in shown above, not from the refused one."
+        return words
+
+
+DIMENSION_WORDS: Final = {
+    "D1": "Fidelity (decides what the frozen rules decide)",
+    "D2": "Risk discipline (keeps its limits, also under stress)",
+    "D3": "Reliability (runs, repeats, does not look ahead, logs the truth)",
+    "D4": "Robustness (what remains after costs)",
+}
+
+
+class WordingV2:
+    """Texts for models alone: prose, one example of the answer, what is asked at the end."""
+
+    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
+        """Return the messages that ask for a first hand-in."""
+        user = PROMPTS_V2.fill(
+            "first",
+            title=spec.semantics.title,
+            strategy=spec.id,
+            doc=_demoted(spec.doc),
+            semantics=_indented(spec),
+            legs=", ".join(spec.semantics.inputs.legs),
+            example=_example(),
+            card=_card_words(spec),
+        )
+        return (Message(role="system", text=PROMPTS_V2.fill("system").strip()), _user(user))
+
+    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
+        """Return the question as data."""
+        return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
+
+    def refusal(
+        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+    ) -> tuple[Message, ...]:
+        """Return what was asked, the refused answer alone, the reason, and the form again."""
+        asked = messages[:-2] if messages[-1].text.startswith(_REFUSED) else messages
+        again = PROMPTS_V2.fill("again", reason=why, example=_example(), strategy=spec.id, card=_card_words(spec))
+        return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
+
+    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+        """Return the opening, the hand-in to go on from, and what was found."""
+        card = told.scored.develop
+        text = PROMPTS_V2.fill(
+            "evidence",
+            target=TARGET,
+            scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
+            gates=_gates(card.gates),
+            budget=told.budget,
+            drift=self._drift(told),
+            set_aside=self._set_aside(told),
+            reviews=_review_lines(told.reviews),
+            history=_history(told) if told.last else "",
+            goal=self._goal(card) if told.last else "",
+        )
+        return (
+            *self.opening(spec),
+            Message(role="assistant", text=hand_in_text(told.base)),
+            _user(text),
+        )
+
+    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
+        """Return the messages that ask a reviewer for marks."""
+        mark, quoted, _ = _quoted(submission)
+        user = PROMPTS_V2.fill(
+            "review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted
+        )
+        return (Message(role="system", text=PROMPTS_V2.fill("review_system").strip()), _user(user))
+
+    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
+        """Return the reviewer's question as data."""
+        body = msgspec.json.encode({"kind": REVIEW_KIND, "strategy": spec.id}).decode()
+        return Given(session="review", rules="{}", observation=body)
+
+    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
+        """Return the question, the refused marks alone, and the form again."""
+        again = PROMPTS_V2.fill("again_review", reason=why)
+        return (*messages[:2], Message(role="assistant", text=_shortened(answer)), _user(again))
+
+    @staticmethod
+    def _goal(card: Scorecard) -> str:
+        return "\n" + PROMPTS_V2.fill(
+            "goal", target=TARGET, year=_year(card), sharpe=f"{LAST_SHARPE:g}", total=f"{LAST_RETURN:.0%}"
+        )
+
+    @staticmethod
+    def _set_aside(told: Told) -> str:
+        if not told.set_aside:
+            return ""
+        return (
+            " Your last change was set aside, and what follows is about that change. Go on from the hand-in shown "
+            "above, which is the one before it."
+        )
+
+    @staticmethod
+    def _drift(told: Told) -> str:
+        drift = told.scored.drift
+        if drift is None:
+            return ""
+        why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
+        return (
+            f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{f' ({why})' if why else ''}."
+        )
+
+
+WORDINGS: Final[dict[str, Wording]] = {"v1": WordingV1(), "v2": WordingV2()}
+
+
+def hand_in_text(submission: Submission) -> str:
+    """Return a hand-in in the form in which it is asked for."""
+    return f"```json\n{submission.card.strip()}\n```\n\n```python\n{submission.source.strip()}\n```"
+
+
+def _user(text: str) -> Message:
+    return Message(role="user", text=text.strip() + "\n")
+
+
+def _example() -> str:
+    return PROMPTS_V2.fill("example").strip()
+
+
+def _card_words(spec: StrategySpec) -> str:
+    """Return the values of the card that are facts and not understanding."""
+    frozen = spec.semantics
+    values = ", ".join(f"{name} = {one.value:g}" for name, one in frozen.parameters.items())
+    limits = frozen.constraints
+    return (
+        f'In the card, strategy is "{spec.id}", version is {frozen.version}, legs is '
+        f'{msgspec.json.encode(frozen.inputs.legs).decode()} and execution is "signal-bar-close". Its parameters '
+        f"are {values}. Its constraints are max_exposure {limits.max_exposure:g}, max_trades_per_bar "
+        f"{limits.max_trades_per_bar}, flat_overnight {_truth(limits.flat_overnight)} and short_allowed "
+        f"{_truth(limits.short_allowed)}. The other texts of the card are in your own words."
+    )
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _demoted(doc: str) -> str:
+    """Return a Strategy Doc without its title, its headings one level lower."""
+    lines = doc.strip().splitlines()
+    kept = lines[1:] if lines[0].startswith("# ") else lines
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in kept).strip()
+
+
+def _indented(spec: StrategySpec) -> str:
+    """Return the frozen rules, indented so that they cannot be taken for a block of an answer."""
+    lines = []
+    for key, value in msgspec.to_builtins(spec.semantics).items():
+        kept = {name: one for name, one in value.items() if one is not None} if isinstance(value, dict) else value
+        if key in ("parameters", "indicators", "rules") and kept:
+            opening, closing = ("[", "]") if isinstance(kept, list | tuple) else ("{", "}")
+            items = kept if opening == "[" else [f"{_json(n)}: {_json(v)}" for n, v in kept.items()]
+            rows = [one if isinstance(one, str) else _json(one) for one in items]
+            lines.append(f'"{key}": {opening}')
+            lines += [f" {row}{',' if at + 1 < len(rows) else ''}" for at, row in enumerate(rows)]
+            lines.append(f"{closing},")
+        else:
+            lines.append(f'"{key}": {_json(kept)},')
+    lines[-1] = lines[-1].removesuffix(",")
+    return "\n".join(f"    {line}" for line in ("{", *(f" {line}" for line in lines), "}"))
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+
+
+def _shortened(answer: str) -> str:
+    if len(answer) <= _LONGEST:
+        return answer
+    half = _LONGEST // 2
+    return f"{answer[:half]}\n[... {len(answer) - 2 * half} characters ...]\n{answer[-half:]}"
+
+
+def _history(told: Told) -> str:
+    """Return the earlier hand-ins with their scores; the one to go on from stands above already."""
+    parts = []
+    for one in told.earlier:
+        if one.submission is None or one.scored is None or one.submission.sha256 == told.base.sha256:
+            continue
+        sound = one.scored.develop.sound
+        scores = ", ".join(
+            f"{DIMENSION_WORDS[name].split(' (')[0].lower()} {_number(sound[name])}" for name in DIMENSIONS
+        )
+        aside = " It was set aside." if one.set_aside else ""
+        code = "\n".join(f"    {line}" for line in one.submission.source.strip().splitlines())
+        parts.append(f"Iteration {one.number} ({scores}).{aside}\n\n{code}")
+    return "\n## Earlier programs\n\n" + "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _payload(spec: StrategySpec, number: int) -> str:
+    return msgspec.json.encode({"kind": BUILD_KIND, "strategy": spec.id, "iteration": number}).decode()
+
+
+def _quoted(submission: Submission) -> tuple[str, str, int]:
+    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
+    mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
+    lines = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
+    return mark, "\n".join(f"{mark} {line}" for line in lines), len(lines)
+
+
+def _number(measure: Measure) -> str:
+    if measure.value is None:
+        return f"not scored ({measure.reason})"
+    return f"{measure.value:.2f}" + (f" ({measure.note})" if measure.note else "")
+
+
+def _gates(report: GateReport) -> str:
+    lines = []
+    for gate in report.gates:
+        lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}")
+        lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
+    return "\n".join(lines)
+
+
+def _review_lines(reviews: tuple[Review, ...]) -> str:
+    lines = []
+    for number, review in enumerate(reviews, 1):
+        if review.failure is None:
+            words = f"fidelity {review.fidelity:g}, risk {review.risk:g}. {_one_line(review.weaknesses)}"
+            lines.append(f"- reviewer {number}: {words}")
+    return "\n".join(lines) or "- none"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("`", "'").split())[:400]
+
+
+def _year(card: Scorecard) -> str:
+    if card.year is None:
+        return card.year_reason or "nothing"
+    middle = card.year.costs[len(card.year.costs) // 2]
+    ratio = "none" if middle.sharpe is None else f"{middle.sharpe:.2f}"
+    return f"{middle.total:+.1%} at {middle.cost_bp:g} bp, Sharpe ratio {ratio}, turnover {card.year.turnover:.1f}"
