@@ -39,7 +39,7 @@ def build(path: Path) -> None:
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.state.tables import bookings, decisions, events, rounds
-    from tradeassay.core.arena import NewsItem, Packet, PricePoint
+    from tradeassay.core.arena import NewsShown, Packet, PricePoint
     from tradeassay.core.hashing import sha256_of
 
     entries = tuple(
@@ -71,7 +71,7 @@ def build(path: Path) -> None:
                     season=SEASON, date=day, decided_at=f"{day}T20:00:00Z", symbol=asset, kind=kinds[a],
                     price=price,
                     history=tuple(PricePoint(date=d, price=1.0) for d in days[max(0, t - 10) : t]),
-                    news=(NewsItem(id=f"{asset}-{day}", published_at=f"{day}T10:00:00Z", source="wire",
+                    news=(NewsShown(id=f"{asset}-{day}", published_at=f"{day}T10:00:00Z", source="wire",
                                    title="News", text="word " * 60),),
                 )  # type: ignore[arg-type]  # fmt: skip
                 row = {
@@ -138,12 +138,12 @@ def paths(random_: random.Random) -> str:
 def serve(path: Path, port: int) -> None:
     import uvicorn
 
-    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.app import create_app
 
-    app = create_app(Reader(Store(open_engine(str(path)))), poll_s=1.0)
+    app = create_app(ArenaReader(Store(open_engine(str(path)))), poll_s=1.0)
     uvicorn.run(app, port=port, log_level="error", access_log=False)
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
-from tradeassay.llm import Access, Budget, CassetteStore, Place, load_prices, open_model
+from tradeassay.llm import Access, Budget, CassetteStore, QuestionPlace, load_prices, open_model
 from tradeassay.llm.tables import Price, PriceTable
 
 BAR_MS = 120.0
@@ -198,7 +198,7 @@ async def house(url: str, steps: int, store: CassetteStore | None) -> float:
 
         async def step(at: int) -> None:
             for index, request in enumerate(requests):
-                reply = await model.ask(request, Place(episode="e", step=at, sample=0, index=index))
+                reply = await model.ask(request, QuestionPlace(episode="e", step=at, sample=0, index=index))
                 assert reply.calls[0].arguments == ARGUMENTS, reply
 
         return await cpu_ms(step, steps)
@@ -211,9 +211,9 @@ async def throughput(url: str, connections: int, tasks: int, each: int) -> float
 
         async def episode(number: int) -> None:
             for step in range(each):
-                await model.ask(request, Place(episode=f"e{number}", step=step, sample=0, index=0))
+                await model.ask(request, QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0))
 
-        await model.ask(request, Place(episode="warm", step=0, sample=0, index=0))
+        await model.ask(request, QuestionPlace(episode="warm", step=0, sample=0, index=0))
         start = time.perf_counter()
         await asyncio.gather(*(episode(number) for number in range(tasks)))
         return tasks * each / (time.perf_counter() - start)

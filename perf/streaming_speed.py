@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tradeassay
-from tradeassay.code.streaming import HARNESS, Desk, stream, stream_in_sandbox
+from tradeassay.code.streaming import HARNESS, BarDesk, stream, stream_in_sandbox
 from tradeassay.sandbox import Sandbox, SandboxConfig, SandboxRefused
 
 BAR = 500_000.0
@@ -43,7 +43,7 @@ def minutes(bars: int) -> dict[str, np.ndarray]:
 class Trivial:
     last = 0.0
 
-    def on_bar(self, bar: Any, desk: Desk) -> None:
+    def on_bar(self, bar: Any, desk: BarDesk) -> None:
         if bar.close > self.last * 1.01:
             desk.target(1)
         self.last = bar.close

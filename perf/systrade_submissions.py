@@ -26,7 +26,7 @@ from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_
 from tradeassay.code.gates import GateConfig, pass_gates
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRunner, market_columns, submission_config
-from tradeassay.sandbox import Executor, open_executor
+from tradeassay.sandbox import JobExecutor, open_executor
 
 COUNT = 17
 ASSETS = 3
@@ -81,7 +81,7 @@ def written(strategy: str, number: int) -> Submission:
     return Submission(source=source, card=reference.card, name=f"{strategy} {style} {number}")
 
 
-def examine(submission: Submission, spec: StrategySpec, executor: Executor, assets: int) -> tuple[str, float]:
+def examine(submission: Submission, spec: StrategySpec, executor: JobExecutor, assets: int) -> tuple[str, float]:
     """Run all gates on one asset and the scored run with its seeds on the others; return verdict and CPU."""
     config = GateConfig()
     minute = "1m" in spec.semantics.inputs.timeframes

@@ -20,7 +20,7 @@ from tradeassay.account.shares import COSTS_BP, price_decisions
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.code.bars import make_bars
 from tradeassay.code.semantics import Semantics, read_semantics
-from tradeassay.code.semantics.compiler import Tape, run_compiled
+from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.sweep import Batch, spread_parameters, sweep
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
@@ -44,7 +44,7 @@ def minute_batches() -> list[Batch]:
     tapes = {}
     for seed in (1, 2, 3):
         fields, times = minute_feed(seed)
-        tapes[f"minute-{seed}"] = Tape({"X": fields}, ("X",), times)
+        tapes[f"minute-{seed}"] = KernelTape({"X": fields}, ("X",), times)
     batches = []
     for id in STRATEGIES:
         spec = semantics(id)
@@ -65,7 +65,7 @@ def daily_batches() -> list[Batch]:
         for seed in range(11):
             bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 250, seed)
             feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-            tape = Tape(feeds, legs, bars.times)
+            tape = KernelTape(feeds, legs, bars.times)
             batches.append(Batch(spec, tape, f"day-{seed}", spread_parameters(spec, SETTINGS)))
     return batches
 
@@ -84,7 +84,7 @@ def numpy_cross(close: np.ndarray, fast: int, slow: int, cost: float) -> float:
 
 def engine_speed() -> None:
     fields, times = minute_feed(9, 1_051_200)
-    tape = Tape({"X": fields}, ("X",), times)
+    tape = KernelTape({"X": fields}, ("X",), times)
     spec = semantics("double-ma")
     price_decisions(run_compiled(spec, tape), tape.close)  # compiled and in the cache
     best = min(_timed(lambda: price_decisions(run_compiled(spec, tape), tape.close)) for _ in range(7))

@@ -24,7 +24,7 @@ from luck_grounds import VENUES, played, scheduled
 from tradeassay.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
 from tradeassay.account.daily_target import DailyTarget, target_growth
 from tradeassay.account.shares import DecisionList, keep_account, price_decisions
-from tradeassay.assay.luck import Schedule, decisions_of, even_schedule, ground_of, random_portfolios, replay
+from tradeassay.assay.luck import SeatChanges, decisions_of, even_schedule, ground_of, random_portfolios, replay
 from tradeassay.core.events import MarginCalled, Rejected
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
@@ -67,7 +67,7 @@ def margin_calls(sides: str) -> Both:
     return made.nav[:15], np.array(paths)
 
 
-def _borrowed(sessions: int, *, both: bool) -> Schedule:
+def _borrowed(sessions: int, *, both: bool) -> SeatChanges:
     plain, _ = even_schedule(sessions, names=6, turnover=0.1)
     much = plain._replace(size=plain.size * 2.4, gross=plain.gross * 2.4)
     return much._replace(sign=np.where(much.seat % 2 == 0, 1.0, -1.0)) if both else much

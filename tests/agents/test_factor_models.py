@@ -20,8 +20,8 @@ from tradeassay.agents.factor_models.features import (
 )
 from tradeassay.agents.factor_models.trained import (
     RankIC,
-    Recipe,
     TrainedBaseline,
+    TrainingRecipe,
     baselines_folder,
     find_trained,
     list_trained,
@@ -103,7 +103,7 @@ def test_shuffling_deals_outcomes_out_within_a_day() -> None:
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
     """A baseline with a model file that nobody can read."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
-    recipe = Recipe(
+    recipe = TrainingRecipe(
         model="linear", dataset="d", data_sha256="0", universe="IDX", features="f", window=1,
         train=("2020-01-01", "2020-06-01"), valid=("2020-06-02", "2020-09-01"), horizon=5, purge=5, size="small",
         settings={}, seed=0, threads=1, gpu=False, shuffled=False, versions={},

@@ -25,7 +25,7 @@ from tradeassay.api import make_spec
 from tradeassay.core.dialogue import AskModel, Given, Message
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run, verify
 
 HERE = Path(__file__).parent
@@ -326,7 +326,7 @@ def test_an_agent_that_cannot_be_asked_is_refused_before_anything_runs(
 
 
 def test_answers_are_read_in_the_benchmarks_own_form() -> None:
-    place = Place(episode="e", step=3, sample=0, index=1)
+    place = QuestionPlace(episode="e", step=3, sample=0, index=1)
     given = Given(session="day_0007", rules="{}", observation='{"a":1}')
     free = AskModel(purpose="decision", messages=(Message(role="user", text="?"),), given=given)
     must = msgspec.structs.replace(free, must_call="submit_action")

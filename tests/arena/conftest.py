@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tradeassay.arena.agents import EntryAgent, Rule, Trend
+from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.core.arena import Choice, Deliberation, Packet, Said
+from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 
 
 class TwoQuestions:
@@ -32,10 +32,10 @@ class TwoQuestions:
         second = yield AskModel(purpose="act", messages=(Message(role="user", text=said),))
         action = ("BUY", "SELL", "HOLD")[int(second.text) % 3]
         talk = (
-            Said(role="analyst", step="look", text=first.text),
-            Said(role="trader", step="act", text=second.text),
+            Contribution(role="analyst", step="look", text=first.text),
+            Contribution(role="trader", step="act", text=second.text),
         )
-        return Choice(action=action, reasoning=said, talk=talk, memory=str(count + 1).encode())  # type: ignore[arg-type]  # one of the three
+        return AgentChoice(action=action, reasoning=said, talk=talk, memory=str(count + 1).encode())  # type: ignore[arg-type]  # one of the three
 
 
 class EchoModel:
@@ -46,7 +46,7 @@ class EchoModel:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         self.asked += 1
         await asyncio.sleep(0)
         number = sum(map(ord, request.messages[-1].text + place.episode)) % 7
@@ -89,7 +89,7 @@ class Table:
         agents = {
             "thinker": EntryAgent(TwoQuestions(), self.model),
             "trend": EntryAgent(Trend()),
-            "buy-and-hold": EntryAgent(Rule("BUY")),
+            "buy-and-hold": EntryAgent(ConstantAction("BUY")),
         }
         plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "agents": agents}
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping

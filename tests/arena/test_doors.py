@@ -13,18 +13,18 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select, update
 
-from tradeassay.arena.agents import EntryAgent, Rule
+from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
 from tradeassay.arena.doors.outside import DoorAgent, outside_agents
-from tradeassay.arena.doors.router import Limiter, Limits, router
+from tradeassay.arena.doors.router import DoorLimits, Limiter, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, slots
-from tradeassay.core.arena import Choice, Packet, Said
+from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import UserError
 
 NOW = "2022-06-01T00:00:00Z"
@@ -58,7 +58,7 @@ def founded(store: Store, season: Season = SEASON) -> Doors:
 
 def runner(store: Store, feed: SnapshotFeed, deciding: dict[str, Any], season: Season = SEASON) -> Runner:
     deciding = {
-        "buy-and-hold": EntryAgent(Rule("BUY")),
+        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
         **{id: EntryAgent(player) for id, player in deciding.items()},
     }
     return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=deciding)
@@ -185,7 +185,7 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
             assert (await client.choose(told, "HOLD", key + "-again")).status_code == 409
         assert (await anna.get("")).json()["entry"] == "anna"
 
-    through(doors, talk, limits=Limits(per_minute=6000, burst=1000))
+    through(doors, talk, limits=DoorLimits(per_minute=6000, burst=1000))
     with store.read() as db:
         found = db.execute(select(slots.c.entry, slots.c.action, slots.c.status).distinct()).all()
     assert set(found) == {
@@ -201,8 +201,8 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto:
     token = doors.register("doors", "anna", now=NOW).token
 
     class Bert:
-        async def decide(self, packet: Packet) -> Choice:
-            return Choice(action="SELL", reasoning="BERT-REASON", memory=b"BERT-MEMORY", message="BERT-SAYS")
+        async def decide(self, packet: Packet) -> AgentChoice:
+            return AgentChoice(action="SELL", reasoning="BERT-REASON", memory=b"BERT-MEMORY", message="BERT-SAYS")
 
     read: list[str] = []
 
@@ -257,7 +257,7 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
         refused = await http.get("/agents/me/packet")
         assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
 
-    through(doors, talk, limits=Limits(per_minute=6000, burst=1000))
+    through(doors, talk, limits=DoorLimits(per_minute=6000, burst=1000))
 
 
 def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFeed) -> None:
@@ -268,7 +268,7 @@ def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFe
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
-        player = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
+        player = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
         playing = asyncio.create_task(runner(store, crypto, player, season).run())
         told = await anna.packet()
         wrong = {**told, "packet_sha256": "0" * 64}
@@ -296,7 +296,7 @@ def test_too_many_requests(store: Store) -> None:
         stranger = Client(http, "ta-000000000000-" + "x" * 43)
         assert [(await stranger.get("")).status_code for _ in range(4)] == [401, 401, 429, 429]
 
-    through(doors, talk, limits=Limits(per_minute=1, burst=3, strangers=2))
+    through(doors, talk, limits=DoorLimits(per_minute=1, burst=3, strangers=2))
 
 
 def test_a_bucket_fills_up_again() -> None:
@@ -309,7 +309,7 @@ def test_a_bucket_fills_up_again() -> None:
         limiter.take(key)
     assert limiter.empty("a") == 0.0  # forgotten: only two are kept
     with pytest.raises(UserError):
-        Limits(burst=0)
+        DoorLimits(burst=0)
 
 
 def test_the_operator_registers_over_http(store: Store) -> None:
@@ -375,7 +375,7 @@ def test_nobody_comes_and_the_slot_fails_by_time(store: Store, crypto: SnapshotF
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
     token = doors.register("late", "anna", now=NOW).token
-    deciding = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
+    deciding = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
     asyncio.run(runner(store, crypto, deciding, season).run())
     (own,) = doors.decisions(doors.who(token))
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
@@ -386,7 +386,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
     agent = doors.who(doors.register("crash", "anna", now=NOW).token)
-    deciding = {"anna": DoorAgent(doors, "anna"), "bert": Rule("HOLD")}
+    deciding = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
 
     async def first() -> None:
         task = asyncio.create_task(runner(store, crypto, deciding, season).run())
@@ -410,18 +410,18 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
 def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: SnapshotFeed) -> None:
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
-    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.web.app import create_app
 
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
-    app = create_app(Reader(store), extra=(router(doors),))
+    app = create_app(ArenaReader(store), extra=(router(doors),))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item and "stream" not in path]
 
     class Bert:
-        async def decide(self, packet: Packet) -> Choice:
-            talk = (Said(role="BERT-ROLE", step="s", text="BERT-TALK"),)
-            return Choice(
+        async def decide(self, packet: Packet) -> AgentChoice:
+            talk = (Contribution(role="BERT-ROLE", step="s", text="BERT-TALK"),)
+            return AgentChoice(
                 action="SELL", reasoning="BERT-REASON", message="BERT-SAYS", memory=b"BERT-MEMORY", talk=talk
             )
 

@@ -14,12 +14,12 @@ import pytest
 pytest.importorskip("mcp")
 from mcp import Client
 
-from tradeassay.arena.agents import EntryAgent, Rule
+from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
 from tradeassay.arena.doors.outside import DoorAgent
-from tradeassay.arena.doors.router import Limits
+from tradeassay.arena.doors.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
@@ -49,10 +49,10 @@ def doors(tmp_path: Path):
 
 def runner(doors: Doors, *outside: str) -> Runner:
     agents = {
-        id: EntryAgent(DoorAgent(doors, id, poll_s=0.01) if id in outside else Rule("HOLD"))
+        id: EntryAgent(DoorAgent(doors, id, poll_s=0.01) if id in outside else ConstantAction("HOLD"))
         for id in ("anna", "bert")
     }
-    agents["buy-and-hold"] = EntryAgent(Rule("BUY"))
+    agents["buy-and-hold"] = EntryAgent(ConstantAction("BUY"))
     feed = SnapshotFeed.open(SEASON)
     return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), agents=agents)
 
@@ -113,7 +113,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
     tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
 
     async def talk() -> None:
-        app = mcp_app(doors, limits=Limits(per_minute=1, burst=9, body=5000))
+        app = mcp_app(doors, limits=DoorLimits(per_minute=1, burst=9, body=5000))
         season = asyncio.create_task(runner(doors, "anna", "bert").run())
         transport = httpx.ASGITransport(app=app)
         async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:

@@ -14,9 +14,9 @@ from tests.arena.test_doors_rules import SHARED, feed_of
 
 pytest.importorskip("psycopg")
 
-from tradeassay.arena.agents import EntryAgent, Rule
+from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.doors import Doors, Offer, Refused
+from tradeassay.arena.doors.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.doors.outside import DoorAgent
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry
@@ -39,8 +39,8 @@ def play(url: str) -> dict[str, float]:
     assert agent is not None
     agents = {
         "anna": EntryAgent(DoorAgent(doors, "anna", poll_s=0.01)),
-        "bert": EntryAgent(Rule("SELL")),
-        "buy-and-hold": EntryAgent(Rule("BUY")),
+        "bert": EntryAgent(ConstantAction("SELL")),
+        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
     }
     feed = feed_of(SEASON.assets)
     run = Runner(season=SEASON, store=store, feed=feed, clock=ReplayClock(), agents=agents)
@@ -62,7 +62,7 @@ def play(url: str) -> dict[str, float]:
                 allocation=0.4,
             )
             doors.submit(agent, f"request-{count}", offer)
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(TurnedAway) as refused:
                 doors.submit(agent, f"request-{count}", offer)
             assert refused.value.status == 409
         assert task.result() == count

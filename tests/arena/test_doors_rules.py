@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from tradeassay.account.daily_target import SharedTarget
-from tradeassay.arena.agents import EntryAgent, Rule
+from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.learning import by_position, experiences
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -25,7 +25,7 @@ from tradeassay.arena.standings.series import read_lines
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, rewards, rounds, slots
-from tradeassay.core.arena import Action, Choice, Packet
+from tradeassay.core.arena import Action, AgentChoice, Packet
 
 US = Asset(symbol="AAJX", kind="stock", dataset="synthetic/us:7")
 COIN = Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7")
@@ -46,12 +46,12 @@ class Plan:
         self.say = say
         self.seen: list[Packet] = []
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         self.seen.append(packet)
         steps = self.plan.get(packet.symbol, [])
         action, share = steps.pop(0) if steps else ("HOLD", None)
         said = None if self.say is None else f"{self.say} {packet.date}"
-        return Choice(action=action, reasoning="", allocation=share, message=said)
+        return AgentChoice(action=action, reasoning="", allocation=share, message=said)
 
 
 class Killed(BaseException):
@@ -65,7 +65,10 @@ def feed_of(assets: tuple[Asset, ...]) -> SnapshotFeed:
 
 def play(path: Path, season: Season, players: dict[str, object], committed: object = None) -> Store:
     store = Store(open_engine(str(path), durable=False), committed)  # type: ignore[arg-type]  # a callable or None
-    agents = {"buy-and-hold": EntryAgent(Rule("BUY")), **{id: EntryAgent(p) for id, p in players.items()}}  # type: ignore[arg-type]
+    agents = {
+        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
+        **{id: EntryAgent(p) for id, p in players.items()},
+    }  # type: ignore[arg-type]
     feed = feed_of(season.assets)
     asyncio.run(Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents).run())
     return store
@@ -123,7 +126,7 @@ def test_no_decision_binds_more_than_the_account(
 def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
     """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by arithmetic."""
     anna = Plan({"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]})
-    store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": Rule("HOLD")})
+    store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": ConstantAction("HOLD")})
     with store.read() as db:
         query = select(
             rounds.c.asset, rounds.c.session, rounds.c.decision_time, rounds.c.base_price, rounds.c.next_price
@@ -184,7 +187,7 @@ def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path: Path,
         season = msgspec.structs.replace(
             SEASON, assets=(COIN,), rules=rules, convention=convention, last="2022-06-05", fee_bp=5.0
         )
-        store = play(tmp_path / f"{shared}.db", season, {"anna": Plan(plan), "bert": Rule("HOLD")})
+        store = play(tmp_path / f"{shared}.db", season, {"anna": Plan(plan), "bert": ConstantAction("HOLD")})
         with store.read() as db:
             mine = select(slots.c.nav).where(slots.c.entry == "anna").order_by(slots.c.session)
             ends.append(db.execute(mine).scalars().all())
@@ -196,10 +199,10 @@ def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_pat
     season = msgspec.structs.replace(SHARED, last="2022-06-02")
 
     class Steady:
-        async def decide(self, packet: Packet) -> Choice:
-            return Choice(action="BUY", reasoning="", allocation=0.3 if packet.symbol == "AAJX" else 0.9)
+        async def decide(self, packet: Packet) -> AgentChoice:
+            return AgentChoice(action="BUY", reasoning="", allocation=0.3 if packet.symbol == "AAJX" else 0.9)
 
-    players = {"anna": Steady(), "bert": Rule("SELL")}
+    players = {"anna": Steady(), "bert": ConstantAction("SELL")}
 
     def everything(store: Store) -> list[object]:
         with store.read() as db:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 from tests.arena.test_doors_rules import SHARED, Plan, play
 
-from tradeassay.arena.agents import Rule
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.season import OptionalRules
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -58,7 +58,7 @@ def test_the_journal_comes_back(tmp_path: Path, shared: bool) -> None:
     path = tmp_path / "a.db"
     season = msgspec.structs.replace(SHARED, rules=OptionalRules(cross_asset=shared), warmup=2)
     anna = Plan({"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]})
-    store = play(path, season, {"anna": anna, "bert": Rule("SELL")})
+    store = play(path, season, {"anna": anna, "bert": ConstantAction("SELL")})
     before = journal(store)
     with store.read() as db:
         shown = db.execute(select(slots).order_by(slots.c.id)).all()
@@ -73,14 +73,14 @@ def test_the_journal_comes_back(tmp_path: Path, shared: bool) -> None:
     with again.read() as db:
         assert db.execute(select(slots).order_by(slots.c.id)).all() == shown
     again.engine.dispose()
-    ended = play(path, season, {"anna": anna, "bert": Rule("SELL")})  # nothing is left to do
+    ended = play(path, season, {"anna": anna, "bert": ConstantAction("SELL")})  # nothing is left to do
     assert journal(ended) == after
     ended.engine.dispose()
 
 
 def test_an_account_that_does_not_add_up_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    play(path, SHARED, {"anna": Rule("BUY"), "bert": Rule("SELL")}).engine.dispose()
+    play(path, SHARED, {"anna": ConstantAction("BUY"), "bert": ConstantAction("SELL")}).engine.dispose()
     as_format_1(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE slots SET fee = fee + 0.1 WHERE entry = 'anna'")

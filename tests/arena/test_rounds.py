@@ -144,14 +144,14 @@ def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) ->
 
 
 def test_a_broken_agent_is_a_counted_failure_that_holds(table) -> None:
-    from tradeassay.arena.agents import EntryAgent, Rule
+    from tradeassay.arena.agents import ConstantAction, EntryAgent
 
     class Broken:
         def deliberate(self, packet, memory):
             raise ValueError("no idea")
             yield
 
-    table.play(agents={"thinker": EntryAgent(Broken()), "buy-and-hold": EntryAgent(Rule("BUY"))})
+    table.play(agents={"thinker": EntryAgent(Broken()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))})
     found = rows(table, select(slots.c.entry, slots.c.status, slots.c.action, slots.c.failures).distinct())
     by_entry = {row.entry: row for row in found}
     assert (by_entry["thinker"].status, by_entry["thinker"].action) == ("failed", "HOLD")

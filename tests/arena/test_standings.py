@@ -8,8 +8,8 @@ import pytest
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.standings import (
     BoardConfig,
+    EntrySeries,
     Filter,
-    Line,
     behaviour,
     first_day,
     luck_band,
@@ -23,10 +23,10 @@ FAST = BoardConfig(bootstrap=BootstrapConfig(draws=200))
 DAYS = tuple(str(np.datetime64("2022-01-03") + n) for n in range(60))
 
 
-def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None, kind="crypto") -> Line:
+def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None, kind="crypto") -> EntrySeries:
     n = len(earned)
     held = np.ones(n, dtype=np.int64) if positions is None else np.asarray(positions, dtype=np.int64)
-    return Line(
+    return EntrySeries(
         entry=entry,
         asset=asset,
         kind=kind,

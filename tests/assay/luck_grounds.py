@@ -7,7 +7,7 @@ from functools import lru_cache
 import attribute_runs
 import numpy as np
 
-from tradeassay.assay.luck import Ground, Schedule, ground_of, schedule_of
+from tradeassay.assay.luck import LuckGround, SeatChanges, ground_of, schedule_of
 from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Snapshot
@@ -49,7 +49,7 @@ def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
 
 
 @lru_cache(maxsize=16)
-def scheduled(venue: str) -> tuple[Ground, Schedule]:
+def scheduled(venue: str) -> tuple[LuckGround, SeatChanges]:
     snapshot, config, records = played(venue)
     ground = ground_of(snapshot, config)
     return ground, schedule_of(records, ground.market)[0]

@@ -15,7 +15,7 @@ from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
 from tradeassay.assay import baselines as training
 from tradeassay.assay.baselines import (
     BaselineSpec,
-    Contrast,
+    ShuffleContrast,
     Span,
     contrast,
     daily_rank_ic,
@@ -78,14 +78,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
 
 
 @pytest.fixture(scope="module")
-def compared(planted: Planted) -> dict[str, Contrast]:
+def compared(planted: Planted) -> dict[str, ShuffleContrast]:
     pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")
     return {one.trained.recipe.model: one for one in contrast(planted.spec)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_each_beats_its_own_training_on_shuffled_outcomes(compared: dict[str, Contrast], name: str) -> None:
+def test_each_beats_its_own_training_on_shuffled_outcomes(compared: dict[str, ShuffleContrast], name: str) -> None:
     found = compared[name]
     assert found.beats and found.gain.mean > 0.05
     assert found.trained.test_ic is not None and found.trained.test_ic.mean > 0.05
@@ -104,7 +104,7 @@ def test_all_eighteen_do(planted: Planted, name: str) -> None:
 
 @pytest.mark.slow
 def test_what_is_there_is_not_trained_again_and_training_repeats(
-    planted: Planted, compared: dict[str, Contrast], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    planted: Planted, compared: dict[str, ShuffleContrast], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     spec = msgspec.structs.replace(planted.spec, models=("lightgbm", "gru"))
     again = train_baselines(spec, home=tmp_path)
@@ -123,7 +123,7 @@ def test_what_is_there_is_not_trained_again_and_training_repeats(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "gru"])
 def test_the_agent_s_scores_are_those_of_the_measurement(
-    planted: Planted, compared: dict[str, Contrast], name: str
+    planted: Planted, compared: dict[str, ShuffleContrast], name: str
 ) -> None:
     key = compared[name].trained.key
     _, fitted = load_trained(key)
@@ -169,7 +169,7 @@ def _decisions(snapshot: Snapshot, config: MarketConfig, key: str) -> list[bytes
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lightgbm", "gru"])
 def test_another_future_leaves_the_agent_s_past_alone(
-    planted: Planted, compared: dict[str, Contrast], name: str
+    planted: Planted, compared: dict[str, ShuffleContrast], name: str
 ) -> None:
     key = compared[name].trained.key
     here, there = (_decisions(one, _market(planted), key) for one in (planted.snapshot, planted.other))
@@ -248,7 +248,7 @@ def test_a_window_without_factors_is_refused(planted: Planted) -> None:
 
 @pytest.mark.slow
 def test_it_trades_in_a_run_like_any_other_agent(
-    planted: Planted, compared: dict[str, Contrast], tmp_path: Path
+    planted: Planted, compared: dict[str, ShuffleContrast], tmp_path: Path
 ) -> None:
     from tradeassay import api
 

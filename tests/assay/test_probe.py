@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.payloads import Payload, Probe, draw_probes, make_payloads
-from tradeassay.assay.probe.programs import Archive, Guess, interrogate, read_guess
+from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads
+from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, read_guess
 from tradeassay.assay.probe.records import METRICS
 from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
 from tradeassay.cli._group import root
@@ -202,7 +202,7 @@ def test_chance_by_hand() -> None:
 def test_correlations_equal_numpys(seed: int) -> None:
     rng = np.random.default_rng(seed)
     close = 10 * np.exp(np.cumsum(rng.normal(0, 0.02, (30, 3)), axis=0))
-    archive = Archive((), DAYS, close, close, close)
+    archive = PriceArchive((), DAYS, close, close, close)
     query = rng.normal(0, 0.02, 6)
     found = archive.correlations(query[None])[0]
     returns = close[1:] / close[:-1] - 1
@@ -220,7 +220,7 @@ def test_correlations_equal_numpys(seed: int) -> None:
 def test_an_answer_of_another_form_is_none(text: str) -> None:
     with pytest.raises(ValueError):
         read_guess(text)
-    talk = interrogate(Payload(0, "asset_0001", (Message(role="user", text="x"),)))
+    talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
     first = next(talk)
     assert "asset_0001" in first.messages[1].text and first.answer_schema
     second = talk.send(ModelReply(text=text))

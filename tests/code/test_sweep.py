@@ -8,7 +8,7 @@ import pytest
 
 from tradeassay.code.bars import make_bars
 from tradeassay.code.semantics import Semantics, read_semantics
-from tradeassay.code.semantics.compiler import Tape
+from tradeassay.code.semantics.compiler import KernelTape
 from tradeassay.code.sweep import Batch, run_batch, spread_parameters, sweep
 from tradeassay.core.errors import UserError
 
@@ -23,7 +23,7 @@ def tape_and_feeds(spec: Semantics, timeframe: str, seed: int):
     market = "pairs" if len(legs) == 2 else ("us", "crypto", "trend", "volatile")[seed % 4]
     bars = make_bars(market, timeframe, len(legs), 300 if timeframe == "1d" else 1700, seed)
     feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-    return feeds, bars.times, Tape(feeds, legs, bars.times)
+    return feeds, bars.times, KernelTape(feeds, legs, bars.times)
 
 
 def test_a_sweep_is_the_same_whatever_the_workers() -> None:

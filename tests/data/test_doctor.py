@@ -16,7 +16,7 @@ from tradeassay.core.time import DAY
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.doctor.diagnose import diagnose
 from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.fault import Fault, accept, describe
+from tradeassay.data.fault import DataFault, accept, describe
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot
 
@@ -207,7 +207,7 @@ def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot: Snapsh
 
 
 def test_faults_are_summed_up_in_one_line() -> None:
-    faults = [Fault(check="duplicate", file="a.csv", row=i, reason="again") for i in range(5)]
+    faults = [DataFault(check="duplicate", file="a.csv", row=i, reason="again") for i in range(5)]
     assert describe(faults) == "5 duplicate: a.csv:0: again; a.csv:1: again; a.csv:2: again; and 2 more"
-    many = accept(Fault(check="x", file="a", row=None, reason="r") for _ in range(3000))
+    many = accept(DataFault(check="x", file="a", row=None, reason="r") for _ in range(3000))
     assert many.counts == {"x": 3000} and len(many.listed) == 1000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tradeassay.agents.foreign.address import inward, parse_networks, parse_target
 from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer, request_body
 from tradeassay.core import secrets
-from tradeassay.core.arena import Choice, NewsItem, Outcome, Packet, PricePoint
+from tradeassay.core.arena import AgentChoice, NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.errors import UserError
 
 PACKET = Packet(
@@ -26,11 +26,11 @@ PACKET = Packet(
     kind="stock",
     price=300.0,
     history=tuple(PricePoint(date=f"2025-07-{d}", price=float(d)) for d in range(20, 30)),
-    news=(NewsItem(id="n1", published_at="2025-08-01T12:00:00Z", source="wire", title="A", text="B"),),
+    news=(NewsShown(id="n1", published_at="2025-08-01T12:00:00Z", source="wire", title="A", text="B"),),
     annual_report="Revenue: 1",
     momentum=0.05,
     position=1,
-    outcomes=(Outcome(date="2025-07-29", action="BUY", position=1, earned=0.01),),
+    outcomes=(SettledOutcome(date="2025-07-29", action="BUY", position=1, earned=0.01),),
 )
 GOOD = {"recommended_action": "BUY", "reasoning": "it rises"}
 
@@ -42,7 +42,7 @@ def served_at(*addresses: str) -> Callable[[str, int], object]:
     return resolve
 
 
-def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: object) -> Choice:
+def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: object) -> AgentChoice:
     agent = HttpAgent(
         "https://agent.example:8443/base/",
         model="m",

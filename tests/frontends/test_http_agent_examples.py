@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tradeassay.agents.foreign.ama import HttpAgent, PythonAgent, SubprocessAgent, load_agent
-from tradeassay.core.arena import Choice, Packet, PricePoint
+from tradeassay.core.arena import AgentChoice, Packet, PricePoint
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "agents"
 PACKET = Packet(
@@ -63,7 +63,7 @@ def test_the_python_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_agent_that_speaks_json_lines() -> None:
-    async def run() -> Choice:
+    async def run() -> AgentChoice:
         agent = SubprocessAgent([sys.executable, "-I", str(FOLDER / "jsonlines_agent.py")])
         try:
             return await agent.decide(PACKET)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tradeassay.agents.foreign.ama import PythonAgent, SubprocessAgent, load_agent
-from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError
 
 PACKET = Packet(
@@ -49,8 +49,8 @@ time.sleep(60)
 """
 
 
-def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[Choice]:
-    async def run() -> list[Choice]:
+def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[AgentChoice]:
+    async def run() -> list[AgentChoice]:
         agent = SubprocessAgent([sys.executable, "-Iu", "-c", code, *args], **changed)
         found = [await agent.decide(PACKET) for _ in range(times)]
         await agent.close()
@@ -142,7 +142,7 @@ class Later:
     [
         ("BUY", "BUY"),
         ({"recommended_action": "SELL", "reasoning": "r"}, "SELL"),
-        (Choice(action="HOLD", reasoning=""), "HOLD"),
+        (AgentChoice(action="HOLD", reasoning=""), "HOLD"),
     ],
 )
 def test_an_object_may_answer_in_three_ways(said: Any, action: str) -> None:
@@ -167,7 +167,7 @@ def test_an_async_object_and_one_that_hangs() -> None:
             time.sleep(0.4)
             return "BUY"
 
-    async def run() -> list[Choice]:
+    async def run() -> list[AgentChoice]:
         agent = PythonAgent(Sleeps(), timeout_s=0.05)
         found = [await agent.decide(PACKET), await agent.decide(PACKET)]
         await asyncio.sleep(0.5)

@@ -9,7 +9,7 @@ from typing import Any
 from llm_servers import Heard, Said, StandIn
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
-from tradeassay.llm import ModelParams, Place, load_prices
+from tradeassay.llm import ModelParams, QuestionPlace, load_prices
 from tradeassay.llm.model import Attempt
 
 ACTION = ToolSpec(
@@ -36,8 +36,8 @@ RESEARCH = AskModel(purpose="research", messages=OPENING, tools=TOOLS)
 PLAIN = AskModel(purpose="overview", messages=OPENING)
 
 
-def place(index: int = 0, step: int = 0, sample: int = 0, episode: str = "episode-1") -> Place:
-    return Place(episode=episode, step=step, sample=sample, index=index)
+def place(index: int = 0, step: int = 0, sample: int = 0, episode: str = "episode-1") -> QuestionPlace:
+    return QuestionPlace(episode=episode, step=step, sample=sample, index=index)
 
 
 def ask_provider(

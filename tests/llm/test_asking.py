@@ -12,7 +12,7 @@ from llm_servers import StandIn, chat, openai_error
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Access, Budget, ModelParams, Place, RetryPolicy, open_model
+from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
 from tradeassay.llm.asking import AskingModel
 from tradeassay.llm.model import Attempt, failed_reply
 
@@ -28,7 +28,7 @@ class Listed:
         self.attempts = list(attempts)
         self.at_once = self.most_at_once = 0
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from llm_asking import PLAIN, SUBMIT, place
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Budget, ModelParams, Place, Price
+from tradeassay.llm import Budget, ModelParams, Price, QuestionPlace
 from tradeassay.llm.budget import BudgetedProvider
 from tradeassay.llm.model import Attempt
 from tradeassay.llm.tokens import most_request
@@ -30,7 +30,7 @@ class Costly:
         self.yields = yields
         self.asked = 0
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         self.asked += 1
         cost = self.costs.pop(0)
         for _ in range(self.yields):
@@ -182,7 +182,7 @@ def test_many_concurrent_calls_stay_under_the_cap() -> None:
 
 def test_a_bug_settles_too() -> None:
     class Buggy(Costly):
-        async def attempt(self, request: AskModel, place: Place) -> Attempt:
+        async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
             raise ZeroDivisionError
 
     async def main() -> None:

@@ -15,7 +15,7 @@ from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, Place, answer_key
+from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, QuestionPlace, answer_key
 from tradeassay.llm.cassette import RecordingModel, ReplayingModel
 from tradeassay.llm.cassette.store import asked, key_of
 
@@ -33,7 +33,7 @@ class Counting:
         self.replies = list(replies)
         self.asked = 0
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         self.asked += 1
         number = self.asked
         await asyncio.sleep(0)
@@ -43,7 +43,7 @@ class Counting:
                           usage=Usage(input_tokens=3, usd=0.25))  # fmt: skip
 
 
-def record(folder: Path, model: Counting, *requests: tuple[AskModel, Place]) -> list[ModelReply]:
+def record(folder: Path, model: Counting, *requests: tuple[AskModel, QuestionPlace]) -> list[ModelReply]:
     async def main() -> list[ModelReply]:
         recording = RecordingModel(model, PARAMS, CassetteStore(folder))
         return [await recording.ask(request, where) for request, where in requests]
@@ -52,7 +52,7 @@ def record(folder: Path, model: Counting, *requests: tuple[AskModel, Place]) -> 
 
 
 def replay(
-    folder: Path, *requests: tuple[AskModel, Place], params: ModelParams = PARAMS, name: str = NAME
+    folder: Path, *requests: tuple[AskModel, QuestionPlace], params: ModelParams = PARAMS, name: str = NAME
 ) -> list[ModelReply]:
     async def main() -> list[ModelReply]:
         model = ReplayingModel(name, params, CassetteStore(folder))

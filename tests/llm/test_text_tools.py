@@ -7,7 +7,7 @@ import asyncio
 from llm_asking import ACTION, GOOD, OPENING, PLAIN, RESEARCH, SUBMIT, TOOLS, place
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 from tradeassay.llm.model import Attempt
 from tradeassay.llm.text_tools import TextToolsProvider, tools_into_text
 
@@ -19,7 +19,7 @@ class Echo:
         self.reply = reply
         self.asked: list[AskModel] = []
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         self.asked.append(request)
         return Attempt(reply=self.reply)
 

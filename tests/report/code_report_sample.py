@@ -7,9 +7,9 @@ from unittest import mock
 import msgspec
 
 from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
-from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, Performance, TrickFound
+from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, TrickFound, ValuePath
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict, MarketAgreement
-from tradeassay.code.leak.report import Evidence, LeakRecord
+from tradeassay.code.leak.report import ChangedDecision, LeakRecord
 from tradeassay.runs import CodeRun, QuantCodeSpec
 from tradeassay.runs import run as run_spec
 
@@ -25,8 +25,8 @@ TASKS = (
 _NOT_REACHED = not_reached("a trick was found")
 _EARNED = Earned(
     market="us/1d/seed 1",
-    strategy=Performance(total_return=0.15, max_drawdown=-0.2, sharpe=0.3),
-    hold=Performance(total_return=0.6, max_drawdown=-0.4, sharpe=0.6),
+    strategy=ValuePath(total_return=0.15, max_drawdown=-0.2, sharpe=0.3),
+    hold=ValuePath(total_return=0.6, max_drawdown=-0.4, sharpe=0.6),
     trades=22,
     final_value=11_500.0,
 )
@@ -57,7 +57,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
             judge=after, judge_behaviour=None, earned=None,
         )  # fmt: skip
     if "Peeker" in source:
-        evidence = Evidence(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
+        evidence = ChangedDecision(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
         leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
         return replace(plain, lookahead=failed(evidence.text, "future-index"), leak=leak, judge=_NOT_REACHED)
     if "Printer" in source or "Patcher" in source or "Spy" in source:

@@ -7,7 +7,7 @@ from report_sample import QUICK, agent, cell, failed, weekdays
 
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
-from tradeassay.metrics import Comparison, growth
+from tradeassay.metrics import AgainstBaseline, growth
 from tradeassay.report.words import answer, in_words, standing
 from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
 
@@ -111,7 +111,7 @@ def test_nobody_has_a_result() -> None:
 
 
 def test_what_was_not_compared_says_so() -> None:
-    versus = Comparison(
+    versus = AgainstBaseline(
         baseline="x",
         difference=Measure(value=None, reason="10 sessions, at least 20 are needed"),
         p_value=None,

@@ -21,7 +21,7 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 
 NAME = "test-toy-code"
 TURNS = 3
@@ -89,7 +89,7 @@ class ToyProtocol:
     def __init__(self, spec: ToySpec) -> None:
         self.spec = spec
 
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         return tuple(
             code_episode(f"{model.split('/')[1]}__t{n}", NAME, model, f"t{n}", way={"setting": "toy"})
             for model in self.spec.models
@@ -99,10 +99,10 @@ class ToyProtocol:
     def facts(self) -> dict[str, str]:
         return {"the toy": self.fact}
 
-    def roles(self, episode: Episode) -> dict[str, Role]:
+    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
         return {"writer": Role(model=episode.model, params=ModelParams())}
 
-    def dialogue(self, episode: Episode) -> Any:
+    def dialogue(self, episode: EpisodeSpec) -> Any:
         messages = [Message(role="user", text=f"{self.spec.word} {episode.task}")]
         replies: list[str] = []
         lines: list[int] = []
@@ -124,7 +124,7 @@ class ToyProtocol:
         type(self).opened += 1
         return _Nothing()
 
-    def examine(self, episode: Episode, request: Count, executor: Any) -> Lines:
+    def examine(self, episode: EpisodeSpec, request: Count, executor: Any) -> Lines:
         self.worked.append(f"{episode.task}/{request.turn}")
         if self.broken is not None:
             raise self.broken

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
-from tradeassay.runs.executors import Done, Executor, InProcess, Lost, Task, cores, make_executor
+from tradeassay.runs.executors import InProcess, Lost, Task, TaskExecutor, TaskResult, cores, make_executor
 from tradeassay.runs.executors.local import LocalProcesses
 from tradeassay.runs.executors.one_thread import one_thread
 
 ENTRY = "runs_entry:perform"
 
 
-def perform(executor: Executor, *payloads: str) -> dict[str, bytes]:
+def perform(executor: TaskExecutor, *payloads: str) -> dict[str, bytes]:
     tasks = [Task(str(place), payload.encode()) for place, payload in enumerate(payloads)]
     ticks: dict[str, int] = {}
     results: dict[str, bytes] = {}
     for result in executor.perform(tasks, lambda key, n: ticks.__setitem__(key, ticks.get(key, 0) + n)):
-        assert isinstance(result, Done)
+        assert isinstance(result, TaskResult)
         results[result.key] = result.payload
     if any(payload.startswith("echo") for payload in payloads):
         assert set(ticks.values()) == {7}
@@ -40,8 +40,8 @@ def wait_for(path: Path, text: str | None = None, seconds: float = 10.0) -> str:
 
 
 @pytest.fixture(params=["inline", "two", "three, each on its own"])
-def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
-    made: Executor = InProcess(ENTRY) if request.param == "inline" else LocalProcesses(ENTRY, 2)
+def executor(request: pytest.FixtureRequest) -> Iterator[TaskExecutor]:
+    made: TaskExecutor = InProcess(ENTRY) if request.param == "inline" else LocalProcesses(ENTRY, 2)
     if request.param.startswith("three"):
         made = LocalProcesses(ENTRY, 3)
         made._forks = False  # the way that is taken where forking is not safe
@@ -49,14 +49,14 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
         yield made
 
 
-def test_every_task_has_its_result_and_its_ticks(executor: Executor) -> None:
+def test_every_task_has_its_result_and_its_ticks(executor: TaskExecutor) -> None:
     words = [f"echo:{'abc' * n}" for n in range(7)]
     assert perform(executor, *words) == {str(n): ("abc" * n)[::-1].encode() for n in range(7)}
     assert perform(executor, "echo:again") == {"0": b"niaga"}
     assert perform(executor) == {}
 
 
-def test_an_error_keeps_its_type_and_its_mend(executor: Executor) -> None:
+def test_an_error_keeps_its_type_and_its_mend(executor: TaskExecutor) -> None:
     with pytest.raises(DataError) as caught:
         perform(executor, "raise")
     assert (caught.value.message, caught.value.mend) == ("the data is gone", "bring it back")
@@ -97,7 +97,11 @@ def test_a_worker_that_dies_loses_its_task_and_nothing_else() -> None:
         results = {result.key: result for result in executor.perform(tasks, lambda key, n: None)}
         assert isinstance(results["b"], Lost)
         assert "died" in results["b"].reason
-        assert [results[key] for key in "acd"] == [Done("a", b"x"), Done("c", b"y"), Done("d", b"z")]
+        assert [results[key] for key in "acd"] == [
+            TaskResult("a", b"x"),
+            TaskResult("c", b"y"),
+            TaskResult("d", b"z"),
+        ]
         assert perform(executor, "echo:x") == {"0": b"x"}
 
 

@@ -11,7 +11,7 @@ from tradeassay.data import Snapshot
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked, MarketConfig
 from tradeassay.runs.conversation import with_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.play import conversation
 from tradeassay.runs.spec import ParamValue, model_agent
 from tradeassay.testing._worlds import CUT, small_world
@@ -32,7 +32,7 @@ def questions(
     # The venue of the benchmark, on the small world's days and universe.
     played = msgspec.structs.replace(config.market, first=market.first, last=market.last, universe=market.universe)
     benchmark = msgspec.structs.replace(config, market=played)
-    episode = Episode(
+    episode = EpisodeSpec(
         key="k", cell="c", benchmark=name, dataset="small", agent=model_agent("scripted/sensible"), seed=0
     )
     play = conversation(snapshot, with_protocol(benchmark, settings), episode)

@@ -10,13 +10,13 @@ import runs_world as world
 
 from tradeassay.core.errors import DataError
 from tradeassay.runs import AgentSpec, Run, run
-from tradeassay.runs.executors import Executor, Lost, Task, make_executor
+from tradeassay.runs.executors import Lost, Task, TaskExecutor, make_executor
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[Executor]:
+def cluster() -> Iterator[TaskExecutor]:
     """One small cluster for all tests, started by our own executor: starting takes ten seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -41,7 +41,7 @@ def test_a_users_agent_and_a_failed_one(home: Path, tmp_path: Path) -> None:
     assert world.same_bytes(one.folder) == world.same_bytes(two.folder)
 
 
-def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: Executor) -> None:
+def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: TaskExecutor) -> None:
     with pytest.raises(DataError, match="the data is gone"):
         list(cluster.perform([Task("a", b"raise")], lambda key, n: None))
     (lost,) = cluster.perform([Task("a", b"die")], lambda key, n: None)

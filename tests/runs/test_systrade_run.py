@@ -21,7 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.runs import CodeRun, resume, verify
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
-from tradeassay.sandbox import Executor, ask_kernel, open_executor, refusal
+from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
 LEAK = LeakConfig(warm_up_cuts=1, change_cuts=2, random_cuts=0, perturbations=1, splice_runs=0)
@@ -34,7 +34,7 @@ needs_walls = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[Executor]:
+def executor() -> Iterator[JobExecutor]:
     """One sandbox for all runs of this file."""
     with (
         open_executor(config=submission_config()) as opened,
@@ -44,7 +44,7 @@ def executor() -> Iterator[Executor]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, executor: Executor) -> CodeRun:
+def run(tmp_path_factory: pytest.TempPathFactory, executor: JobExecutor) -> CodeRun:
     spec = SystradeSpec(
         models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
     )
@@ -101,7 +101,7 @@ def test_the_sums(run: CodeRun) -> None:
 
 
 @needs_walls
-def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: Executor) -> None:
+def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: JobExecutor) -> None:
     """The mended item is played again: its first hand-in has to be run on the scenarios once more."""
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import BadResult, Job, JobResult, Tier, Usage
+from tradeassay.sandbox import BadResult, Job, JobResult, JobUsage, Tier
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
 from tradeassay.testing._failed import CheckFailed
 from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
@@ -77,7 +77,7 @@ class PlainSubprocess:
             start_new_session=True,
         ) as process:
             output, _ = process.communicate(b"".join(encode(job.columns)), timeout=60)
-        usage = Usage(cpu_s=0, wall_s=0, peak_mb=0)
+        usage = JobUsage(cpu_s=0, wall_s=0, peak_mb=0)
         try:
             columns = decode(output, job.limits.caps())
             assert not isinstance(columns, ClaimHead)

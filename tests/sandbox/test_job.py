@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox import Attempt, Job, JobResult, Limits, NetworkAttempt, Tier, Usage, WallTimeout
+from tradeassay.sandbox import Job, JobLimits, JobResult, JobUsage, NetworkAttempt, RefusedCall, Tier, WallTimeout
 
 TIER = Tier(level="strong")
-USAGE = Usage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
+USAGE = JobUsage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
 
 
 def test_limits_must_be_positive() -> None:
     with pytest.raises(UserError, match="memory_mb"):
-        Limits(memory_mb=0)
+        JobLimits(memory_mb=0)
     with pytest.raises(UserError, match="wall_s"):
-        Limits(wall_s=-1.0)
+        JobLimits(wall_s=-1.0)
 
 
 def test_limits_bound_the_result() -> None:
-    caps = Limits(rows=7, columns=3, result_mb=2).caps()
+    caps = JobLimits(rows=7, columns=3, result_mb=2).caps()
     assert (caps.rows, caps.columns, caps.total) == (7, 3, 2 << 20)
 
 
@@ -38,9 +38,9 @@ def test_a_job_is_named_by_its_source() -> None:
 
 
 def test_jobs_and_results_travel() -> None:
-    job = Job(source="x", columns={"a": np.arange(3.0)}, limits=Limits(cpu_s=2))
+    job = Job(source="x", columns={"a": np.arange(3.0)}, limits=JobLimits(cpu_s=2))
     assert pickle.loads(pickle.dumps(job)).limits == job.limits
-    failure = NetworkAttempt(attempt=Attempt(family="network", call="socket"))
+    failure = NetworkAttempt(attempt=RefusedCall(family="network", call="socket"))
     result = JobResult(source="x", tier=TIER, usage=USAGE, failure=failure)
     assert pickle.loads(pickle.dumps(result)) == result
 

@@ -16,8 +16,8 @@ from tradeassay.sandbox import (
     FileAttempt,
     ForbiddenImport,
     Job,
+    JobLimits,
     JobResult,
-    Limits,
     NetworkAttempt,
     OutputLimit,
     PrivilegedAttempt,
@@ -34,7 +34,7 @@ COLUMNS: dict[str, Any] = {
     "name": ["a", "b", None, "a"],
     "flag": [True, False, True, False],
 }
-TIGHT = Limits(cpu_s=1, wall_s=60.0, memory_mb=128, log_kb=64, result_mb=1, rows=1000, columns=4)
+TIGHT = JobLimits(cpu_s=1, wall_s=60.0, memory_mb=128, log_kb=64, result_mb=1, rows=1000, columns=4)
 
 
 def body(text: str, sandbox: Sandbox, **options: Any) -> JobResult:
@@ -90,7 +90,7 @@ def test_the_code_cannot_change_its_rows(sandbox: Sandbox) -> None:
     ],
 )
 def test_errors_that_the_host_decides(sandbox: Sandbox, text: str, kind: type, word: str) -> None:
-    limits = Limits(cpu_s=1, wall_s=0.5, memory_mb=128) if kind is WallTimeout else TIGHT
+    limits = JobLimits(cpu_s=1, wall_s=0.5, memory_mb=128) if kind is WallTimeout else TIGHT
     failure = body(text, sandbox, limits=limits).failure
     assert isinstance(failure, kind), failure
     assert word in failure.text
@@ -152,7 +152,7 @@ def test_a_flood_of_refused_calls_ends_the_job(sandbox: Sandbox) -> None:
 
 
 def test_a_flood_of_file_calls_ends_the_job(sandbox: Sandbox) -> None:
-    limits = Limits(cpu_s=5, file_calls=50)
+    limits = JobLimits(cpu_s=5, file_calls=50)
     text = "for n in range(100):\n    try:\n        open('missing')\n    except FileNotFoundError:\n        pass"
     result = body(text, sandbox, limits=limits)
     assert isinstance(result.failure, OutputLimit)
@@ -268,7 +268,7 @@ return {'a': [os.uname().nodename, str(len(open('/dev/zero', 'rb').read(3)))]}
 
 
 def test_a_large_result_comes_through_the_pipe(sandbox: Sandbox) -> None:
-    limits = Limits(result_mb=64, rows=1_000_000)
+    limits = JobLimits(result_mb=64, rows=1_000_000)
     text = "import numpy as np\nreturn {str(n): np.arange(500_000.0) for n in range(4)}"
     columns = body(text, sandbox, limits=limits).need()
     assert sum(column.nbytes for column in columns.values()) == 16_000_000

@@ -19,7 +19,7 @@ from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox import (
     ForbiddenImport,
     Job,
-    Limits,
+    JobLimits,
     Sandbox,
     SandboxConfig,
     SandboxPool,
@@ -100,7 +100,7 @@ def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
 def test_closing_ends_a_running_child(machine: None, namespaces: bool) -> None:
     sandbox = Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces))
     slow = Job(
-        source="import time\ndef run(c):\n    time.sleep(30)", pass_as="columns", limits=Limits(wall_s=60.0)
+        source="import time\ndef run(c):\n    time.sleep(30)", pass_as="columns", limits=JobLimits(wall_s=60.0)
     )
     seen: list[BaseException] = []
 

@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.sandbox.strategy import Call, NoEntry, Unreturnable, claim_of, fix_seeds, parse, run_code, shape
+from tradeassay.sandbox.strategy import (
+    NoEntry,
+    StrategyCall,
+    Unreturnable,
+    claim_of,
+    fix_seeds,
+    parse,
+    run_code,
+    shape,
+)
 
 CLOSE = {"close": np.array([1.0, 2.0, 4.0]), "time": np.array([0, 1, 2], "M8[D]").astype("M8[ns]")}
 
@@ -24,10 +33,10 @@ def no_strategy_left() -> Iterator[None]:
     sys.modules.pop("strategy", None)
 
 
-def run(source: str, call: Call | None = None, columns: dict[str, Any] | None = None) -> dict[str, Any]:
+def run(source: str, call: StrategyCall | None = None, columns: dict[str, Any] | None = None) -> dict[str, Any]:
     code, parsed = parse(source, None)
     assert code is not None, parsed
-    return run_code(code, call or Call(), columns if columns is not None else CLOSE, None)
+    return run_code(code, call or StrategyCall(), columns if columns is not None else CLOSE, None)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +75,14 @@ def test_an_import_at_run_time_is_guarded_too() -> None:
     code, _ = parse("def run(frame):\n    __import__('socket')", frozenset())
     assert code is not None
     with pytest.raises(ImportError, match="'socket' is not on the list"):
-        run_code(code, Call(pass_as="columns"), CLOSE, frozenset())
+        run_code(code, StrategyCall(pass_as="columns"), CLOSE, frozenset())
 
 
 def test_libraries_import_what_they_like() -> None:
     source = "import json\ndef run(columns):\n    return {'a': [json.loads('1')]}"
     code, _ = parse(source, frozenset({"json"}))
     assert code is not None
-    assert run_code(code, Call(pass_as="columns"), CLOSE, frozenset({"json"})) == {"a": [1]}
+    assert run_code(code, StrategyCall(pass_as="columns"), CLOSE, frozenset({"json"})) == {"a": [1]}
 
 
 def test_a_frame_is_indexed_by_time() -> None:
@@ -92,7 +101,7 @@ def test_columns_can_be_grouped_into_frames() -> None:
 
 def test_params_are_keywords() -> None:
     source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
-    assert run(source, Call(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
+    assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +136,7 @@ def test_a_harness_gets_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
 
     harness.__dict__["go"] = go
     monkeypatch.setitem(sys.modules, "my_harness", harness)
-    assert run("FACTOR = 2", Call(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
+    assert run("FACTOR = 2", StrategyCall(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
 
 
 def test_classes_find_their_module() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import BadResult, ChildClaim, Job, Limits, Sandbox, SyntaxFault, TrustedCodeInProcess
+from tradeassay.sandbox import BadResult, ChildClaim, Job, JobLimits, Sandbox, SyntaxFault, TrustedCodeInProcess
 
 SOURCE = """
 import numpy as np
@@ -55,5 +55,5 @@ def test_failures_have_the_same_types() -> None:
     odd = executor.run(job("def run(frame, k):\n    return {'a': [object()]}")).failure
     assert isinstance(odd, ChildClaim)
     assert odd.kind == "unreturnable"
-    long = job("def run(frame, k):\n    return {'a': [1.0] * 50}", limits=Limits(rows=10))
+    long = job("def run(frame, k):\n    return {'a': [1.0] * 50}", limits=JobLimits(rows=10))
     assert isinstance(executor.run(long).failure, BadResult)

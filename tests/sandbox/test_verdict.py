@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tradeassay.sandbox import (
-    Attempt,
     BadResult,
     ChildClaim,
     CpuTimeout,
@@ -20,23 +19,24 @@ from tradeassay.sandbox import (
     OutputLimit,
     PrivilegedAttempt,
     ProcessAttempt,
+    RefusedCall,
     SyntaxFault,
     WallTimeout,
     decided_by_host,
     kind_of,
 )
 from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
-from tradeassay.sandbox.failures import Facts, judge
+from tradeassay.sandbox.failures import ChildFacts, judge
 from tradeassay.sandbox.strategy import ImportFound, Parsed
 
 GOOD = b"".join(encode({"a": [1.0]}))
-NET = Attempt(family="network", call="socket", detail="AF_INET")
-FILE = Attempt(family="file", call="openat", detail="read /etc/passwd")
-FORK = Attempt(family="process", call="clone")
-MEMFD = Attempt(family="memory", call="memfd_create")
+NET = RefusedCall(family="network", call="socket", detail="AF_INET")
+FILE = RefusedCall(family="file", call="openat", detail="read /etc/passwd")
+FORK = RefusedCall(family="process", call="clone")
+MEMFD = RefusedCall(family="memory", call="memfd_create")
 
 
-def facts(**change: Any) -> Facts:
+def facts(**change: Any) -> ChildFacts:
     usual: dict[str, Any] = {
         "status": 0,
         "cpu_s": 0.1,
@@ -47,14 +47,14 @@ def facts(**change: Any) -> Facts:
         "fail_on": frozenset({"network", "process", "memory", "privileged"}),
         "result": GOOD,
     }
-    return Facts(**(usual | change))
+    return ChildFacts(**(usual | change))
 
 
 def claim(kind: Any, error: str, message: str = "m") -> bytes:
     return encode_claim(ClaimHead(kind, error, message))
 
 
-CASES: list[tuple[str, Facts, Failure]] = [
+CASES: list[tuple[str, ChildFacts, Failure]] = [
     ("syntax", facts(parsed=Parsed(syntax="bad", line=3), result=b""), SyntaxFault(message="bad", line=3)),
     (
         "import",
@@ -105,7 +105,7 @@ CASES: list[tuple[str, Facts, Failure]] = [
 
 
 @pytest.mark.parametrize(("seen", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_facts_give_one_verdict(seen: Facts, expected: Failure) -> None:
+def test_facts_give_one_verdict(seen: ChildFacts, expected: Failure) -> None:
     assert judge(seen) == expected
 
 

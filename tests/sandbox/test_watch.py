@@ -10,7 +10,7 @@ import pytest
 from tradeassay.sandbox import seccomp
 from tradeassay.sandbox.seccomp import Notice
 from tradeassay.sandbox.syscalls import number
-from tradeassay.sandbox.watch import Reach, Watch
+from tradeassay.sandbox.watch import ChildWatch, Reach
 
 CWD = 0xFFFFFF9C
 REACH = Reach(
@@ -24,7 +24,7 @@ class Desk:
     """A watch whose child is a file: texts lie at addresses, answers are noted instead of sent."""
 
     def __init__(self, memory: Path, monkeypatch: pytest.MonkeyPatch, reach: Reach = REACH) -> None:
-        self.watch = Watch("x86_64", reach)
+        self.watch = ChildWatch("x86_64", reach)
         self._file = memory.open("w+b")
         self.watch.memory = self._file.fileno()
         self._notice: Notice | None = None

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
 
 
-class Finding(msgspec.Struct, frozen=True):
+class AuditFinding(msgspec.Struct, frozen=True):
     """Something that does not hold: ``check`` names the rule, ``what`` says in one line what breaks it."""
 
     check: str
@@ -155,20 +155,20 @@ class Auditor:
         self._books = _Books(cash=cash, moved=cash)
         self._orders: dict[str, Order] = {}
 
-    def step(self, place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[Finding]:
+    def step(self, place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
         """Check one line of a journal; the first one must pay in the benchmark's ``deposit``."""
         yield from _form(place, day, record, deposit)
         yield from self.opening(day, record.opening)
         yield from self.session(day, _placed(record), record.events)
 
-    def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[Finding]:
+    def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[AuditFinding]:
         """Check what happened before the open."""
         self._books.called = False
         yield from _opening(day, self._books, events)
         for event in events:
             yield from self._event(day, event, None)
 
-    def session(self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]) -> Iterator[Finding]:
+    def session(self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]) -> Iterator[AuditFinding]:
         """Check a session's orders, its fills and its end."""
         self._orders |= new
         fills = _Fills(day, self._books, self._orders, frozenset(new))
@@ -176,7 +176,7 @@ class Auditor:
         for event in events:
             yield from self._event(day, event, fills)
 
-    def _event(self, day: AuditDay, event: Event, fills: _Fills | None) -> Iterator[Finding]:
+    def _event(self, day: AuditDay, event: Event, fills: _Fills | None) -> Iterator[AuditFinding]:
         books = self._books
         if isinstance(event, Filled) and fills is not None:
             yield from fills.check(event)
@@ -186,7 +186,7 @@ class Auditor:
             yield from _movement(day, books, event)
         books.book(event)
         if day.venue.margin is None and books.cash < -1e-9 * books.moved:
-            yield Finding("cash", f"the balance of a cash account fell to {books.cash:.2f}")
+            yield AuditFinding("cash", f"the balance of a cash account fell to {books.cash:.2f}")
 
 
 def _near(one: float, other: float, scale: float | None = None) -> bool:
@@ -202,25 +202,25 @@ def _placed(record: StepRecord) -> dict[str, Order]:
     return {f"{record.step}.{place}": order for place, order in enumerate(record.decision.orders)}
 
 
-def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[Finding]:
+def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
     """Check the form of one line of a journal."""
     if record.step != place:
-        yield Finding("sessions", f"line {place + 1} is step {record.step}")
+        yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
     if record.session != day.bars.session:
-        yield Finding("sessions", f"it is {record.session}, the data says {day.bars.session}")
+        yield AuditFinding("sessions", f"it is {record.session}, the data says {day.bars.session}")
     if record.decided_at != day.decided_at:
-        yield Finding("sessions", "it was not decided at the moment the benchmark says")
+        yield AuditFinding("sessions", "it was not decided at the moment the benchmark says")
     deposits = [event.cash for event in record.opening if isinstance(event, Deposited)]
     if deposits != ([deposit] if place == 0 else []):
-        yield Finding("cash", "the deposit is not the one the benchmark gives at its start")
+        yield AuditFinding("cash", "the deposit is not the one the benchmark gives at its start")
     if any(not isinstance(event, _BEFORE_OPEN) for event in record.opening):
-        yield Finding("sessions", "something happened before the open that cannot")
+        yield AuditFinding("sessions", "something happened before the open that cannot")
     marks = [isinstance(event, Marked) for event in record.events]
     if not marks or not marks[-1] or sum(marks) != 1:
-        yield Finding("nav", "the session does not end with one mark")
+        yield AuditFinding("nav", "the session does not end with one mark")
 
 
-def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Finding]:
+def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[AuditFinding]:
     """Compare what happened before the open with the data; the books must not include it yet."""
     due = {(action.kind, action.symbol): action.value for action in day.actions if books.shares.get(action.symbol)}
     leaving = {symbol for symbol in books.shares if symbol in day.delisted}
@@ -228,34 +228,34 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
         if isinstance(event, DividendPaid):
             value = due.pop(("dividend", event.symbol), None)
             if value is None or value != event.per_share:
-                yield Finding(
+                yield AuditFinding(
                     "actions", f"{event.symbol} paid {event.per_share:g} per share, the data says {value}"
                 )
         elif isinstance(event, SplitApplied):
             value = due.pop(("split", event.symbol), None)
             if value is None or value != event.ratio:
-                yield Finding("actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}")
+                yield AuditFinding("actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}")
         elif isinstance(event, Delisted):
             if event.symbol not in leaving:
-                yield Finding("actions", f"{event.symbol} was paid out and has not left the exchange")
+                yield AuditFinding("actions", f"{event.symbol} was paid out and has not left the exchange")
             leaving.discard(event.symbol)
     for kind, symbol in due:
-        yield Finding("actions", f"the {kind} of {symbol} did not reach the account")
+        yield AuditFinding("actions", f"the {kind} of {symbol} did not reach the account")
     for symbol in sorted(leaving):
-        yield Finding("actions", f"{symbol} has left the exchange and was not paid out")
+        yield AuditFinding("actions", f"{symbol} has left the exchange and was not paid out")
 
 
-def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Finding]:
+def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[AuditFinding]:
     """Check the sum that an event moves; the books must not include it yet."""
     if isinstance(event, InterestCharged):
         yield from _interest(day, books, event)
     elif isinstance(event, DividendPaid | SplitApplied | Delisted | Settled | BorrowCharged):
         held, mark = books.shares.get(event.symbol, 0.0), books.marks.get(event.symbol, 0.0)
         if held == 0.0:
-            yield Finding("cash", f"{event.symbol} moved money and is not held")
+            yield AuditFinding("cash", f"{event.symbol} moved money and is not held")
         elif isinstance(event, DividendPaid):
             if not _near(event.quantity, held) or not _near(event.cash, held * event.per_share):
-                yield Finding("cash", f"dividend of {event.symbol}: {event.cash:g} on {held:g} shares")
+                yield AuditFinding("cash", f"dividend of {event.symbol}: {event.cash:g} on {held:g} shares")
         elif isinstance(event, SplitApplied):
             yield from _split(event, held, mark)
         elif isinstance(event, Delisted):
@@ -266,43 +266,43 @@ def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Finding]:
             yield from _borrow(day, event, held, mark)
 
 
-def _split(event: SplitApplied, held: float, mark: float) -> Iterator[Finding]:
+def _split(event: SplitApplied, held: float, mark: float) -> Iterator[AuditFinding]:
     worth = event.quantity * mark / event.ratio + event.cash
     if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
-        yield Finding("cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}")
+        yield AuditFinding("cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}")
 
 
-def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterator[Finding]:
+def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterator[AuditFinding]:
     instrument = day.instrument(event.symbol)
     worth = 0.0 if instrument.kind == "future" else held * event.price * instrument.multiplier
     if not _near(event.quantity, held) or event.price != mark or not _near(event.cash, worth):
-        yield Finding("cash", f"{event.symbol} was paid out at {event.price:g}, its last mark was {mark:g}")
+        yield AuditFinding("cash", f"{event.symbol} was paid out at {event.price:g}, its last mark was {mark:g}")
 
 
-def _settlement(day: AuditDay, event: Settled, held: float, mark: float) -> Iterator[Finding]:
+def _settlement(day: AuditDay, event: Settled, held: float, mark: float) -> Iterator[AuditFinding]:
     size = held * day.instrument(event.symbol).multiplier
     if not _near(event.cash, size * (event.price - mark), size * mark):
-        yield Finding("cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}")
+        yield AuditFinding("cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}")
 
 
-def _borrow(day: AuditDay, event: BorrowCharged, held: float, mark: float) -> Iterator[Finding]:
+def _borrow(day: AuditDay, event: BorrowCharged, held: float, mark: float) -> Iterator[AuditFinding]:
     price = day.mark_price(event.symbol) or mark
     rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
     owed = min(held, 0.0) * price * day.instrument(event.symbol).multiplier * rate
     if not _near(event.cash, owed):
-        yield Finding("cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}")
+        yield AuditFinding("cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}")
 
 
-def _interest(day: AuditDay, books: _Books, event: InterestCharged) -> Iterator[Finding]:
+def _interest(day: AuditDay, books: _Books, event: InterestCharged) -> Iterator[AuditFinding]:
     rate = 0.0 if day.venue.margin is None else day.venue.margin.interest_per_year
     owed = min(books.cash, 0.0) * rate / day.venue.periods_per_year
     if not _near(event.cash, owed):
-        yield Finding("cash", f"interest of {event.cash:g}, the venue takes {owed:g}")
+        yield AuditFinding("cash", f"interest of {event.cash:g}, the venue takes {owed:g}")
 
 
 def _orders(
     day: AuditDay, books: _Books, new: Mapping[str, Order], known: Mapping[str, Order], events: Iterable[Event]
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     """Yield orders without an outcome, and outcomes without an order. ``known`` holds all orders so far."""
     answered: set[str] = set()
     for event in events:
@@ -310,40 +310,42 @@ def _orders(
             continue
         if isinstance(event, Filled) and event.forced:
             if day.venue.margin is None:
-                yield Finding("orders", f"{event.symbol} was traded by force on a cash account")
+                yield AuditFinding("orders", f"{event.symbol} was traded by force on a cash account")
             continue
         if isinstance(event, Rejected) and not event.detail:
-            yield Finding("orders", f"order {event.order_id} was rejected without a word of explanation")
+            yield AuditFinding("orders", f"order {event.order_id} was rejected without a word of explanation")
         if not isinstance(event, Trimmed):  # it only explains a fill, which must be there too
             answered.add(event.order_id)
         order = known.get(event.order_id)
         if order is None:
-            yield Finding("orders", f"{event.symbol}: order {event.order_id} was never placed")
+            yield AuditFinding("orders", f"{event.symbol}: order {event.order_id} was never placed")
             continue
         if order.symbol != event.symbol:
-            yield Finding("orders", f"order {event.order_id} is for {order.symbol}, not for {event.symbol}")
+            yield AuditFinding("orders", f"order {event.order_id} is for {order.symbol}, not for {event.symbol}")
         if event.order_id not in new and event.order_id not in books.waiting:
-            yield Finding("orders", f"order {event.order_id} ({event.symbol}) was not waiting any more")
+            yield AuditFinding("orders", f"order {event.order_id} ({event.symbol}) was not waiting any more")
         if isinstance(event, Filled):
             yield from _fill_of(day, books, event, order, fresh=event.order_id in new)
     for missing in sorted(set(new) - answered):
-        yield Finding("orders", f"order {missing} ({new[missing].symbol}) was silently dropped")
+        yield AuditFinding("orders", f"order {missing} ({new[missing].symbol}) was silently dropped")
 
 
-def _fill_of(day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool) -> Iterator[Finding]:
+def _fill_of(day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool) -> Iterator[AuditFinding]:
     buys = fill.quantity > 0
     if order.side is not None and buys != (order.side == "BUY"):
-        yield Finding("orders", f"order {fill.order_id} is a {order.side}, its fill goes the other way")
+        yield AuditFinding("orders", f"order {fill.order_id} is a {order.side}, its fill goes the other way")
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
-        yield Finding(
+        yield AuditFinding(
             "orders", f"order {fill.order_id} asked for {order.amount:g}, {abs(fill.quantity):g} were filled"
         )
     price = order.limit_price
     if price is not None and (fill.price > price if buys else fill.price < price):
-        yield Finding("orders", f"order {fill.order_id} was filled at {fill.price:g}, beyond its limit {price:g}")
+        yield AuditFinding(
+            "orders", f"order {fill.order_id} was filled at {fill.price:g}, beyond its limit {price:g}"
+        )
     covers = books.shares.get(fill.symbol, 0.0) < 0
     if fresh and buys and not covers and day.members is not None and fill.symbol not in day.members:
-        yield Finding("universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}")
+        yield AuditFinding("universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}")
 
 
 class _Fills:
@@ -359,14 +361,14 @@ class _Fills:
         self._traded: dict[str, float] = {}
         self._nav = _value_at_reference(day, books)
 
-    def check(self, fill: Filled) -> Iterator[Finding]:
+    def check(self, fill: Filled) -> Iterator[AuditFinding]:
         """Yield what is wrong with a fill; the books must not include it yet."""
         day = self._day
         if fill.symbol not in day.columns:
-            yield Finding("fills", f"{fill.symbol} was filled but is not listed by then")
+            yield AuditFinding("fills", f"{fill.symbol} was filled but is not listed by then")
             return
         if not day.trades(fill.symbol):
-            yield Finding("suspension", f"{fill.symbol} was filled while it did not trade")
+            yield AuditFinding("suspension", f"{fill.symbol} was filled while it did not trade")
             return
         yield from self._price(fill)
         yield from self._costs(fill)
@@ -377,27 +379,31 @@ class _Fills:
             yield from self._concentration(fill)
         yield from self._holding(fill)
 
-    def _price(self, fill: Filled) -> Iterator[Finding]:
+    def _price(self, fill: Filled) -> Iterator[AuditFinding]:
         day, order = self._day, self._orders.get(fill.order_id)
         low, high = day.price("low", fill.symbol), day.price("high", fill.symbol)
         if not low <= fill.reference <= high:
-            yield Finding("fills", f"{fill.symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}")
+            yield AuditFinding(
+                "fills", f"{fill.symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}"
+            )
         # An order that waited since an earlier session is there when the market opens.
         moment = day.mark if fill.forced else day.fill if fill.order_id in self._new else "open"
         exact = day.price(moment, fill.symbol)
         if (fill.forced or (order is not None and order.kind == "market")) and fill.reference != exact:
-            yield Finding("fills", f"{fill.symbol} at {fill.reference:g}, its {moment} was {exact:g}")
+            yield AuditFinding("fills", f"{fill.symbol} at {fill.reference:g}, its {moment} was {exact:g}")
         against = (fill.price - fill.reference) * (1 if fill.quantity > 0 else -1)
         allowed = fill.reference * day.venue.slippage.bps * 1e-4
         if against < 0 and not _near(fill.price, fill.reference):
-            yield Finding(
+            yield AuditFinding(
                 "fills", f"{fill.symbol} at {fill.price:g}, better than its reference {fill.reference:g}"
             )
         limited = order is not None and order.kind == "limit"
         if not _near(against, allowed, fill.reference) and not (limited and 0 <= against < allowed):
-            yield Finding("slippage", f"{fill.symbol} paid {against:g} of slippage, the venue takes {allowed:g}")
+            yield AuditFinding(
+                "slippage", f"{fill.symbol} paid {against:g} of slippage, the venue takes {allowed:g}"
+            )
 
-    def _costs(self, fill: Filled) -> Iterator[Finding]:
+    def _costs(self, fill: Filled) -> Iterator[AuditFinding]:
         fees = self._day.venue.fees
         value = abs(fill.quantity) * fill.price * fill.multiplier
         rate = fees.buy_bps if fill.quantity > 0 else fees.sell_bps
@@ -405,18 +411,20 @@ class _Fills:
         fee = value * rate * 1e-4 + abs(fill.quantity) * fees.per_unit
         fee = max(fee, fees.minimum - tax if fees.minimum_covers_tax else fees.minimum)
         if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
-            yield Finding(
+            yield AuditFinding(
                 "fees",
                 f"{fill.symbol} paid {fill.fee:g} and {fill.tax:g} tax, the venue takes {fee:g} and {tax:g}",
             )
         future = self._day.instrument(fill.symbol).kind == "future"
         expected = (0.0 if future else -fill.quantity * fill.price * fill.multiplier) - fill.fee - fill.tax
         if not _near(fill.cash, expected, value + fee):
-            yield Finding("cash", f"{fill.symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}")
+            yield AuditFinding(
+                "cash", f"{fill.symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
+            )
         if fill.multiplier != self._day.instrument(fill.symbol).multiplier or fill.margined != future:
-            yield Finding("fills", f"{fill.symbol} has other contract terms than its instrument")
+            yield AuditFinding("fills", f"{fill.symbol} has other contract terms than its instrument")
 
-    def _limits(self, fill: Filled) -> Iterator[Finding]:
+    def _limits(self, fill: Filled) -> Iterator[AuditFinding]:
         limits, day = self._day.venue.price_limits, self._day
         if limits is None:
             return
@@ -432,11 +440,11 @@ class _Fills:
         change = tested / before - 1
         threshold = limit - limits.buffer
         if fill.quantity > 0 and change >= threshold - 1e-9:
-            yield Finding("limits", f"{fill.symbol} was bought at {change:+.2%}, at or beyond its limit")
+            yield AuditFinding("limits", f"{fill.symbol} was bought at {change:+.2%}, at or beyond its limit")
         if fill.quantity < 0 and change <= 1e-9 - threshold:
-            yield Finding("limits", f"{fill.symbol} was sold at {change:+.2%}, at or beyond its limit")
+            yield AuditFinding("limits", f"{fill.symbol} was sold at {change:+.2%}, at or beyond its limit")
 
-    def _lots(self, fill: Filled) -> Iterator[Finding]:
+    def _lots(self, fill: Filled) -> Iterator[AuditFinding]:
         lots, held = self._day.venue.lots, self._books.shares.get(fill.symbol, 0.0)
         instrument = self._day.instrument(fill.symbol)
         lot = instrument.lot if lots.lot is None else lots.lot
@@ -444,9 +452,9 @@ class _Fills:
         closes = held * fill.quantity < 0 and _near(size, abs(held))
         rest = abs(held) % lot if held * fill.quantity < 0 else 0.0
         if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
-            yield Finding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
+            yield AuditFinding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
 
-    def _volume(self, fill: Filled) -> Iterator[Finding]:
+    def _volume(self, fill: Filled) -> Iterator[AuditFinding]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
         taken = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
         self._traded[fill.symbol] = taken
@@ -454,31 +462,33 @@ class _Fills:
         if policy.max_share is None or exempt or volume != volume:
             return
         if taken > volume * policy.max_share * (1 + 1e-9):
-            yield Finding("volume", f"{taken:g} of {fill.symbol} traded, {volume * policy.max_share:g} is allowed")
+            yield AuditFinding(
+                "volume", f"{taken:g} of {fill.symbol} traded, {volume * policy.max_share:g} is allowed"
+            )
 
-    def _concentration(self, fill: Filled) -> Iterator[Finding]:
+    def _concentration(self, fill: Filled) -> Iterator[AuditFinding]:
         day, held = self._day, self._books.shares.get(fill.symbol, 0.0)
         after = held + fill.quantity
         if abs(after) <= abs(held):
             return
         if day.max_positions is not None and held == 0 and len(self._books.shares) >= day.max_positions:
-            yield Finding("concentration", f"{fill.symbol} is position {len(self._books.shares) + 1}")
+            yield AuditFinding("concentration", f"{fill.symbol} is position {len(self._books.shares) + 1}")
         worth = abs(after) * fill.reference * fill.multiplier
         if day.max_weight is not None and worth > (day.max_weight + 1e-6) * self._nav:
-            yield Finding("concentration", f"{fill.symbol} became {worth / self._nav:.2%} of the account")
+            yield AuditFinding("concentration", f"{fill.symbol} became {worth / self._nav:.2%} of the account")
 
-    def _holding(self, fill: Filled) -> Iterator[Finding]:
+    def _holding(self, fill: Filled) -> Iterator[AuditFinding]:
         if fill.quantity == 0:
-            yield Finding("fills", f"{fill.symbol} has a fill of nothing")
+            yield AuditFinding("fills", f"{fill.symbol} has a fill of nothing")
         if fill.quantity >= 0 or self._day.venue.margin is not None:
             return
         sold = self._sold.get(fill.symbol, 0.0) - fill.quantity
         self._sold[fill.symbol] = sold
         if self._day.venue.settlement.t_plus and sold > self._at_start.get(fill.symbol, 0.0) * (1 + 1e-9):
-            yield Finding("t_plus_1", f"{sold:g} of {fill.symbol} sold, some of it bought the same day")
+            yield AuditFinding("t_plus_1", f"{sold:g} of {fill.symbol} sold, some of it bought the same day")
         held = self._books.shares.get(fill.symbol, 0.0)
         if -fill.quantity > held * (1 + 1e-9):
-            yield Finding("positions", f"{-fill.quantity:g} of {fill.symbol} sold, {held:g} held")
+            yield AuditFinding("positions", f"{-fill.quantity:g} of {fill.symbol} sold, {held:g} held")
 
 
 def _whole(count: float) -> bool:
@@ -500,43 +510,45 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
     return total
 
 
-def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Finding]:
+def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[AuditFinding]:
     """Recompute the value of the account from the data and compare."""
     if set(event.marks) != set(books.shares):
         odd = sorted(set(event.marks) ^ set(books.shares))
-        yield Finding("nav", f"marked and held names differ: {', '.join(odd[:3])}")
+        yield AuditFinding("nav", f"marked and held names differ: {', '.join(odd[:3])}")
         return
     worth = 0.0
     for symbol, quantity in books.shares.items():
         price = day.mark_price(symbol)
         expected = books.marks.get(symbol) if price is None else price
         if event.marks[symbol] != expected:
-            yield Finding("nav", f"{symbol} is marked at {event.marks[symbol]:g}, should be {expected}")
+            yield AuditFinding("nav", f"{symbol} is marked at {event.marks[symbol]:g}, should be {expected}")
         if (symbol in event.stale) != (price is None):
-            yield Finding("nav", f"{symbol} is {'not ' if price is None else ''}named as stale")
+            yield AuditFinding("nav", f"{symbol} is {'not ' if price is None else ''}named as stale")
         instrument = day.instrument(symbol)
         if instrument.kind != "future":
             worth += quantity * event.marks[symbol] * instrument.multiplier
     scale = abs(books.cash) + abs(worth)
     if not _near(event.cash, books.cash, scale):
-        yield Finding("cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}")
+        yield AuditFinding("cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}")
     if not _near(event.positions, worth, scale):
-        yield Finding("nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}")
+        yield AuditFinding("nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}")
     if not _near(event.nav, books.cash + worth, scale):
-        yield Finding("nav", f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}")
+        yield AuditFinding(
+            "nav", f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}"
+        )
     yield from _covered(day, books, event, scale)
 
 
-def _covered(day: AuditDay, books: _Books, event: Marked, scale: float) -> Iterator[Finding]:
+def _covered(day: AuditDay, books: _Books, event: Marked, scale: float) -> Iterator[AuditFinding]:
     """Nobody owes what the account does not allow: no debt on a cash account, no uncalled loan on a margin one."""
     margin = day.venue.margin
     if margin is None:
         if event.cash < 0:
-            yield Finding("cash", f"a cash account ends the session with {event.cash:.2f}")
+            yield AuditFinding("cash", f"a cash account ends the session with {event.cash:.2f}")
         return
     required = 0.0
     for symbol, quantity in books.shares.items():
         worth = quantity * event.marks[symbol] * day.instrument(symbol).multiplier
         required += worth * margin.maintenance_long if worth > 0 else -worth * margin.maintenance_short
     if event.nav < required - 1e-9 * (scale + required) and not books.called:
-        yield Finding("margin", f"equity {event.nav:.2f} is below the margin {required:.2f} without a call")
+        yield AuditFinding("margin", f"equity {event.nav:.2f} is below the margin {required:.2f} without a call")

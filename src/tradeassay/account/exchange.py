@@ -20,7 +20,7 @@ from tradeassay.account.orders import (
     untradable,
     wanted,
 )
-from tradeassay.account.resting import Book, Waiting
+from tradeassay.account.resting import RestingBook, RestingOrder
 from tradeassay.account.session import Moment, Session
 from tradeassay.account.ticket import WAITS, Refusal, Ticket
 from tradeassay.account.venue import Venue
@@ -41,7 +41,7 @@ class Exchange:
 
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
-        self.book = Book()
+        self.book = RestingBook()
         self._buy_gates = venue.gates(buying=True)
         self._sell_gates = venue.gates(buying=False)
         self._lot = venue.lots.lot
@@ -249,7 +249,7 @@ class Exchange:
             self._not_reached(ticket, session, events)
 
     def _admit_waiting(
-        self, waiting: Waiting, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
+        self, waiting: RestingOrder, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
     ) -> None:
         """Check whether an order of an earlier session trades in this one.
 
@@ -370,7 +370,7 @@ class Exchange:
     ) -> None:
         """Put an order on the book. A stop that traded has become a market order; any other keeps its stop."""
         signed = ticket.signed(quantity)
-        self.book.rest(Waiting(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
+        self.book.rest(RestingOrder(ticket.id, ticket.order, signed, traded and ticket.order.kind == "stop"))
         emit(Rested(ticket.id, ticket.symbol, signed), session.account, events)
 
 

@@ -20,7 +20,7 @@ class Resting(msgspec.Struct, frozen=True, kw_only=True):
     supersede: bool = True
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class RestingOrder(msgspec.Struct, frozen=True):
     """One order on the book: its signed remainder, and whether its stop price was already reached."""
 
     id: str
@@ -29,19 +29,19 @@ class Waiting(msgspec.Struct, frozen=True):
     triggered: bool = False
 
 
-class Book:
+class RestingBook:
     """The waiting orders, oldest first."""
 
     __slots__ = ("orders",)
 
     def __init__(self) -> None:
-        self.orders: dict[str, Waiting] = {}
+        self.orders: dict[str, RestingOrder] = {}
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[RestingOrder]:
         # A copy: orders come and go during iteration.
         return iter(tuple(self.orders.values()))
 
-    def rest(self, waiting: Waiting) -> None:
+    def rest(self, waiting: RestingOrder) -> None:
         """Put an order at the end of the queue; one that was partly filled has lost its old place."""
         self.orders.pop(waiting.id, None)
         self.orders[waiting.id] = waiting
@@ -60,7 +60,7 @@ class Book:
                 case Rested(order_id=order_id, quantity=quantity):
                     order = orders[order_id]
                     triggered = order_id in filled and order.kind == "stop"
-                    self.rest(Waiting(order_id, order, quantity, triggered))
+                    self.rest(RestingOrder(order_id, order, quantity, triggered))
                 case Filled(order_id=order_id):
                     # A Rested event follows if anything is left of the order.
                     filled.add(order_id)

@@ -62,7 +62,7 @@ class Conversing(Protocol):
 agents: Registry[type[Registered]] = Registry("agent")
 
 
-class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+class AgentParameter(msgspec.Struct, frozen=True, kw_only=True):
     """One field of an agent's configuration, as a listing shows it."""
 
     name: str
@@ -128,10 +128,10 @@ def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value
         ) from error
 
 
-def parameters(name: str) -> tuple[Parameter, ...]:
+def parameters(name: str) -> tuple[AgentParameter, ...]:
     """Return what can be set on an agent; raises :class:`UserError` for an unknown one."""
     return tuple(
-        Parameter(
+        AgentParameter(
             name=field.encode_name,
             kind=_kind(field.type),
             default=None if field.default is msgspec.NODEFAULT else field.default,

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from tradeassay.agents.ama import architectures, make_architecture
 from tradeassay.arena.season import BASELINE, Entry, Season
-from tradeassay.core.arena import Action, Choice, Deliberation, Packet
+from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import Access, Budget, Model, ModelParams, open_model, parse_name
@@ -33,7 +33,7 @@ class InsideAgent(Protocol):
 class OutsideAgent(Protocol):
     """An agent that decides by itself, over HTTP, a pipe or in Python; nothing it says is believed."""
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         """Return a choice; every failure is a choice with status ``failed``, never an exception."""
         ...
 
@@ -66,7 +66,7 @@ class EntryAgent:
         return inside.deliberate(packet, memory)
 
 
-class Rule:
+class ConstantAction:
     """An agent without a model: always the same action (the baseline buys and holds)."""
 
     def __init__(self, action: Action) -> None:
@@ -75,7 +75,7 @@ class Rule:
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the action at once."""
         yield from ()
-        return Choice(action=self._action, reasoning="rule")
+        return AgentChoice(action=self._action, reasoning="rule")
 
 
 class Trend:
@@ -85,9 +85,9 @@ class Trend:
         """Return the action at once."""
         yield from ()
         if packet.momentum is None:
-            return Choice(action="HOLD", reasoning="no month of history yet")
+            return AgentChoice(action="HOLD", reasoning="no month of history yet")
         action: Action = "BUY" if packet.momentum > 0 else "SELL"
-        return Choice(action=action, reasoning=f"one-month return {packet.momentum:+.2%}")
+        return AgentChoice(action=action, reasoning=f"one-month return {packet.momentum:+.2%}")
 
 
 @asynccontextmanager
@@ -150,16 +150,16 @@ def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, Outs
     return EntryAgent(make_architecture(entry.architecture, entry.params), models[entry.model], each_call=paid)
 
 
-def _rule(entry: Entry) -> Rule | Trend:
+def _rule(entry: Entry) -> ConstantAction | Trend:
     name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))
     if name == "trend":
         return Trend()
     if name == "buy":
-        return Rule("BUY")
+        return ConstantAction("BUY")
     if name == "sell":
-        return Rule("SELL")
+        return ConstantAction("SELL")
     if name == "hold":
-        return Rule("HOLD")
+        return ConstantAction("HOLD")
     raise UserError(f"entry '{entry.id}' has no rule '{name}'", mend=f"params.rule is one of {', '.join(RULES)}")
 
 

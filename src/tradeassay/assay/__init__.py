@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from tradeassay.assay.probe.records import ProbeConfig as ProbeConfig
     from tradeassay.assay.probe.records import ProbeReport as ProbeReport
     from tradeassay.assay.probe.records import ProbeRow as ProbeRow
+    from tradeassay.assay.regimes import IndexRegime as IndexRegime
     from tradeassay.assay.regimes import RegimePanel as RegimePanel
     from tradeassay.assay.regimes import RegimeRules as RegimeRules
-    from tradeassay.assay.regimes import RegimeSpan as RegimeSpan
     from tradeassay.assay.regimes import regime_panels as regime_panels
     from tradeassay.assay.regimes import tag_regimes as tag_regimes
     from tradeassay.assay.robustness.study import RobustnessConfig as RobustnessConfig

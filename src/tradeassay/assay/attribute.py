@@ -25,15 +25,15 @@ from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
     MAIN,
     TOLERANCE,
-    Agreement,
     AttributionConfig,
     DailyParts,
+    SignAgreement,
     preferences,
     sign_agreement,
 )
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Episode, Run
+    from tradeassay.runs import EpisodeSpec, Run
 
 COSTS = ("fees", "slippage", "financing", "futures")
 """What is known of trading from the journal; ``fills`` is the rest: trades inside the day against its close,
@@ -140,7 +140,7 @@ class RunAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
     episodes: dict[str, Attribution]
     agents: tuple[AgentAttribution, ...]
-    agreement: dict[str, Agreement]
+    agreement: dict[str, SignAgreement]
 
 
 def attribute_episode(
@@ -179,7 +179,7 @@ def attribute_run(
             raise UserError(f"no agent '{label}' in the run", mend=f"one of {', '.join(labels)}")
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
-    members: dict[tuple[str, str], list[Episode]] = {}
+    members: dict[tuple[str, str], list[EpisodeSpec]] = {}
     for episode in run.episodes:
         found[episode.key], daily = _episode(run, episode, convention, config, bootstrap)
         row = (episode.cell, episode.label)
@@ -246,7 +246,7 @@ def _brinson_errors(groups: BrinsonTotals) -> list[float]:
 
 def _episode(
     run: Run,
-    episode: Episode,
+    episode: EpisodeSpec,
     convention: Convention | None,
     config: AttributionConfig | None,
     bootstrap: BootstrapConfig | None,
@@ -295,7 +295,7 @@ def _first_sessions(inputs: MarketInputs, sessions: tuple[str, ...], key: str) -
 
 
 def _agent(
-    episodes: Sequence[Episode],
+    episodes: Sequence[EpisodeSpec],
     attributions: Sequence[Attribution],
     days: Sequence[DailyParts],
     bootstrap: BootstrapConfig,
@@ -318,8 +318,8 @@ def _agent(
     )
 
 
-def _agreements(agents: Sequence[AgentAttribution], baselines: Sequence[str] | None) -> dict[str, Agreement]:
-    found: dict[str, Agreement] = {}
+def _agreements(agents: Sequence[AgentAttribution], baselines: Sequence[str] | None) -> dict[str, SignAgreement]:
+    found: dict[str, SignAgreement] = {}
     for cell in dict.fromkeys(agent.cell for agent in agents):
         inside = [agent for agent in agents if agent.cell == cell]
         models = [agent.preferences for agent in inside if agent.by_model]

@@ -26,8 +26,8 @@ from tradeassay.agents.factor_models.qlib_world import check_installed, model_mo
 from tradeassay.agents.factor_models.trained import (
     FACTS_FILE,
     RankIC,
-    Recipe,
     TrainedBaseline,
+    TrainingRecipe,
     baselines_folder,
     find_trained,
     list_trained,
@@ -45,11 +45,11 @@ from tradeassay.play import Universe, most_traded
 
 __all__ = [
     "BaselineSpec",
-    "Contrast",
     "RankIC",
-    "Recipe",
+    "ShuffleContrast",
     "Span",
     "TrainedBaseline",
+    "TrainingRecipe",
     "contrast",
     "find_trained",
     "list_trained",
@@ -273,10 +273,10 @@ class Workshop:
             store_facts(facts, self.home)
         return facts
 
-    def recipe(self, model: FactorModel) -> Recipe:
+    def recipe(self, model: FactorModel) -> TrainingRecipe:
         """Return everything that decides what a trained model will be."""
         spec = self.spec
-        return Recipe(
+        return TrainingRecipe(
             model=model.name,
             dataset=self.snapshot.name,
             data_sha256=self.snapshot.sha256,
@@ -316,7 +316,7 @@ class Workshop:
         daily = self.test_days(fitted)
         return None if daily is None else mean_rank_ic(daily, self.spec.horizon)
 
-    def _train(self, model: FactorModel, recipe: Recipe, key: str) -> tuple[TrainedBaseline, FittedModel]:
+    def _train(self, model: FactorModel, recipe: TrainingRecipe, key: str) -> tuple[TrainedBaseline, FittedModel]:
         train, valid = self.samples("train", recipe.window), self.samples("valid", recipe.window)
         self._say(f"{model.title}: training on {len(train)} samples ...")
         taught = (train, valid)
@@ -386,7 +386,7 @@ ONE_SIDED = 1.6449
 """Standard errors above zero at which a one-sided test at 5 % rejects."""
 
 
-class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
     """A model against itself with shuffled outcomes, on the test window.
 
     ``gain`` is the mean daily difference of the two rank correlations; ``beats`` says that it is above zero at
@@ -401,7 +401,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
 def contrast(
     spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
-) -> tuple[Contrast, ...]:
+) -> tuple[ShuffleContrast, ...]:
     """Train every model of ``spec`` twice and compare them day by day on the test window.
 
     Raises :class:`UserError` when nothing is left to test on.
@@ -411,14 +411,14 @@ def contrast(
     return tuple(_compare(true, null, name) for name in spec.models)
 
 
-def _compare(true: Workshop, null: Workshop, name: str) -> Contrast:
+def _compare(true: Workshop, null: Workshop, name: str) -> ShuffleContrast:
     trained, shuffled = true.baseline(name), null.baseline(name)
     one = true.test_days(load_trained(trained.key, true.home)[1])
     other = true.test_days(load_trained(shuffled.key, true.home)[1])
     if one is None or other is None:
         raise UserError("no session is left to test on", mend="end the validation window earlier")
     gain = mean_rank_ic(one - other, true.spec.horizon)
-    return Contrast(
+    return ShuffleContrast(
         trained=trained,
         shuffled=shuffled,
         gain=gain,

@@ -22,7 +22,7 @@ from tradeassay.metrics.attribution import (
     AttributionConfig,
     CrossSection,
     Exposures,
-    FactorModel,
+    StyleModel,
     VifScreen,
     exposures_of,
     known_before,
@@ -69,7 +69,7 @@ class MarketInputs:
     dataset: str
     sessions: tuple[str, ...]
     instruments: tuple[Instrument, ...]
-    model: FactorModel
+    model: StyleModel
     screen: VifScreen
     size: Floats
     sized_by: str

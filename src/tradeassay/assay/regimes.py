@@ -50,7 +50,7 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError("these rules tag nothing", mend="move > 0, 0 < depth < 1, 0 < regained, edge < 0.5")
 
 
-class RegimeSpan(msgspec.Struct, frozen=True, kw_only=True):
+class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions ``first`` to ``last`` (places, both included) and what the index did in them."""
 
     kind: Regime
@@ -92,7 +92,7 @@ def tag_window(levels: Floats, rules: RegimeRules | None = None) -> Regime:
     return "bull" if change >= rules.move else "bear" if change <= -rules.move else "flat"
 
 
-def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[RegimeSpan, ...]:
+def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[IndexRegime, ...]:
     """Cut a path into windows and tag each; ``levels`` has one entry per session and one from the day before."""
     rules = rules or RegimeRules()
     sessions = np.asarray(levels).size - 1
@@ -105,7 +105,7 @@ def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[Regim
         part = np.asarray(levels, dtype=np.float64)[start : stop + 1]
         kind = tag_window(part, rules)
         spans.append(
-            RegimeSpan(
+            IndexRegime(
                 kind=kind,
                 first=start,
                 last=stop - 1,
@@ -173,7 +173,7 @@ def _measures(
     daily: dict[str, Floats],
     index: Floats,
     places: np.ndarray[tuple[int], np.dtype[np.int64]],
-    spans: Sequence[RegimeSpan],
+    spans: Sequence[IndexRegime],
     year: int,
     bootstrap: BootstrapConfig,
 ) -> dict[str, Measure]:

@@ -9,7 +9,7 @@ import click
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from tradeassay.assay.baselines import Contrast, RankIC, TrainedBaseline
+    from tradeassay.assay.baselines import RankIC, ShuffleContrast, TrainedBaseline
 
 
 @click.command()
@@ -167,7 +167,7 @@ def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
 _AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
 
 
-def _against(one: Contrast) -> tuple[str, ...]:
+def _against(one: ShuffleContrast) -> tuple[str, ...]:
     return (
         one.trained.key, one.trained.recipe.model, _ic(one.trained.test_ic), _ic(one.shuffled.test_ic),
         _ic(one.gain), "yes" if one.beats else "no",

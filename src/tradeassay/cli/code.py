@@ -359,7 +359,7 @@ def _swept() -> list[str]:
 def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
     from tradeassay.benchmarks.systrade.loading import load_spec
     from tradeassay.code.bars import make_bars
-    from tradeassay.code.semantics.compiler import Tape
+    from tradeassay.code.semantics.compiler import KernelTape
     from tradeassay.code.sweep import Batch, spread_parameters
 
     spec = load_spec(name).semantics
@@ -370,7 +370,7 @@ def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
         bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
         feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
         settings = spread_parameters(spec, variants, seed)
-        made.append(Batch(spec, Tape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
+        made.append(Batch(spec, KernelTape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
     return made
 
 

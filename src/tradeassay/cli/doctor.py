@@ -18,7 +18,7 @@ import msgspec
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 
-class Finding(msgspec.Struct, frozen=True):
+class MachineFinding(msgspec.Struct, frozen=True):
     """One look at the machine. ``absent`` is a missing optional part, ``broken`` a missing needed one."""
 
     part: str
@@ -53,9 +53,9 @@ _OPTIONAL = {
 }
 
 
-def examine() -> tuple[Finding, ...]:
+def examine() -> tuple[MachineFinding, ...]:
     """Look at everything."""
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+    checks: tuple[Callable[[], Iterator[MachineFinding]], ...] = (
         _python,
         _machine,
         _packages,
@@ -68,17 +68,17 @@ def examine() -> tuple[Finding, ...]:
     return tuple(finding for check in checks for finding in check())
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Iterator[MachineFinding]:
     good = sys.version_info >= (3, 11)
-    yield Finding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
+    yield MachineFinding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[MachineFinding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Finding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
+    yield MachineFinding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[MachineFinding]:
     missing, present = [], []
     for name in _NEEDED:
         try:
@@ -86,12 +86,12 @@ def _packages() -> Iterator[Finding]:
         except metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield Finding("packages", "broken", f"missing: {', '.join(missing)} (pip install tradeassay)")
+        yield MachineFinding("packages", "broken", f"missing: {', '.join(missing)} (pip install tradeassay)")
     else:
-        yield Finding("packages", "ok", ", ".join(present))
+        yield MachineFinding("packages", "ok", ", ".join(present))
 
 
-def _store() -> Iterator[Finding]:
+def _store() -> Iterator[MachineFinding]:
     from tradeassay.data import data_home, list_datasets
 
     home = data_home()
@@ -100,27 +100,27 @@ def _store() -> Iterator[Finding]:
         with tempfile.NamedTemporaryFile(dir=home):
             pass
     except OSError as error:
-        yield Finding("store", "broken", f"cannot write to {home}: {error.strerror} (set TRADEASSAY_HOME)")
+        yield MachineFinding("store", "broken", f"cannot write to {home}: {error.strerror} (set TRADEASSAY_HOME)")
         return
     free = shutil.disk_usage(home).free / 1e9
-    yield Finding(
+    yield MachineFinding(
         "store",
         "ok" if free > 1 else "broken",
         f"{home}, {len(list_datasets(home))} data sets, {free:.0f} GB free",
     )
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[MachineFinding]:
     packages = metadata.packages_distributions()  # reads every installed package: once
     for extra, (module, purpose) in _OPTIONAL.items():
         if find_spec(module) is None:
-            yield Finding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
+            yield MachineFinding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:
             package = packages.get(module, [module])[0]
-            yield Finding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
+            yield MachineFinding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
 
 
-def _plugins() -> Iterator[Finding]:
+def _plugins() -> Iterator[MachineFinding]:
     """What other packages add to tradeassay and cannot be loaded."""
     from tradeassay.account import venues
     from tradeassay.agents import agents
@@ -129,27 +129,27 @@ def _plugins() -> Iterator[Finding]:
 
     for registry in (agents, benchmarks, sources, venues):
         for name, error in registry.broken().items():
-            yield Finding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
+            yield MachineFinding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
 
 
-def _tools() -> Iterator[Finding]:
+def _tools() -> Iterator[MachineFinding]:
     if find_spec("pip") is None:
-        yield Finding("pip", "absent", "'data get' needs it: python -m ensurepip")
+        yield MachineFinding("pip", "absent", "'data get' needs it: python -m ensurepip")
     else:
-        yield Finding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
+        yield MachineFinding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
 
 
-def _sandbox() -> Iterator[Finding]:
+def _sandbox() -> Iterator[MachineFinding]:
     """The walls around untrusted code, tried by the short form of the escape suite."""
     from tradeassay.core.errors import TradeassayError
     from tradeassay.testing import CheckFailed, check_sandbox
 
     try:
-        yield Finding("sandbox", "ok", check_sandbox(short=True).summary())
+        yield MachineFinding("sandbox", "ok", check_sandbox(short=True).summary())
     except CheckFailed as failed:
-        yield Finding("sandbox", "broken", str(failed))
+        yield MachineFinding("sandbox", "broken", str(failed))
     except TradeassayError as refused:
-        yield Finding("sandbox", "absent", str(refused))
+        yield MachineFinding("sandbox", "absent", str(refused))
 
 
 @click.command()

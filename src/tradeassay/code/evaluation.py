@@ -33,7 +33,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
-from tradeassay.sandbox import ChildClaim, Crashed, Executor, Limits, SyntaxFault, kind_of
+from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of
 
 _SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
 
@@ -41,7 +41,7 @@ _SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
 _LONGEST: Final = 4_000
 
 
-class Performance(msgspec.Struct, frozen=True, kw_only=True):
+class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
     """One value path: fractions over the whole run, and the yearly Sharpe ratio of its bars (risk-free rate 0).
 
     None where a number is not defined: a path that never moves has no Sharpe ratio.
@@ -58,8 +58,8 @@ class Earned(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     market: str
-    strategy: Performance
-    hold: Performance
+    strategy: ValuePath
+    hold: ValuePath
     trades: int
     final_value: float
 
@@ -213,14 +213,14 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     behaviour: BehaviourConfig = BehaviourConfig()
     language: LanguageJudgeConfig = LanguageJudgeConfig()
     leak: LeakConfig | None = BRIEF
-    limits: Limits | None = None
+    limits: JobLimits | None = None
 
 
 def evaluate(
     task: CodeTask,
     source: str,
     *,
-    executor: Executor,
+    executor: JobExecutor,
     config: EvaluateConfig | None = None,
     judge: JudgeClient | None = None,
     framework: Framework = "backtrader",
@@ -245,7 +245,7 @@ def examine(
     task: CodeTask,
     source: str,
     *,
-    executor: Executor,
+    executor: JobExecutor,
     config: EvaluateConfig | None = None,
     framework: Framework = "backtrader",
     references: References = SHARED,
@@ -264,7 +264,7 @@ class _Program:
         self,
         task: CodeTask,
         source: str,
-        executor: Executor,
+        executor: JobExecutor,
         config: EvaluateConfig,
         framework: Framework,
         references: References,
@@ -436,10 +436,10 @@ def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
     )
 
 
-def performance(path: Floats, per_year: float) -> Performance:
+def performance(path: Floats, per_year: float) -> ValuePath:
     """Return the numbers of one value path, which starts with the initial value."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Performance(
+        return ValuePath(
             total_return=_finite(cumulative_return(path)),
             max_drawdown=_finite(max_drawdown(path)),
             sharpe=_finite(sharpe(simple_returns(path), per_year)),

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, replay
-from tradeassay.code.backtrader.account import Holding
+from tradeassay.code.backtrader.account import BrokerPosition
 from tradeassay.code.backtrader.orders import BadOrders
 from tradeassay.code.backtrader.runner import BacktestJob, JobOptions, failed_run, in_order, replayed_run
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.backtrader.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.core.view import Floats
-from tradeassay.sandbox import BadResult, Executor, Job, JobResult, Limits
+from tradeassay.sandbox import BadResult, Job, JobExecutor, JobLimits, JobResult
 from tradeassay.sandbox.failures import plain_line
 
 _ROUNDING: Final = 1e-9
@@ -115,7 +115,7 @@ def orders_for(targets: Floats, bars: TaskBars, terms: BrokerTerms) -> OrderLog:
     """Return the orders that take an account through ``targets`` (rows, assets)."""
     opens = np.column_stack([feed["open"] for feed in bars.feeds.values()])
     closes = np.column_stack([feed["close"] for feed in bars.feeds.values()])
-    desk = _Desk(terms, [Holding() for _ in bars.feeds])
+    desk = _Desk(terms, [BrokerPosition() for _ in bars.feeds])
     before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
     changed = targets != before
     sent: list[Order] = []
@@ -139,7 +139,7 @@ class _Desk:
     """
 
     terms: BrokerTerms
-    holdings: list[Holding]
+    holdings: list[BrokerPosition]
     cash: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class _Desk:
 
     def _accepted(self, orders: list[Order], closes: list[float]) -> list[Order]:
         cash = self.cash
-        held = [Holding(each.size, each.price) for each in self.holdings]
+        held = [BrokerPosition(each.size, each.price) for each in self.holdings]
         taken = []
         for order in orders:
             _, place, size = order
@@ -221,7 +221,7 @@ def _log(sent: list[Order]) -> OrderLog:
 
 
 ENTRY: Final = "signals"
-LIMITS: Final = Limits(result_mb=48, rows=1_000_000, columns=64)
+LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
 """What one run may use by default."""
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
@@ -232,7 +232,7 @@ FrameJob = BacktestJob
 
 
 def run_frame(
-    executor: Executor,
+    executor: JobExecutor,
     source: str,
     bars: TaskBars,
     terms: BrokerTerms,
@@ -243,7 +243,7 @@ def run_frame(
     return read_result(job, executor.run(sandbox_job(job)))
 
 
-def many_frames(executor: Executor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
+def many_frames(executor: JobExecutor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
     """Run many programs, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 

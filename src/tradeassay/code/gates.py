@@ -45,7 +45,7 @@ from tradeassay.code.submission_run import (
     market_columns,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor, Limits
+from tradeassay.sandbox import JobExecutor, JobLimits
 from tradeassay.sandbox.config import PRELOAD
 from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
 
@@ -74,7 +74,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     capital: float = CAPITAL
     seeds: tuple[int, ...] = (42, 123, 2024)
-    limits: Limits = LIMITS
+    limits: JobLimits = LIMITS
     leak: LeakConfig = LeakConfig()
     completeness: Share = 0.95
     tolerance: float = 1e-6
@@ -166,7 +166,7 @@ class Gated:
 def run_gates(
     submission: Submission,
     spec: StrategySpec,
-    executor: Executor,
+    executor: JobExecutor,
     config: GateConfig | None = None,
     bars: TaskBars | None = None,
 ) -> GateReport:
@@ -179,7 +179,7 @@ def run_gates(
 def pass_gates(
     submission: Submission,
     spec: StrategySpec,
-    executor: Executor,
+    executor: JobExecutor,
     config: GateConfig | None = None,
     bars: TaskBars | None = None,
     *,

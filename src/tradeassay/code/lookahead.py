@@ -30,7 +30,7 @@ from tradeassay.code.checks import (
     not_scored,
     passed,
 )
-from tradeassay.code.leak import LeakConfig, LeakRecord, RunFailure, Subject, Trace, check_leaks
+from tradeassay.code.leak import LeakConfig, LeakRecord, LeakSubject, RunFailure, Trace, check_leaks
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.running import leak_subject
@@ -38,7 +38,7 @@ from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import SandboxError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.sandbox import Executor, Limits
+from tradeassay.sandbox import JobExecutor, JobLimits
 
 BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturbations=1, splice_runs=1)
 """The check for a program that raised no suspicion. One that read whole lines or later bars gets the full one."""
@@ -51,7 +51,7 @@ _POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 
 
 def look_for_leaks(
-    subject: Subject,
+    subject: LeakSubject,
     columns: Columns,
     config: LeakConfig,
     source: str,
@@ -73,14 +73,14 @@ def cannot_be_excluded(record: LeakRecord) -> str:
 
 
 def program_lookahead(
-    executor: Executor,
+    executor: JobExecutor,
     task: CodeTask,
     source: str,
     bars: TaskBars,
     run: Backtest,
     framework: Framework,
     config: LeakConfig,
-    limits: Limits | None = None,
+    limits: JobLimits | None = None,
 ) -> tuple[Finding, LeakRecord]:
     """Check a program of a task; returns the finding and its record."""
     pointers = [trick for trick in run.tricks if trick.name in _POINTERS]
@@ -136,13 +136,13 @@ def submission_lookahead(
 
 
 def _fed(
-    executor: Executor,
+    executor: JobExecutor,
     task: CodeTask,
     source: str,
     bars: TaskBars,
     run: Backtest,
     config: LeakConfig,
-    limits: Limits | None,
+    limits: JobLimits | None,
 ) -> FedVerdict | None:
     """Feed the program bar by bar, where the executor can; None where it cannot."""
     try:

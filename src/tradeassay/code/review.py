@@ -184,7 +184,7 @@ QUESTIONS: Final = {
 Mark = Annotated[float, msgspec.Meta(ge=1, le=10)]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One submission of a form: its number, its strategy and its files, without its author."""
 
     item: str
@@ -197,7 +197,7 @@ class ReviewForm(msgspec.Struct, frozen=True, kw_only=True):
     """What raters get. ``questions`` explain the two marks."""
 
     questions: dict[str, str]
-    entries: tuple[Entry, ...]
+    entries: tuple[ReviewEntry, ...]
 
     def as_json(self) -> str:
         """Return the form as JSON, files included."""
@@ -240,7 +240,7 @@ def make_form(
     for number, place in enumerate(order.tolist(), 1):
         strategy, submission = submissions[place]
         item = f"item-{number:03d}"
-        entries.append(Entry(item=item, strategy=strategy, card=submission.card, source=submission.source))
+        entries.append(ReviewEntry(item=item, strategy=strategy, card=submission.card, source=submission.source))
         key[item] = (submission.name, strategy)
     return ReviewForm(questions=dict(QUESTIONS), entries=tuple(entries)), key
 

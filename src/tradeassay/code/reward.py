@@ -17,7 +17,7 @@ from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ def reward(
     source: str,
     judge: Literal["behaviour"] | JudgeClient | None = None,
     *,
-    executor: Executor | None = None,
+    executor: JobExecutor | None = None,
     config: RewardConfig | None = None,
     framework: Framework = "backtrader",
     references: References = SHARED,

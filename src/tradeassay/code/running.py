@@ -9,15 +9,15 @@ from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject,
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import FrameJob, FrameSubject, many_frames
 from tradeassay.code.task import CodeTask, Framework, Timeframe
-from tradeassay.sandbox import Executor, Limits, SandboxPool
+from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
 
 if TYPE_CHECKING:
-    from tradeassay.code.leak import Subject
+    from tradeassay.code.leak import LeakSubject
 
 HOME_SEED = 1
 
 
-def open_code_executor(workers: int = 1) -> Executor:
+def open_code_executor(workers: int = 1) -> JobExecutor:
     """Return a sandbox for programs of every framework; raises SandboxRefused where code cannot be contained."""
     return SandboxPool(sandbox_config(), workers=workers)
 
@@ -29,12 +29,12 @@ def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) 
 
 
 def run_programs(
-    executor: Executor,
+    executor: JobExecutor,
     task: CodeTask,
     runs: Iterable[tuple[str, TaskBars]],
     framework: Framework = "backtrader",
     *,
-    limits: Limits | None = None,
+    limits: JobLimits | None = None,
 ) -> Iterator[Backtest]:
     """Run programs on bars on a task's terms, in parallel where the executor can; results in their order."""
     terms = terms_of(task)
@@ -48,13 +48,13 @@ def run_programs(
 
 
 def leak_subject(
-    executor: Executor,
+    executor: JobExecutor,
     task: CodeTask,
     source: str,
     bars: TaskBars,
     framework: Framework,
-    limits: Limits | None = None,
-) -> Subject:
+    limits: JobLimits | None = None,
+) -> LeakSubject:
     """Return a program as the look-ahead check sees it."""
     if framework == "frame":
         return FrameSubject(executor=executor, source=source, bars=bars, terms=terms_of(task), limits=limits)

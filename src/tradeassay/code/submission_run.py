@@ -24,7 +24,16 @@ from tradeassay.code.streaming.desk import frame_format, pack_rows
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats, Ints
-from tradeassay.sandbox import ChildClaim, Executor, Feed, Job, JobResult, Limits, SandboxConfig, kind_of
+from tradeassay.sandbox import (
+    ChildClaim,
+    FrameFeed,
+    Job,
+    JobExecutor,
+    JobLimits,
+    JobResult,
+    SandboxConfig,
+    kind_of,
+)
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
 from tradeassay.sandbox.failures import plain_line
 
@@ -160,7 +169,7 @@ def _refuse(wrong: NDArray[np.bool_], what: str, values: NDArray[Any]) -> None:
 HARNESS: Final = "tradeassay.code.systrade_child"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run submissions."""
 
-LIMITS: Final = Limits(cpu_s=60, wall_s=120.0, memory_mb=2048)
+LIMITS: Final = JobLimits(cpu_s=60, wall_s=120.0, memory_mb=2048)
 CAPITAL: Final = 100_000.0
 
 
@@ -235,10 +244,10 @@ class SubmissionRunner:
     ``trust`` is ``reference`` only for sources that the project itself ships, which may run inside the process.
     """
 
-    executor: Executor
+    executor: JobExecutor
     source: str
     semantics: Semantics
-    limits: Limits = LIMITS
+    limits: JobLimits = LIMITS
     capital: float = CAPITAL
     trust: Literal["untrusted", "reference"] = "untrusted"
     spent: Spent = field(default_factory=Spent)
@@ -299,7 +308,7 @@ class SubmissionRunner:
             source=self.source,
             params={"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars},
             harness=f"{HARNESS}:replay",
-            feed=Feed(frames=pack_rows(columns), size=struct.calcsize(form)),
+            feed=FrameFeed(frames=pack_rows(columns), size=struct.calcsize(form)),
             limits=self.limits,
         )
 

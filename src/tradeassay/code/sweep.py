@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account.shares import COSTS_BP, price_decisions
-from tradeassay.code.semantics.compiler import Tape, run_compiled
+from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.model import Semantics
 from tradeassay.core.errors import UserError, require
 
@@ -25,7 +25,7 @@ class Batch:
     """One strategy on one tape, with all its variants (parameters by name)."""
 
     semantics: Semantics
-    tape: Tape
+    tape: KernelTape
     tape_name: str
     variants: tuple[Mapping[str, float], ...]
 

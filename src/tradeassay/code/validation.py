@@ -19,7 +19,7 @@ from tradeassay.code.running import reference_of
 from tradeassay.code.task import CodeTask, Decoy, Framework
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ class _Program(msgspec.Struct, frozen=True, kw_only=True):
 
 def validate(
     tasks: Iterable[CodeTask],
-    executor: Executor,
+    executor: JobExecutor,
     *,
     config: ValidateConfig | None = None,
     judge: JudgeClient | None = None,

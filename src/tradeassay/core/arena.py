@@ -1,7 +1,7 @@
 """What passes between the arena and an agent: one packet of information in, one choice out.
 
 An agent decides once per asset and session. It is sent a :class:`Packet`, which holds everything it may know,
-and answers with a :class:`Choice`. A model-driven agent is a *sans-I/O generator* (:data:`Deliberation`): it
+and answers with a :class:`AgentChoice`. A model-driven agent is a *sans-I/O generator* (:data:`Deliberation`): it
 yields what it wants to ask a model and is sent the answers, so that the arena can record every answer before the
 next question is put, and a killed decision can be continued without asking twice.
 """
@@ -25,7 +25,7 @@ class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
     price: float
 
 
-class NewsItem(msgspec.Struct, frozen=True, kw_only=True):
+class NewsShown(msgspec.Struct, frozen=True, kw_only=True):
     """A published item. ``published_at`` is ISO 8601 in UTC; ``id`` finds its provenance again."""
 
     id: str
@@ -35,7 +35,7 @@ class NewsItem(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class SettledOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One of the agent's own settled decisions: the day, what it did, the position it had and what came of it."""
 
     date: str
@@ -68,19 +68,19 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["stock", "crypto"]
     price: float
     history: tuple[PricePoint, ...]
-    news: tuple[NewsItem, ...] = ()
+    news: tuple[NewsShown, ...] = ()
     annual_report: str | None = None
     quarterly_report: str | None = None
     momentum: float | None = None
     position: int = 0
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[SettledOutcome, ...] = ()
     others: tuple[PeerMessage, ...] = ()
     phase: Literal["warm-up", "live"] = "live"
     account: float | None = None
     exposures: dict[str, float] = {}
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     """One contribution to a decision: who, at which step, what; kept for the reader."""
 
     role: str
@@ -95,7 +95,7 @@ class ChoiceFailure(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class AgentChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent decided. ``status`` is ``failed`` when no usable answer came: the position rule is then HOLD.
 
     ``memory`` is the agent's whole new memory, opaque to the arena; None leaves the old one. ``message`` is what
@@ -108,7 +108,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["decided", "failed"] = "decided"
     confidence: float | None = None
     allocation: float | None = None
-    talk: tuple[Said, ...] = ()
+    talk: tuple[Contribution, ...] = ()
     failures: tuple[ChoiceFailure, ...] = ()
     memory: bytes | None = None
     message: str | None = None
@@ -122,5 +122,5 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("an allocation lies between 0 and 1")
 
 
-Deliberation = Generator[AskModel, ModelReply, Choice]
+Deliberation = Generator[AskModel, ModelReply, AgentChoice]
 """One decision as a dialogue: yields questions to a model, is sent replies, returns the choice."""

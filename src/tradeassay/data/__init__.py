@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tradeassay.data.builtin import sources as sources
     from tradeassay.data.calendars import Sessions as Sessions
     from tradeassay.data.calendars import sessions_between as sessions_between
-    from tradeassay.data.catalogue.entry import Entry as Entry
+    from tradeassay.data.catalogue.entry import CatalogueEntry as CatalogueEntry
     from tradeassay.data.catalogue.get import get_dataset as get_dataset
     from tradeassay.data.catalogue.get import get_side_tables as get_side_tables
     from tradeassay.data.catalogue.get import list_catalogue as list_catalogue
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
     from tradeassay.data.doctor.diagnose import diagnose as diagnose
-    from tradeassay.data.fault import Fault as Fault
+    from tradeassay.data.fault import DataFault as DataFault
     from tradeassay.data.files.config import FilesConfig as FilesConfig
     from tradeassay.data.files.config import ImportReport as ImportReport
     from tradeassay.data.files.config import parse_columns as parse_columns

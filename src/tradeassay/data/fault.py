@@ -15,7 +15,7 @@ LISTED_FAULTS = 1000
 """How many faults a manifest lists one by one; the counts are always complete."""
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DataFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fault. ``check`` is its counted category.
 
     ``file`` names the file (or the array of a panel), ``row`` the line in it: for CSV the line of the file,
@@ -39,20 +39,20 @@ class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
     """Faults that the user chose to live with: counts by check, and the first few one by one."""
 
     counts: dict[str, int]
-    listed: tuple[Fault, ...]
+    listed: tuple[DataFault, ...]
 
     def __bool__(self) -> bool:
         return bool(self.counts)
 
 
-def accept(faults: Iterable[Fault]) -> AcceptedFaults:
+def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
     """Summarise faults for a manifest."""
     every = tuple(faults)
     counts = Counter(fault.check for fault in every)
     return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
 
 
-def describe(faults: Iterable[Fault], *, limit: int = 3) -> str:
+def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
     """Return one line: how many faults of which kind, and the first few in full."""
     every = tuple(faults)
     counts = Counter(fault.check for fault in every)

@@ -25,9 +25,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
 from tradeassay.runs.code_protocol import AskRole, CodeAsk
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 __all__ = ["quantcode"]
 
@@ -86,7 +86,7 @@ def quantcode(
 
 
 @solver
-def write_program(protocol: QuantCodeProtocol, items: dict[str, Episode], workers: int) -> Solver:
+def write_program(protocol: QuantCodeProtocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
     """Carry a task's conversation with the model under evaluation, examining every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -155,7 +155,7 @@ def _spec(given: dict[str, Any]) -> QuantCodeSpec:
         ) from error
 
 
-def _sample(protocol: QuantCodeProtocol, item: Episode) -> Sample:
+def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
     found, settings = protocol.tasks[item.task], protocol.settings(item)
     about = {
         "task": found.id,
@@ -168,7 +168,7 @@ def _sample(protocol: QuantCodeProtocol, item: Episode) -> Sample:
     )
 
 
-async def _carry(protocol: QuantCodeProtocol, item: Episode, writer: Asker, workers: int) -> TaskOutcome:
+async def _carry(protocol: QuantCodeProtocol, item: EpisodeSpec, writer: Asker, workers: int) -> TaskOutcome:
     judge = _judge(protocol.spec.judge)
 
     async def answer(ask: CodeAsk) -> Any:
@@ -204,9 +204,9 @@ class _Sandbox:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._executor: Executor | None = None
+        self._executor: JobExecutor | None = None
 
-    def open(self, protocol: QuantCodeProtocol, workers: int) -> Executor:
+    def open(self, protocol: QuantCodeProtocol, workers: int) -> JobExecutor:
         """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
             if self._executor is None:

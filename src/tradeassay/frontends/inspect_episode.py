@@ -17,7 +17,14 @@ from tradeassay.frontends.plots import Plot
 from tradeassay.llm import ModelParams, Price, load_prices
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.via_inspect.faults import read_fault
-from tradeassay.llm.via_inspect.translation import Memory, to_choice, to_config, to_messages, to_reply, to_tools
+from tradeassay.llm.via_inspect.translation import (
+    ReasoningMemory,
+    to_choice,
+    to_config,
+    to_messages,
+    to_reply,
+    to_tools,
+)
 from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses
 from tradeassay.play import Asked, NoAnswer
 from tradeassay.play.dialogue_log import Spending
@@ -94,7 +101,7 @@ class Asker:
         self.spending = Spending()
         self._model = model
         self._price: Price | None = load_prices().of(str(model))
-        self._memory = Memory()
+        self._memory = ReasoningMemory()
         if model.api not in _WRAPPED:
             keep_raw_responses(model.api)
             _WRAPPED.add(model.api)

@@ -18,7 +18,7 @@ import msgspec
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
-from tradeassay.frontends.mcp_server import Said, serve_stdio
+from tradeassay.frontends.mcp_server import ToolReply, serve_stdio
 from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
@@ -99,13 +99,15 @@ class EpisodeDesk:
         """Return ``observe`` and the conversation's own tools; ``answer`` where it has none."""
         return (OBSERVE, *(self._stages or (ANSWER,)))
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Said:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Answer one call."""
         async with self._turn:
             if self._asked is None:
-                return Said(f"The episode is over after {len(self.journal)} sessions.", wrong=name != OBSERVE.name)
+                return ToolReply(
+                    f"The episode is over after {len(self.journal)} sessions.", wrong=name != OBSERVE.name
+                )
             if name == OBSERVE.name:
-                return Said(_joined(self._asked.messages))
+                return ToolReply(_joined(self._asked.messages))
             if not self._stages and name == ANSWER.name:
                 said = arguments.get("answer", arguments.get("text"))
                 text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
@@ -114,7 +116,7 @@ class EpisodeDesk:
             call = ToolCall(id=f"mcp-{next(self._ids)}", name=name, arguments=text)
             return self._pass_on(ModelReply(calls=(call,), stop="tool_calls"), call)
 
-    def _pass_on(self, reply: ModelReply, call: ToolCall | None = None) -> Said:
+    def _pass_on(self, reply: ModelReply, call: ToolCall | None = None) -> ToolReply:
         before = self._asked
         assert before is not None
         if call is not None and before.must_call is None and call.name in self._later(before):
@@ -130,10 +132,10 @@ class EpisodeDesk:
         new = [message for message in now.messages[known:] if message.role != "assistant"]
         free = bool(now.tools) and now.must_call is None
         if not free and now.purpose == before.purpose and now.attempt > 1:
-            return Said(_joined(new), wrong=True)
+            return ToolReply(_joined(new), wrong=True)
         mine = [message for message in new if call is not None and message.call_id == call.id]
         answer = _joined(mine or new)
-        return Said(answer, wrong=answer.startswith('{"error":'))
+        return ToolReply(answer, wrong=answer.startswith('{"error":'))
 
     def _later(self, asked: AskModel) -> set[str]:
         """Return the tools of the conversation that are not on offer at this stage."""
@@ -148,7 +150,7 @@ class EpisodeDesk:
         self._asked = now.request
         return None
 
-    def _finish(self, record: StepRecord) -> Said:
+    def _finish(self, record: StepRecord) -> ToolReply:
         """Keep a session's record, go on to the next session, and say so."""
         self.journal.append(record)
         if self._written is not None:
@@ -157,7 +159,7 @@ class EpisodeDesk:
         taken = record.decision.status == "ok"
         first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
         following = "The episode is over." if self._asked is None else _joined(self._asked.messages)
-        return Said(f"{first}\n\n{following}", wrong=not taken)
+        return ToolReply(f"{first}\n\n{following}", wrong=not taken)
 
     def _open(self) -> None:
         """Begin the next session's conversation, if there is one."""

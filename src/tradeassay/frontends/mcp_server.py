@@ -17,14 +17,14 @@ from mcp.server.stdio import stdio_server
 from tradeassay.core.dialogue import ToolSpec
 
 
-class Said(NamedTuple):
+class ToolReply(NamedTuple):
     """A desk's answer. ``wrong`` marks one that says what was wrong with the call."""
 
     text: str
     wrong: bool = False
 
 
-class Desk(Protocol):
+class ToolDesk(Protocol):
     """Something with tools."""
 
     @property
@@ -36,12 +36,12 @@ class Desk(Protocol):
         """Return what can be called."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Said:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Answer a call; never raises for anything a client sends."""
         ...
 
 
-DeskFor = Callable[[Any], Desk]
+DeskFor = Callable[[Any], ToolDesk]
 """Finds the desk of a request: its HTTP request, or None where there is only one client."""
 
 
@@ -62,12 +62,12 @@ def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay
     return Server(name, instructions=instructions, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def server_for(desk: Desk) -> Any:
+def server_for(desk: ToolDesk) -> Any:
     """Return an MCP server over one desk."""
     return make_server(lambda request: desk, instructions=desk.instructions)
 
 
-async def serve_stdio(desk: Desk) -> None:
+async def serve_stdio(desk: ToolDesk) -> None:
     """Serve one client over this process's standard input and output until it leaves."""
     server = server_for(desk)
     async with stdio_server() as (read, write):

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.data import Snapshot
-from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.episode import EpisodeSpec, expand
 from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.snapshots import describe, snapshot_for
 from tradeassay.runs.spec import ParamValue, RunSpec, model_agent, secret_of
@@ -20,7 +20,7 @@ from tradeassay.runs.trading import prepare_tasks
 class Plot:
     """What an episode is played on, and how."""
 
-    episode: Episode
+    episode: EpisodeSpec
     benchmark: Benchmark
     snapshot: Snapshot
     secret: str | None = None

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from tradeassay.llm.asking import RetryPolicy
 from tradeassay.llm.budget import Budget, Reservation
-from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, Recorded, answer_key
+from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, RecordedAnswer, answer_key
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 from tradeassay.llm.local import LocalModel, find_local_model, get_local_model, local_models
 from tradeassay.llm.local.files import LocalSettings
-from tradeassay.llm.model import Model, ModelName, ModelParams, Place, parse_name
+from tradeassay.llm.model import Model, ModelName, ModelParams, QuestionPlace, parse_name
 from tradeassay.llm.opening import Access, check_model, open_model
 from tradeassay.llm.scripted import ScriptedModel, scripted_models
 from tradeassay.llm.tables import Cutoff, CutoffTable, Price, PriceTable, Tokens, load_cutoffs, load_prices
@@ -33,10 +33,10 @@ __all__ = [
     "Model",
     "ModelName",
     "ModelParams",
-    "Place",
     "Price",
     "PriceTable",
-    "Recorded",
+    "QuestionPlace",
+    "RecordedAnswer",
     "Reservation",
     "RetryPolicy",
     "ScriptedModel",

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm.model import Place, Provider
+from tradeassay.llm.model import Provider, QuestionPlace
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     longest_s: Annotated[float, Meta(ge=0.0)] = 60.0
     patience_s: Annotated[float, Meta(ge=0.0)] = 300.0
 
-    def wait(self, failed: int, wanted_s: float | None, place: Place) -> float | None:
+    def wait(self, failed: int, wanted_s: float | None, place: QuestionPlace) -> float | None:
         """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
 
         Waits double, and are spread over their upper half so that callers do not all come back at once. The spread
@@ -39,7 +39,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return spread if wanted_s is None else max(wanted_s, spread)
 
 
-def _fraction(place: Place, failed: int) -> float:
+def _fraction(place: QuestionPlace, failed: int) -> float:
     text = f"{place.episode}\0{place.step}\0{place.sample}\0{place.index}\0{failed}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2.0**64
 
@@ -69,7 +69,7 @@ class AskingModel:
         """The model's full name."""
         return self._provider.name
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request, trying again as the policy says."""
         async with self._slots:
             failed = 0

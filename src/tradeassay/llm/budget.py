@@ -7,7 +7,7 @@ from collections import deque
 
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
-from tradeassay.llm.model import Attempt, ModelParams, Place, Provider, failed_reply
+from tradeassay.llm.model import Attempt, ModelParams, Provider, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price
 from tradeassay.llm.tokens import most_request
 
@@ -141,7 +141,7 @@ class BudgetedProvider:
         """The model's full name."""
         return self._inner.name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once, or say that the budget is spent."""
         if self._price is None:
             self._budget.unpriced_calls += 1

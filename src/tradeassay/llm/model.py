@@ -12,7 +12,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where in a run a question is asked. Two questions of one run never share a place.
 
     ``sample`` tells repetitions of an episode apart (its seed), ``index`` counts the questions within a step.
@@ -35,7 +35,7 @@ class Model(Protocol):
         """The model's full name."""
         ...
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request. May be called by many tasks at once."""
         ...
 
@@ -126,7 +126,7 @@ class Provider(Protocol):
         """The model's full name."""
         ...
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once. A provider's failures come back as replies; only a bug raises."""
         ...
 

@@ -20,7 +20,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
-from tradeassay.llm.model import Attempt, Place, Provider
+from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
 Found = Literal["fenced", "json"]
 
@@ -159,7 +159,7 @@ class TextToolsProvider:
         """The model's full name."""
         return self._inner.name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once, with the tools described in the text."""
         attempt = await self._inner.attempt(tools_into_text(request), place)
         if not request.tools or attempt.reply.error is not None:

@@ -80,7 +80,7 @@ class Gate:
             self._is_alias,
             self._is_alias,
         )
-        self._words = records.Words(self.alias, self._text_out, self._factor)
+        self._words = records.MaskWords(self.alias, self._text_out, self._factor)
 
     # -- everything ----------------------------------------------------------------------------------------------
 

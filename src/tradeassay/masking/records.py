@@ -110,7 +110,7 @@ ANY_STEP = 1e-6
 _replace = msgspec.structs.replace
 
 
-class Words(msgspec.Struct, frozen=True):
+class MaskWords(msgspec.Struct, frozen=True):
     """How one mask speaks at one moment: symbols, texts, and the price factor of a real symbol."""
 
     symbol: Callable[[str], str]
@@ -118,7 +118,7 @@ class Words(msgspec.Struct, frozen=True):
     factor: Callable[[str], float]
 
 
-def mask_event(event: Event, words: Words) -> Event:
+def mask_event(event: Event, words: MaskWords) -> Event:
     """Return an event as it is shown: alias, masked detail, and quantities and prices in the shown unit."""
     symbol = getattr(event, "symbol", None)
     if isinstance(event, Marked):
@@ -166,7 +166,7 @@ def _in_shown_unit(event: Event, factor: float) -> dict[str, object]:
     return dict(values)
 
 
-def mask_account(account: AccountState, words: Words) -> AccountState:
+def mask_account(account: AccountState, words: MaskWords) -> AccountState:
     """Return an account as it is shown. Cash, NAV and the value of every position stay what they are."""
     return _replace(
         account,
@@ -176,7 +176,7 @@ def mask_account(account: AccountState, words: Words) -> AccountState:
     )
 
 
-def _mask_position(position: Position, words: Words) -> Position:
+def _mask_position(position: Position, words: MaskWords) -> Position:
     factor = words.factor(position.symbol)
     shown = _replace(position, symbol=words.symbol(position.symbol))
     if factor == 1.0:
@@ -190,7 +190,7 @@ def _mask_position(position: Position, words: Words) -> Position:
     )
 
 
-def mask_order(order: Order, words: Words) -> Order:
+def mask_order(order: Order, words: MaskWords) -> Order:
     """Return an order as it is shown."""
     return _order(order, words.symbol(order.symbol), words.text, words.factor(order.symbol))
 

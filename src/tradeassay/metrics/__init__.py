@@ -6,7 +6,7 @@ repetitions, :func:`compare_to_baseline` says whether two paths can be told apar
 or a model.
 """
 
-from tradeassay.metrics.baseline import Comparison, compare_to_baseline, holm, nothing_to_compare
+from tradeassay.metrics.baseline import AgainstBaseline, compare_to_baseline, holm, nothing_to_compare
 from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
 from tradeassay.metrics.calibration import (
     Bin,
@@ -87,10 +87,10 @@ from tradeassay.metrics.studentised import sharpe_difference, studentised_interv
 __all__ = [
     "BY_ID",
     "MEASURES",
+    "AgainstBaseline",
     "Bin",
     "BootstrapConfig",
     "Calibration",
-    "Comparison",
     "ConfidenceSet",
     "CriticalDifference",
     "Deflated",

@@ -25,7 +25,7 @@ _MORE = 5
 able to become small."""
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
     """An agent against its baseline.
 
     ``difference`` is the yearly difference of growth, exp(mean log difference x periods per year) - 1, with its
@@ -48,7 +48,7 @@ def compare_to_baseline(
     periods_per_year: int = 252,
     baseline: str = "buy and hold",
     bootstrap: BootstrapConfig = DEFAULT,
-) -> Comparison:
+) -> AgainstBaseline:
     """Return whether a value path can be told apart from its baseline's.
 
     Each path has shape (n + 1,), or (repetitions, n + 1): then the mean over repetitions is compared, and
@@ -76,10 +76,10 @@ def compare_to_baseline(
     return _verdict(baseline, difference, _two_sided(drawn))
 
 
-def nothing_to_compare(baseline: str, reason: str) -> Comparison:
+def nothing_to_compare(baseline: str, reason: str) -> AgainstBaseline:
     """Return a comparison that was not made, and why."""
     sentence = f"was not compared with {baseline}: {reason}"
-    return Comparison(
+    return AgainstBaseline(
         baseline=baseline, difference=not_scored(reason), p_value=None, distinguishable=None, sentence=sentence
     )
 
@@ -122,7 +122,7 @@ def _two_sided(drawn: Floats) -> float:
     return significant(min(1.0, 2.0 * (1 + min(below, above)) / (drawn.size + 1)))
 
 
-def _verdict(baseline: str, difference: Measure, p_value: float) -> Comparison:
+def _verdict(baseline: str, difference: Measure, p_value: float) -> AgainstBaseline:
     low, high = difference.low, difference.high
     if difference.value is None or low is None or high is None:
         return nothing_to_compare(baseline, str(difference.reason or difference.note))
@@ -131,7 +131,7 @@ def _verdict(baseline: str, difference: Measure, p_value: float) -> Comparison:
         sentence = f"cannot be told apart from {baseline}"
     else:
         sentence = f"{'beats' if low > 0 else 'falls behind'} {baseline} by more than luck explains"
-    return Comparison(
+    return AgainstBaseline(
         baseline=baseline,
         difference=difference,
         p_value=p_value,
@@ -140,9 +140,9 @@ def _verdict(baseline: str, difference: Measure, p_value: float) -> Comparison:
     )
 
 
-def _identical(baseline: str, n: int, config: BootstrapConfig) -> Comparison:
+def _identical(baseline: str, n: int, config: BootstrapConfig) -> AgainstBaseline:
     note = "the two paths are the same"
-    return Comparison(
+    return AgainstBaseline(
         baseline=baseline,
         difference=Measure(value=0.0, low=0.0, high=0.0, level=config.level, n=n, note=note),
         p_value=1.0,

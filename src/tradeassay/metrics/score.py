@@ -26,7 +26,7 @@ _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "ord
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionMatrix:
     """An episode as a matrix: one row per quantity (``_ROWS``), one column per session; resampling is one take.
 
     ``index`` has the index's session returns, or is None. ``path`` is the value path where it is known; a resample
@@ -39,7 +39,7 @@ class Sessions:
     path: Floats | None = None
 
     @classmethod
-    def of(cls, series: EpisodeSeries, index: Floats | None = None) -> Sessions:
+    def of(cls, series: EpisodeSeries, index: Floats | None = None) -> SessionMatrix:
         """Return the matrix of a series; ``index`` (n + 1 levels) replaces its own. One with a gap is left out."""
         levels = series.index if index is None else index
         if levels is not None and not (levels > 0).all():
@@ -59,13 +59,13 @@ class Sessions:
         matrix = np.array([np.asarray(row, dtype=np.float64) for row in rows])
         return cls(matrix, None if levels is None else simple_returns(levels), series.periods_per_year, series.nav)
 
-    def take(self, indices: Ints) -> Sessions:
+    def take(self, indices: Ints) -> SessionMatrix:
         """Return the resampled sessions: the matrix gets shape (quantities, draws, n)."""
         index = None if self.index is None else self.index[indices]
-        return Sessions(self.matrix[:, indices], index, self.periods_per_year)
+        return SessionMatrix(self.matrix[:, indices], index, self.periods_per_year)
 
 
-def evaluate(sessions: Sessions) -> dict[str, Floats]:
+def evaluate(sessions: SessionMatrix) -> dict[str, Floats]:
     """Return every measure by id, shape () for one series and (draws,) for resampled ones. NaN where undefined."""
     row = dict(zip(_ROWS, sessions.matrix, strict=True))
     earned, year = row["returns"], sessions.periods_per_year
@@ -97,7 +97,7 @@ def evaluate(sessions: Sessions) -> dict[str, Floats]:
     return values
 
 
-def evaluate_resamples(sessions: Sessions, indices: Iterator[Ints]) -> dict[str, Floats]:
+def evaluate_resamples(sessions: SessionMatrix, indices: Iterator[Ints]) -> dict[str, Floats]:
     """Return every measure on every resample, by id, shape (draws,)."""
     chunks = [evaluate(sessions.take(chunk)) for chunk in indices]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
@@ -145,7 +145,7 @@ def score(
         return {info.id: not_scored("there are no sessions") for info in MEASURES}
     if series.ruined is not None or not series.nav[0] > 0:
         return _ruined(series)
-    sessions = Sessions.of(series, benchmark_nav)
+    sessions = SessionMatrix.of(series, benchmark_nav)
     values = {name: float(value) for name, value in evaluate(sessions).items()}
     drawn = _draw(series, sessions, bootstrap)
     note = series.index_note if benchmark_nav is None else None
@@ -162,7 +162,7 @@ def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
     return msgspec.structs.replace(measure, note=note if measure.note is None else f"{measure.note}; {note}")
 
 
-def _draw(series: EpisodeSeries, sessions: Sessions, config: BootstrapConfig) -> dict[str, Floats] | None:
+def _draw(series: EpisodeSeries, sessions: SessionMatrix, config: BootstrapConfig) -> dict[str, Floats] | None:
     n = len(series.sessions)
     if n < config.least:
         return None
@@ -351,7 +351,7 @@ def _draw_together(
     seed = content_seed(config, *(episode.nav for episode in sound))
     block = max(choose_block(episode.returns, config) for episode in sound)
     each = [
-        evaluate_resamples(Sessions.of(episode, benchmark_nav), resamples(n, config.draws, block, seed))
+        evaluate_resamples(SessionMatrix.of(episode, benchmark_nav), resamples(n, config.draws, block, seed))
         for episode in sound
     ]
     chosen = seed_resamples(len(sound), config.draws, seed)

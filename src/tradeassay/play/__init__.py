@@ -6,11 +6,10 @@ from tradeassay.play.config import MarketConfig
 from tradeassay.play.episode import Asked, Conversation, Episode, NoAnswer, Recorder, talk
 from tradeassay.play.market import Market, Step, Witness
 from tradeassay.play.series import Holdings, holdings_from_records, series_from_records
-from tradeassay.play.universe import Choice, Universe, UniverseName, most_traded, parse_universe
+from tradeassay.play.universe import Universe, UniverseChoice, UniverseName, most_traded, parse_universe
 
 __all__ = [
     "Asked",
-    "Choice",
     "Conversation",
     "Episode",
     "Holdings",
@@ -20,6 +19,7 @@ __all__ = [
     "Recorder",
     "Step",
     "Universe",
+    "UniverseChoice",
     "UniverseName",
     "Witness",
     "holdings_from_records",

@@ -23,7 +23,7 @@ from tradeassay.core.drive import LONGEST_DETAIL, Ended, adrive, advance, drive,
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision, Failure
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 from tradeassay.play.config import MarketConfig
 from tradeassay.play.market import Market, Witness
 
@@ -52,7 +52,7 @@ class Asked(NamedTuple, Generic[Ask]):
     """A question with its address: episode, step, sample, and the number of the question within the step."""
 
     request: Ask
-    place: Place
+    place: QuestionPlace
 
 
 class Conversation(Protocol[Ask_co, Reply_contra]):
@@ -128,7 +128,7 @@ class Episode(Generic[Ask, Reply]):
         seen, conversation = self.observation, self._conversation
         if seen is None or conversation is None:
             raise UserError("there is nobody to ask and nothing to decide", mend="open() an episode first")
-        place = Place(episode=self.key, step=seen.step, sample=self.seed, index=0)
+        place = QuestionPlace(episode=self.key, step=seen.step, sample=self.seed, index=0)
         self._talking = addressed(conversation.dialogue(seen), place)
         return self.decide(as_recorded((yield from self._talking)))
 
@@ -161,13 +161,17 @@ class Episode(Generic[Ask, Reply]):
             yield await adrive(self.step(), answer)
 
 
-def addressed(dialogue: Generator[Ask, Reply, Result], place: Place) -> Generator[Asked[Ask], Reply, Result]:
+def addressed(
+    dialogue: Generator[Ask, Reply, Result], place: QuestionPlace
+) -> Generator[Asked[Ask], Reply, Result]:
     """Give a dialogue's questions their addresses, counting up from ``place`` for the first one."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
             now = advance(dialogue, (yield Asked(now, place)))
-            place = Place(episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1)
+            place = QuestionPlace(
+                episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1
+            )
         return now.result
     finally:
         dialogue.close()
@@ -187,7 +191,7 @@ def as_recorded(decision: Decision) -> Decision:
 class Answerer(Protocol):
     """Whoever answers a conversation: a model or a foreign agent. A failure is a reply, never an exception."""
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request."""
         ...
 
@@ -221,7 +225,7 @@ def recorded(answerer: Answerer, recorder: Recorder) -> Callable[[Asked[AskModel
 
 
 async def talk(
-    dialogue: Generator[AskModel, ModelReply, Result], place: Place, answerer: Answerer, recorder: Recorder
+    dialogue: Generator[AskModel, ModelReply, Result], place: QuestionPlace, answerer: Answerer, recorder: Recorder
 ) -> Result:
     """Carry one step's dialogue to its end, without a market: known replies first, then new ones."""
     return await adrive(addressed(dialogue, place), recorded(answerer, recorder))

@@ -37,7 +37,7 @@ BATCHED = FsyncPolicy(lines=512)
 R = TypeVar("R", bound=JournalRecord)
 
 
-class Line(NamedTuple, Generic[R]):
+class JournalLine(NamedTuple, Generic[R]):
     """A step and its exact bytes, without the line end."""
 
     record: R
@@ -49,12 +49,12 @@ def encode_line(record: JournalRecord) -> bytes:
     return ENCODER.encode(record)
 
 
-def read_lines(path: Path) -> tuple[tuple[Line[StepRecord], ...], int]:
+def read_lines(path: Path) -> tuple[tuple[JournalLine[StepRecord], ...], int]:
     """Return the lines of a trading episode's journal, as :func:`lines_of` does."""
     return lines_of(path, STEP_DECODER)
 
 
-def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Line[R], ...], int]:
+def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[JournalLine[R], ...], int]:
     """Return the whole lines of a journal and the number of bytes they take; a torn last line is left out.
 
     Raises :class:`RunError` naming the line when a damaged one is not the last.
@@ -62,12 +62,12 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Line[R
     if not path.exists():
         return (), 0
     content = path.read_bytes()
-    lines: list[Line[R]] = []
+    lines: list[JournalLine[R]] = []
     start = 0
     while (end := content.find(b"\n", start)) >= 0:
         raw = content[start:end]
         try:
-            lines.append(Line(decoder.decode(raw), raw))
+            lines.append(JournalLine(decoder.decode(raw), raw))
         except msgspec.DecodeError as error:
             if content.find(b"\n", end + 1) >= 0:
                 raise RunError(
@@ -102,7 +102,7 @@ class JournalOf(Generic[R]):
     """
 
     def __init__(self, path: Path, decoder: msgspec.json.Decoder[R], *, patience: float = 15.0) -> None:
-        self.lines: tuple[Line[R], ...] = ()
+        self.lines: tuple[JournalLine[R], ...] = ()
         self.policy = EVERY_LINE
         self._path = path
         self._decoder = decoder

@@ -22,7 +22,7 @@ from tradeassay.core.events import ENCODER, Event, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import SessionBars
 from tradeassay.play.config import MarketConfig
-from tradeassay.play.universe import Choice, Universe, most_traded
+from tradeassay.play.universe import Universe, UniverseChoice, most_traded
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -159,7 +159,7 @@ class Market:
         if phase != "pre_open":
             self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
         view = before if phase == "pre_open" else whole if phase == "close" else at(row, phase)
-        self._choice: Choice = self._universe.at(view)
+        self._choice: UniverseChoice = self._universe.at(view)
         self._decided_at = view.clock
         return Observation(
             self._step,

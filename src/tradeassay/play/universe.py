@@ -22,7 +22,7 @@ class DatedView(MarketView, Protocol):
         ...
 
 
-class Choice(NamedTuple):
+class UniverseChoice(NamedTuple):
     """``symbols`` in column order with their ``columns``; ``buyable`` adds the index funds."""
 
     symbols: tuple[str, ...]
@@ -91,9 +91,9 @@ class Universe:
         self.name = parse_universe(name).of
         self.kept = kept
         self._key: tuple[object, object, object] = (None, None, None)
-        self._choice = Choice((), _frozen([]), frozenset())
+        self._choice = UniverseChoice((), _frozen([]), frozenset())
 
-    def at(self, view: DatedView) -> Choice:
+    def at(self, view: DatedView) -> UniverseChoice:
         """Return today's choice; raises :class:`DataError` for an index the data does not know."""
         symbols, gone = view.symbols, view.delisted_now()
         members = symbols if self.name == ALL else view.members(self.name)
@@ -108,11 +108,11 @@ class Universe:
         return self._choice
 
 
-def _choose(view: DatedView, members: tuple[str, ...], gone: frozenset[str]) -> Choice:
+def _choose(view: DatedView, members: tuple[str, ...], gone: frozenset[str]) -> UniverseChoice:
     funds = {symbol for symbol in view.symbols if view.instrument(symbol).kind == "index"}
     chosen = tuple(symbol for symbol in members if symbol not in gone and symbol not in funds)
     columns = _frozen([view.column(symbol) for symbol in chosen])
-    return Choice(chosen, columns, frozenset((*chosen, *(funds - gone))))
+    return UniverseChoice(chosen, columns, frozenset((*chosen, *(funds - gone))))
 
 
 def _frozen(columns: list[int]) -> Ints:

@@ -12,7 +12,7 @@ from tradeassay.report import numbers
 from tradeassay.report.palette import styles
 from tradeassay.report.paper_tables import quantcode_paper, way
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import NOTHING, Shown, shown
+from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
 from tradeassay.runs.summary.programs import pooled_rates
@@ -49,7 +49,7 @@ OUTCOMES = {
 _LONGEST = 40_000
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something found in one program: a trick, or decisions that depend on later bars."""
 
     key: str
@@ -199,7 +199,7 @@ def cost_words(cell: CellScores) -> str:
 
 def group_tables(
     cells: Sequence[CellScores],
-) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, list[Shown]]]]]:
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, list[MeasureShown]]]]]:
     """Yield solve rates by source, difficulty, timeframe and family: the grouping, its values, the rows."""
     for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
         values = tuple(dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by))
@@ -212,7 +212,7 @@ def group_tables(
         )
 
 
-def _group(cell: CellScores, by: str, value: str) -> Shown:
+def _group(cell: CellScores, by: str, value: str) -> MeasureShown:
     for group in cell.groups:
         if group.by == by and group.value == value:
             made = shown(group.rates.judge, "share")
@@ -222,7 +222,7 @@ def _group(cell: CellScores, by: str, value: str) -> Shown:
 
 def contrasts_of(
     cells: Sequence[CellScores],
-) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, list[Shown]]]]]:
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, list[MeasureShown]]]]]:
     """Yield the rates by wording and by framework, where a run has more than one."""
     for by, other in (("wording", "framework"), ("framework", "wording")):
         values = tuple(dict.fromkeys(str(getattr(cell, by)) for cell in cells))
@@ -241,19 +241,19 @@ def contrasts_of(
         )
 
 
-def findings(records: Mapping[str, TaskOutcome]) -> Iterator[Finding]:
+def findings(records: Mapping[str, TaskOutcome]) -> Iterator[ProgramFinding]:
     """Yield every trick and every look-ahead that was found."""
     for key, record in records.items():
         for turn in record.turns:
             if turn.evaluation is None:
                 continue
             for trick in turn.evaluation.tricks:
-                yield Finding(
+                yield ProgramFinding(
                     key=key, turn=turn.number, what=trick.name, detail=trick.detail, scores_zero=trick.grave
                 )
             if turn.stage == "lookahead":
                 reason = turn.evaluation.lookahead.reason
-                yield Finding(key=key, turn=turn.number, what="look-ahead", detail=reason, scores_zero=True)
+                yield ProgramFinding(key=key, turn=turn.number, what="look-ahead", detail=reason, scores_zero=True)
 
 
 def _of(cell: CellScores) -> str:

@@ -10,7 +10,7 @@ from tradeassay.benchmarks.quantcode import published as quantcode
 from tradeassay.benchmarks.systrade import published as systrade
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.report.shown import NOTHING, Shown, shown
+from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import QuantCodeSpec
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, CellScores
 from tradeassay.runs.summary.programs import pooled_rates
@@ -37,7 +37,7 @@ class PaperRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row; ``ours`` tells whose it is."""
 
     name: str
-    cells: tuple[Shown, ...]
+    cells: tuple[MeasureShown, ...]
     ours: bool = False
 
 
@@ -74,7 +74,7 @@ def quantcode_paper(spec: QuantCodeSpec, tasks: int, cells: Sequence[CellScores]
     agentic = [cell for cell in cells if cell.setting == "agentic"]
     why = {
         setting: quantcode.why_not_comparable(
-            quantcode.OurRun(
+            quantcode.QuantcodeSetting(
                 public_tasks=spec.task_file is not None,
                 real_data=False,
                 tasks=tasks,
@@ -165,26 +165,26 @@ def _ends(title: str, printed: Sequence[quantcode.StageShare], ours: Mapping[str
     return PaperTable(title=title, columns=("Paper", "Ours, all models"), rows=rows)
 
 
-def _stages(cell: CellScores) -> tuple[Shown, ...]:
+def _stages(cell: CellScores) -> tuple[MeasureShown, ...]:
     return tuple(shown(getattr(cell.rates, stage), "share") for stage in STAGES)
 
 
-def _by_turn(cell: CellScores) -> tuple[Shown, ...]:
+def _by_turn(cell: CellScores) -> tuple[MeasureShown, ...]:
     by = (shown(cell.by_turn[n - 1], "share") if n <= len(cell.by_turn) else NOTHING for n in _TURNS)
     return (*_stages(cell), shown(cell.mean_turns, "{:.1f}"), *by)
 
 
-def _printed_turns(row: quantcode.AgenticRates) -> tuple[Shown, ...]:
+def _printed_turns(row: quantcode.AgenticRates) -> tuple[MeasureShown, ...]:
     stages = (_printed(getattr(row, stage)) for stage in STAGES)
-    mean = Shown(text=f"{row.mean_turns:.1f}", value=row.mean_turns)
+    mean = MeasureShown(text=f"{row.mean_turns:.1f}", value=row.mean_turns)
     return (*stages, mean, *(_printed(getattr(row, f"t{n}")) for n in _TURNS))
 
 
-def _printed(share: float) -> Shown:
-    return Shown(text=f"{share:.1f}%", value=share / 100.0)
+def _printed(share: float) -> MeasureShown:
+    return MeasureShown(text=f"{share:.1f}%", value=share / 100.0)
 
 
-def _maybe(printed: Mapping[str, float], name: str) -> Shown:
+def _maybe(printed: Mapping[str, float], name: str) -> MeasureShown:
     return _printed(printed[name]) if name in printed else NOTHING
 
 
@@ -199,7 +199,7 @@ def _by_judge(rows: Sequence[PaperRow]) -> tuple[PaperRow, ...]:
 def systrade_paper(spec: SystradeSpec, scores: SystradeScores) -> Paper:
     """Return the printed tables of SysTradeBench with our rows first."""
     paper = systrade.published()
-    ours = systrade.OurRun(
+    ours = systrade.SystradeSetting(
         strategies=len(scores.strategies),
         iterations=spec.iterations,
         real_data=spec.dataset is not None,
@@ -236,7 +236,7 @@ def _gates(scores: SystradeScores) -> PaperTable:
 
 def _strategies(scores: SystradeScores) -> PaperTable:
     paper, found = systrade.published(), {row.strategy: row for row in scores.strategies}
-    not_run = Shown(text="", note="not run")
+    not_run = MeasureShown(text="", note="not run")
     rows = []
     for one in paper.by_strategy:
         mine = found.get(one.strategy)
@@ -299,7 +299,7 @@ def _iterations(scores: SystradeScores) -> PaperTable:
 
 def _reviews(scores: SystradeScores) -> PaperTable:
     figures, board = systrade.published().reviews, scores.reviews
-    nobody = Shown(text="", note="no reviewers")
+    nobody = MeasureShown(text="", note="no reviewers")
     own = nobody if board is None else _range([one.fidelity for one in board.own_bias])
     vendor = nobody if board is None else _range([one.fidelity for one in board.vendor_bias])
     tau = nobody if board is None else shown(board.agreement, "{:.2f}")
@@ -352,12 +352,12 @@ def _pairs(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}, {whose}" for name in names for whose in ("ours", "printed"))
 
 
-def _text(text: str, note: str = "") -> Shown:
-    return Shown(text=text, interval=note)
+def _text(text: str, note: str = "") -> MeasureShown:
+    return MeasureShown(text=text, interval=note)
 
 
-def _range(found: Sequence[Measure]) -> Shown:
+def _range(found: Sequence[Measure]) -> MeasureShown:
     values = [one.value for one in found if one.value is not None]
     if not values:
-        return Shown(text=numbers.NONE, note=found[0].reason or "" if found else "")
-    return Shown(text=f"{min(values):+.2f} to {max(values):+.2f}", interval=f"{len(values)} authors")
+        return MeasureShown(text=numbers.NONE, note=found[0].reason or "" if found else "")
+    return MeasureShown(text=f"{min(values):+.2f} to {max(values):+.2f}", interval=f"{len(values)} authors")

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tradeassay.report import numbers
-from tradeassay.report.words import Standing, answer, arm_standing, cell_badges, in_words, standing
+from tradeassay.report.words import AgentStanding, answer, arm_standing, cell_badges, in_words, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, summary_of
 
@@ -183,7 +183,7 @@ def _value(name: str, agent: AgentSummary, *, bounds: bool) -> Text:
     return text
 
 
-def _versus(agent: AgentSummary, told: Standing) -> Text:
+def _versus(agent: AgentSummary, told: AgentStanding) -> Text:
     from rich.text import Text
 
     versus = agent.versus

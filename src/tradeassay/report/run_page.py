@@ -12,10 +12,10 @@ from tradeassay.report import numbers
 from tradeassay.report.charts import CellCharts, cell_charts
 from tradeassay.report.palette import DARK, LIGHT, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import Scale, Shown, common_scale, shown
+from tradeassay.report.shown import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.words import (
-    Answer,
-    Standing,
+    AgentStanding,
+    BestAnswer,
     answer,
     arm_standing,
     cell_badges,
@@ -54,7 +54,7 @@ class AgentOnPage:
         return self._cell.look[self.agent.name]
 
     @cached_property
-    def standing(self) -> Standing:
+    def standing(self) -> AgentStanding:
         """How it compares with the baseline."""
         return standing(self.agent, self._cell.cell, self._cell.level)
 
@@ -63,7 +63,7 @@ class AgentOnPage:
         """Who gave its answers and what they took, in one line; empty for a rule."""
         return cost_line(self.agent)
 
-    def figure(self, name: str) -> Shown:
+    def figure(self, name: str) -> MeasureShown:
         """Return a measure written out; the return has its interval drawn."""
         scale = self._cell.returns if name == "cumulative_return" else None
         return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
@@ -77,7 +77,7 @@ class AgentOnPage:
         return f"{found.n} seeds: {low} to {high}"
 
     @property
-    def difference(self) -> Shown | None:
+    def difference(self) -> MeasureShown | None:
         """The yearly difference from the baseline, None where nothing was compared."""
         versus = self.agent.versus
         return None if versus is None else shown(versus.difference, "change", self._cell.differences)
@@ -109,7 +109,7 @@ class CellOnPage:
         return cell_badges(self.cell)
 
     @cached_property
-    def answer(self) -> Answer:
+    def answer(self) -> BestAnswer:
         """Which agent is best."""
         return answer(self.cell, self.level)
 

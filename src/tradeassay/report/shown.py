@@ -74,7 +74,7 @@ UNIT = Scale(low=0.0, high=1.0)
 """The scale of shares."""
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
     """One measure as a page or table shows it. ``value`` orders a column, None last.
 
     ``note`` says why there is no number, or what a number rests on; ``tone`` is ``above`` or ``below`` where the
@@ -94,23 +94,23 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         return self.interval or self.note
 
 
-NOTHING = Shown(text="–")
+NOTHING = MeasureShown(text="–")
 """A cell that has no measure."""
 
 
 def shown(
     measure: Measure, form: str = "number", scale: Scale | None = None, between: str = "{low} to {high}"
-) -> Shown:
+) -> MeasureShown:
     """Return a measure written out in a form of :func:`~tradeassay.report.numbers.written`."""
     if measure.value is None:
-        return Shown(text=numbers.NONE, note=measure.reason or "")
+        return MeasureShown(text=numbers.NONE, note=measure.reason or "")
     interval, tone = "", ""
     if measure.low is not None and measure.high is not None:
         low, high = numbers.written(measure.low, form), numbers.written(measure.high, form)
         interval = between.format(low=low, high=high)
         if form in ("change", "signed"):
             tone = "above" if measure.low > 0 else "below" if measure.high < 0 else ""
-    return Shown(
+    return MeasureShown(
         text=numbers.written(measure.value, form),
         interval=interval,
         note=measure.note or "",

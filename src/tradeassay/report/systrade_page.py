@@ -11,7 +11,7 @@ from tradeassay.report import numbers
 from tradeassay.report.code_page import answer_badges, failed_badge, overlap, versions_of
 from tradeassay.report.paper_tables import systrade_paper
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import Shown, shown
+from tradeassay.report.shown import MeasureShown, shown
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts, mark_words
 from tradeassay.runs import CodeRun
 from tradeassay.runs.systrade_scores import ModelRow, SystradeScores
@@ -225,12 +225,12 @@ def _rank(row: ModelRow) -> tuple[float, float]:
     return -(row.valid.value or 0.0), -(row.overall.value or 0.0)
 
 
-def _authors(scores: SystradeScores) -> list[tuple[str, Shown]]:
+def _authors(scores: SystradeScores) -> list[tuple[str, MeasureShown]]:
     """Return the authors on the review board with their rating, the best first."""
     board = scores.reviews
     if board is None:
         return []
-    none = Shown(text=numbers.NONE, note="not compared")
+    none = MeasureShown(text=numbers.NONE, note="not compared")
     rated = {
         name: shown(board.rating[name], "{:.0f}") if name in board.rating else none for name in board.fidelity
     }

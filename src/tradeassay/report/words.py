@@ -26,7 +26,7 @@ ANSWERS = {"scripted": "scripted model", "replayed": "replayed model", "live": "
 Tone = Literal["above", "below", "same", "none", "baseline", "failed"]
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class AgentStanding(msgspec.Struct, frozen=True, kw_only=True):
     """One agent against what it is compared with: a short label for a chip, a sentence, and its tone."""
 
     tone: Tone
@@ -34,7 +34,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class BestAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to "which agent is best?": a headline and what supports it."""
 
     headline: str
@@ -76,35 +76,39 @@ def cost_line(agent: AgentSummary) -> str:
 # An agent against the baseline
 
 
-def standing(agent: AgentSummary, cell: CellSummary, level: float) -> Standing:
+def standing(agent: AgentSummary, cell: CellSummary, level: float) -> AgentStanding:
     """Say how an agent compares with its cell's baseline."""
     phrase = cell.baseline_phrase
     if agent.result.value is None:
         reason = agent.failure or str(agent.result.reason)
-        return Standing(tone="failed", label="failed", sentence=f"{agent.name} has no result: {reason}.")
+        return AgentStanding(tone="failed", label="failed", sentence=f"{agent.name} has no result: {reason}.")
     if agent.baseline:
-        return Standing(tone="baseline", label="baseline", sentence=f"{agent.name} is the baseline: {phrase}.")
+        return AgentStanding(
+            tone="baseline", label="baseline", sentence=f"{agent.name} is the baseline: {phrase}."
+        )
     versus = agent.versus
     if versus is None or versus.distinguishable is None:
         reason = "no baseline" if versus is None else str(versus.difference.reason)
-        return Standing(
+        return AgentStanding(
             tone="none", label="not compared", sentence=f"{agent.name} was not compared with {phrase}: {reason}."
         )
     if versus.difference.low == versus.difference.high == 0.0:
-        return Standing(tone="same", label="same", sentence=f"{agent.name} is the same as {phrase}, day by day.")
+        return AgentStanding(
+            tone="same", label="same", sentence=f"{agent.name} is the same as {phrase}, day by day."
+        )
     tone = told_apart(agent, level)
     if tone == "above":
-        return Standing(
+        return AgentStanding(
             tone=tone, label="better", sentence=f"{agent.name} beats {phrase} by more than luck explains."
         )
     if tone == "below":
-        return Standing(
+        return AgentStanding(
             tone=tone, label="worse", sentence=f"{agent.name} falls behind {phrase} by more than luck explains."
         )
     sentence = f"{agent.name} cannot be told apart from {phrase}"
     if versus.distinguishable:
         sentence += " once the number of agents compared is allowed for"
-    return Standing(tone="same", label="cannot be told apart", sentence=sentence + ".")
+    return AgentStanding(tone="same", label="cannot be told apart", sentence=sentence + ".")
 
 
 def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
@@ -129,7 +133,7 @@ def _plural(rest: str, names: Sequence[str]) -> str:
 # Which agent is best
 
 
-def answer(cell: CellSummary, level: float) -> Answer:
+def answer(cell: CellSummary, level: float) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
     rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
     if not rivals:
@@ -142,7 +146,7 @@ def answer(cell: CellSummary, level: float) -> Answer:
     else:
         support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
-    return Answer(headline=headline, support=(*support, *_others(behind, cell)))
+    return BestAnswer(headline=headline, support=(*support, *_others(behind, cell)))
 
 
 def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:
@@ -174,10 +178,12 @@ def _others(behind: Sequence[AgentSummary], cell: CellSummary) -> list[str]:
     return sentences
 
 
-def _nobody(cell: CellSummary) -> Answer:
+def _nobody(cell: CellSummary) -> BestAnswer:
     if any(agent.result.value is not None for agent in cell.agents):
-        return Answer(headline="Only the baseline has a result.", support=("There is nobody to compare it with.",))
-    return Answer(headline="No agent has a result.", support=("Every episode failed; the reasons are below.",))
+        return BestAnswer(
+            headline="Only the baseline has a result.", support=("There is nobody to compare it with.",)
+        )
+    return BestAnswer(headline="No agent has a result.", support=("Every episode failed; the reasons are below.",))
 
 
 def _leader(agent: AgentSummary, cell: CellSummary, *, luck: bool) -> str:
@@ -215,23 +221,25 @@ def _headline(winners: list[AgentSummary], cell: CellSummary) -> str:
 # An agent against itself under another setting
 
 
-def arm_standing(arm: ContrastArm, reference: str, level: float) -> Standing:
+def arm_standing(arm: ContrastArm, reference: str, level: float) -> AgentStanding:
     """Say how an agent under one setting compares with itself under the reference."""
     versus = arm.versus
     if versus is None or versus.distinguishable is None or versus.difference.value is None:
         reason = "" if versus is None else str(versus.difference.reason)
-        return Standing(tone="none", label="not compared", sentence=f"was not compared with {reference}: {reason}")
+        return AgentStanding(
+            tone="none", label="not compared", sentence=f"was not compared with {reference}: {reason}"
+        )
     if versus.difference.low == versus.difference.high == 0.0:
-        return Standing(
+        return AgentStanding(
             tone="same", label="same", sentence=f"is the same as under {reference}, session by session"
         )
     sure = versus.distinguishable and arm.p_adjusted is not None and arm.p_adjusted <= 1.0 - level
     if not sure:
-        return Standing(
+        return AgentStanding(
             tone="same", label="cannot be told apart", sentence=f"cannot be told apart from {reference}"
         )
     better = versus.difference.value > 0
-    return Standing(
+    return AgentStanding(
         tone="above" if better else "below",
         label="better" if better else "worse",
         sentence=f"does {'better' if better else 'worse'} than under {reference} by more than luck explains",

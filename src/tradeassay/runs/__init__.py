@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradeassay.play.dialogue_log import Spending as Spending
     from tradeassay.runs.comparison import RunComparison as RunComparison
     from tradeassay.runs.comparison import compare as compare
-    from tradeassay.runs.episode import Episode as Episode
+    from tradeassay.runs.episode import EpisodeSpec as EpisodeSpec
     from tradeassay.runs.episode import expand as expand
     from tradeassay.runs.frames import Frames as Frames
     from tradeassay.runs.manifest import CodeManifest as CodeManifest

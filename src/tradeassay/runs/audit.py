@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tradeassay.account import venues
-from tradeassay.account.audit import AuditDay, Auditor, Finding
+from tradeassay.account.audit import AuditDay, AuditFinding, Auditor
 from tradeassay.core.events import StepRecord
 from tradeassay.data import Snapshot
 from tradeassay.play import MarketConfig, most_traded, parse_universe
@@ -13,14 +13,17 @@ from tradeassay.play import MarketConfig, most_traded, parse_universe
 
 def audit(
     records: Sequence[StepRecord], snapshot: Snapshot, config: MarketConfig, *, complete: bool
-) -> Iterator[tuple[int | None, Finding]]:
+) -> Iterator[tuple[int | None, AuditFinding]]:
     """Yield (step, finding) for everything in a journal that the data or the rules contradict.
 
     With ``complete`` the journal must reach the end of the window.
     """
     rows = snapshot.rows(config.first, config.last)
     if len(records) > len(rows) or (complete and len(records) < len(rows)):
-        yield None, Finding("sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions")
+        yield (
+            None,
+            AuditFinding("sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions"),
+        )
     auditor = Auditor()
     kept = most_traded(config.universe, snapshot.at(rows[0], "pre_open"))
     for place, (row, record) in enumerate(zip(rows, records, strict=False)):

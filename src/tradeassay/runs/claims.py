@@ -25,7 +25,7 @@ from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.audit import audit
 from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.format1 import ITEMS
 from tradeassay.runs.outcome import Outcome, Violation, read_outcome
 from tradeassay.runs.programs import read_record
@@ -39,17 +39,17 @@ R = TypeVar("R", bound=JournalRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(Generic[R]):
+class EpisodeEvidence(Generic[R]):
     """What one episode left behind: its outcome, the lines of its journal, and where its dialogue is."""
 
-    episode: Episode
+    episode: EpisodeSpec
     outcome: Outcome
     records: tuple[R, ...]
     dialogue: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class MarketGround:
     """The data and market a trading episode was played on."""
 
     snapshot: Snapshot
@@ -59,11 +59,11 @@ class Ground:
 def check_episode(task: CheckTask) -> Checked:
     """Return everything about a trading episode that does not hold; without data, only what needs none."""
     place = RunFolder(Path(task.folder))
-    ground: Ground | None = None
+    ground: MarketGround | None = None
     if task.data_sha256 is not None:
-        ground = Ground(snapshot_for(task.episode.dataset, task.home, task.data_sha256), task.benchmark)
+        ground = MarketGround(snapshot_for(task.episode.dataset, task.home, task.data_sha256), task.benchmark)
 
-    def claims(evidence: Evidence[StepRecord]) -> Iterator[Found]:
+    def claims(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
         for claim in TRADING:
             yield from claim(evidence)
         if ground is not None:
@@ -72,10 +72,10 @@ def check_episode(task: CheckTask) -> Checked:
     return _checked(place, task.episode, STEP_DECODER, claims)
 
 
-def check_program(place: RunFolder, episode: Episode, protocol: CodeProtocol) -> Checked:
+def check_program(place: RunFolder, episode: EpisodeSpec, protocol: CodeProtocol) -> Checked:
     """Return everything about a code episode that does not hold. Programs are not run again."""
 
-    def claims(evidence: Evidence[TurnRecord]) -> Iterator[Found]:
+    def claims(evidence: EpisodeEvidence[TurnRecord]) -> Iterator[Found]:
         yield from record_is_consistent(evidence, protocol)
         if place.episodes != ITEMS:  # format 1 kept neither journal nor dialogue
             yield from spending_is_that_of_the_dialogue(evidence)
@@ -86,9 +86,9 @@ def check_program(place: RunFolder, episode: Episode, protocol: CodeProtocol) ->
 
 def _checked(
     place: RunFolder,
-    episode: Episode,
+    episode: EpisodeSpec,
     decoder: msgspec.json.Decoder[R],
-    claims: Callable[[Evidence[R]], Iterator[Found]],
+    claims: Callable[[EpisodeEvidence[R]], Iterator[Found]],
 ) -> Checked:
     """Check the journal against its hash, line by line, then everything that is claimed about it."""
     key, records = episode.key, list[R]()
@@ -97,7 +97,7 @@ def _checked(
     def every() -> Iterator[Found]:
         outcome = yield from _journal(place, key, decoder, records)
         if outcome is not None:
-            yield from claims(Evidence(episode, outcome, tuple(records), place.dialogue(key)))
+            yield from claims(EpisodeEvidence(episode, outcome, tuple(records), place.dialogue(key)))
 
     for step, check, what in every():
         violations.append(Violation(check=check, what=what, episode=key, step=step))
@@ -138,14 +138,14 @@ def _journal(
     return outcome
 
 
-def decisions_were_usable(evidence: Evidence[StepRecord]) -> Iterator[Found]:
+def decisions_were_usable(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
     """An episode without a usable decision has failed."""
     unusable = all(record.decision.status == "failed" for record in evidence.records)
     if evidence.outcome.status == "done" and unusable:
         yield None, "outcome", "no decision was usable, but the episode counts as done"
 
 
-def spending_is_that_of_the_dialogue(evidence: Evidence[R]) -> Iterator[Found]:
+def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
     """The recorded spending is that of the conversations."""
     claimed = evidence.outcome.spending
     if claimed is None:
@@ -161,7 +161,7 @@ def spending_is_that_of_the_dialogue(evidence: Evidence[R]) -> Iterator[Found]:
         yield None, "dialogue", f"the conversations took {spent.words()}, not {claimed.words()}"
 
 
-def money_adds_up(evidence: Evidence[StepRecord]) -> Iterator[Found]:
+def money_adds_up(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
     """Replay the account; the first identity that breaks ends the replay."""
     done = 0
     try:
@@ -171,7 +171,7 @@ def money_adds_up(evidence: Evidence[StepRecord]) -> Iterator[Found]:
         yield done, "ledger", str(error)
 
 
-TRADING: tuple[Callable[[Evidence[StepRecord]], Iterator[Found]], ...] = (
+TRADING: tuple[Callable[[EpisodeEvidence[StepRecord]], Iterator[Found]], ...] = (
     decisions_were_usable,
     spending_is_that_of_the_dialogue,
     money_adds_up,
@@ -179,7 +179,7 @@ TRADING: tuple[Callable[[Evidence[StepRecord]], Iterator[Found]], ...] = (
 """The claims of a trading episode that need no data."""
 
 
-def _on_data(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
+def _on_data(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
     try:
         for claim in ON_DATA:
             yield from claim(evidence, ground)
@@ -187,14 +187,14 @@ def _on_data(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
         yield None, "replay", f"the journal cannot be followed: {error.message}"
 
 
-def fills_follow_the_rules(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
+def fills_follow_the_rules(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
     """An auditor that shares no code with the exchange finds nothing."""
     complete = evidence.outcome.status == "done"
     for step, finding in audit(evidence.records, ground.snapshot, ground.benchmark.market, complete=complete):
         yield step, finding.check, finding.what
 
 
-def decisions_give_these_lines(evidence: Evidence[StepRecord], ground: Ground) -> Iterator[Found]:
+def decisions_give_these_lines(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
     """Carry out the recorded decisions again; the first line that comes out differently ends the replay."""
     market = Market(ground.snapshot, ground.benchmark.market)
     market.reset()
@@ -204,14 +204,14 @@ def decisions_give_these_lines(evidence: Evidence[StepRecord], ground: Ground) -
             return
 
 
-ON_DATA: tuple[Callable[[Evidence[StepRecord], Ground], Iterator[Found]], ...] = (
+ON_DATA: tuple[Callable[[EpisodeEvidence[StepRecord], MarketGround], Iterator[Found]], ...] = (
     fills_follow_the_rules,
     decisions_give_these_lines,
 )
 """The claims of a trading episode about its market."""
 
 
-def record_is_consistent(evidence: Evidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
+def record_is_consistent(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
     """The verdicts in a record belong to the programs recorded with them."""
     try:
         record = read_record(type(protocol), evidence.outcome)
@@ -223,7 +223,7 @@ def record_is_consistent(evidence: Evidence[TurnRecord], protocol: CodeProtocol)
             yield step, "programs", what
 
 
-def replies_give_this_record(evidence: Evidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
+def replies_give_this_record(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
     """Recorded replies and results reproduce the recorded outcome, with no model and no sandbox."""
     program = evidence.outcome.program
     if isinstance(program, msgspec.UnsetType):

@@ -19,9 +19,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.spec import model_agent, safe_name, variant_name
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class CodeProtocol(Protocol):
         """What was left out, in words."""
         ...
 
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         """Return all episodes, in the order in which they are recorded."""
         ...
 
@@ -123,19 +123,19 @@ class CodeProtocol(Protocol):
         """Return everything that decides a result, by name: hashes and versions. A change prevents a resume."""
         ...
 
-    def roles(self, episode: Episode) -> dict[str, Role]:
+    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
         """Return the episode's models by role."""
         ...
 
-    def dialogue(self, episode: Episode) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Return a fresh dialogue for an episode. The same replies make the same record."""
         ...
 
-    def open_executor(self, workers: int) -> Executor:
+    def open_executor(self, workers: int) -> JobExecutor:
         """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
         ...
 
-    def examine(self, episode: Episode, request: Any, executor: Executor) -> Any:
+    def examine(self, episode: EpisodeSpec, request: Any, executor: JobExecutor) -> Any:
         """Work something out; called from several threads. What it returns must be the same every time."""
         ...
 
@@ -173,12 +173,12 @@ def find_protocol(name: str) -> type[CodeProtocol]:
 
 def code_episode(
     key: str, benchmark: str, model: str, task: str, *, way: Mapping[str, str] | None = None, seed: int = 0
-) -> Episode:
+) -> EpisodeSpec:
     """Return the episode of one model at one task; ``way`` says how it is asked, e.g. in which wording."""
     settings = dict(way or {})
     variant = variant_name(settings, None)
     cell = safe_name(benchmark) if variant is None else f"{safe_name(benchmark)}__{variant}"
-    return Episode(
+    return EpisodeSpec(
         key=key,
         cell=cell,
         benchmark=benchmark,

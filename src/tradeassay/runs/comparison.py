@@ -11,7 +11,7 @@ import numpy as np
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure
-from tradeassay.metrics import MEASURES, Comparison, compare_to_baseline, nothing_to_compare, significant
+from tradeassay.metrics import MEASURES, AgainstBaseline, compare_to_baseline, nothing_to_compare, significant
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.recorded import CodeRun, Run, load_run
 from tradeassay.runs.scores import AgentScores
@@ -40,7 +40,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     datasets: tuple[str, str]
     reason: str | None
     measures: dict[str, Difference]
-    paired: Comparison
+    paired: AgainstBaseline
 
     @property
     def comparable(self) -> bool:
@@ -208,7 +208,7 @@ def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
     return Difference(first=first.value, second=second.value, difference=significant(second.value - first.value))
 
 
-def _paired(one: Run, other: Run, a: AgentScores, b: AgentScores, reason: str | None) -> Comparison:
+def _paired(one: Run, other: Run, a: AgentScores, b: AgentScores, reason: str | None) -> AgainstBaseline:
     name = _name(one, other)
     if reason is not None:
         return nothing_to_compare(name, f"not comparable, {reason}")

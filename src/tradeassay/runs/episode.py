@@ -13,7 +13,7 @@ from tradeassay.runs.conversation import open_protocol, protocol_of
 from tradeassay.runs.spec import AgentSpec, ParamValue, RunSpec, safe_name, variant_name
 
 
-class Episode(msgspec.Struct, frozen=True, kw_only=True):
+class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to play.
 
     ``cell`` names the benchmark, the data set and the point of the grid: agents of one cell are compared with each
@@ -50,13 +50,13 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
         return self.agent.title
 
 
-def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -> tuple[Episode, ...]:
+def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -> tuple[EpisodeSpec, ...]:
     """Return the episodes of a spec, in a fixed order with stable keys.
 
     A key depends only on the episode itself: other agents, seeds or benchmarks in the spec do not move it.
     Raises :class:`UserError` for an unknown benchmark, one of another convention, or clashing keys.
     """
-    episodes: list[Episode] = []
+    episodes: list[EpisodeSpec] = []
     for name in spec.benchmarks:
         benchmark = lookup(name)
         if benchmark.convention != spec.convention:
@@ -84,7 +84,7 @@ def _check_conversation(spec: RunSpec, benchmark: Benchmark) -> None:
 
 def _cell(
     spec: RunSpec, benchmark: str, baseline_name: str, place: tuple[str, dict[str, ParamValue], str | None]
-) -> list[Episode]:
+) -> list[EpisodeSpec]:
     dataset, settings, window = place
     cell = f"{safe_name(benchmark)}__{dataset_name(dataset)}"
     variant = variant_name(settings, window)
@@ -95,7 +95,7 @@ def _cell(
     agents = spec.agents if own is not None else (plain, *spec.agents)
     baseline = own or plain
     return [
-        Episode(
+        EpisodeSpec(
             key=f"{cell}__{agent.title}__s{seed}",
             cell=cell,
             benchmark=benchmark,
@@ -119,7 +119,7 @@ def dataset_name(dataset: str) -> str:
     return safe_name(dataset)
 
 
-def _refuse_clashes(episodes: list[Episode]) -> None:
+def _refuse_clashes(episodes: list[EpisodeSpec]) -> None:
     seen: set[str] = set()
     for episode in episodes:
         folded = episode.key.casefold()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.scores import Scores
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Readable(Protocol):
     """What a run must offer to be turned into frames."""
 
     @property
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         """Its episodes."""
         ...
 

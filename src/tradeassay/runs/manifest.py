@@ -21,7 +21,7 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
 from tradeassay.runs.conversation import ProtocolRecord, describe_protocol, with_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.format1 import manifest_from_1
 from tradeassay.runs.models import ModelRecord, describe_models
 from tradeassay.runs.spec import RunSpec, Window, work_sha256
@@ -71,7 +71,7 @@ class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     format: int = MANIFEST_FORMAT
     work_sha256: str
-    episodes: tuple[Episode, ...]
+    episodes: tuple[EpisodeSpec, ...]
     versions: Versions
     episodes_in: str = "episodes"
 
@@ -119,12 +119,12 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         found |= {f"the code of agent '{name}'": sha256_of(agent) for name, agent in self.agents.items()}
         return found
 
-    def benchmark(self, episode: Episode) -> Benchmark:
+    def benchmark(self, episode: EpisodeSpec) -> Benchmark:
         """Return the benchmark an episode plays: in its window, with its conversation."""
         config = self.benchmarks[episode.benchmark].config
         return played_as(config, episode, self.spec.window, self.windows.get(episode.cell))
 
-    def badges(self, episode: Episode) -> Badges:
+    def badges(self, episode: EpisodeSpec) -> Badges:
         """Return what a reader must know before believing a number of this episode."""
         facts = self.datasets[episode.dataset].facts
         return Badges(data=facts.kind, convention=self.convention, biases=facts.biases)
@@ -159,7 +159,7 @@ Manifest = RunManifest | CodeManifest
 
 
 def played_as(
-    benchmark: Benchmark, episode: Episode, window: Window | None, named: NamedWindow | None = None
+    benchmark: Benchmark, episode: EpisodeSpec, window: Window | None, named: NamedWindow | None = None
 ) -> Benchmark:
     """Return a benchmark as an episode plays it: in the window, if there is one, with its own conversation."""
     days = named or window
@@ -174,7 +174,9 @@ def window_key(protocol: str, convention: Convention, code: str) -> str:
     return f"{protocol}/{convention}/{code}"
 
 
-def windows_by_cell(episodes: tuple[Episode, ...], datasets: Mapping[str, DatasetEntry]) -> dict[str, NamedWindow]:
+def windows_by_cell(
+    episodes: tuple[EpisodeSpec, ...], datasets: Mapping[str, DatasetEntry]
+) -> dict[str, NamedWindow]:
     """Return the named window of every cell that has one."""
     found: dict[str, NamedWindow] = {}
     for episode in episodes:
@@ -187,7 +189,7 @@ def windows_by_cell(episodes: tuple[Episode, ...], datasets: Mapping[str, Datase
 
 def build_manifest(
     spec: RunSpec,
-    episodes: tuple[Episode, ...],
+    episodes: tuple[EpisodeSpec, ...],
     datasets: Mapping[str, DatasetEntry],
     versions: Versions,
     *,

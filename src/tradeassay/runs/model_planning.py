@@ -19,7 +19,7 @@ from tradeassay.llm.tables import Tokens
 from tradeassay.llm.tokens import estimate_reply
 from tradeassay.play import Asked
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.models import model_config, params_for
 from tradeassay.runs.play import conversation
 
@@ -44,7 +44,7 @@ class Talked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_conversation(
-    episode: Episode, benchmark: Benchmark, snapshot: Snapshot, *, prices: Path | None = None
+    episode: EpisodeSpec, benchmark: Benchmark, snapshot: Snapshot, *, prices: Path | None = None
 ) -> Talked:
     """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it."""
     play = conversation(snapshot, benchmark, episode)
@@ -76,7 +76,7 @@ class _Counter:
 
 
 def _per_day(
-    episode: Episode, benchmark: Benchmark, counter: _Counter, days: int, size: int, prices: Path | None
+    episode: EpisodeSpec, benchmark: Benchmark, counter: _Counter, days: int, size: int, prices: Path | None
 ) -> Talked:
     name = model_config(episode).model
     calls, written, output = counter.calls / days, counter.input / days, counter.output / days

@@ -15,7 +15,7 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import remember_address
 from tradeassay.llm import Access, ModelParams, check_model, load_cutoffs, load_prices, parse_name
 from tradeassay.runs.conversation import protocol_config
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     cutoff: date | None
 
 
-def describe_models(episodes: Sequence[Episode], prices_file: Path | None = None) -> dict[str, ModelRecord]:
+def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None = None) -> dict[str, ModelRecord]:
     """Return what the manifest keeps of every model of a run, by its label."""
     played = {episode.label: episode for episode in episodes if episode.agent.name == MODEL}
     if not played:
@@ -72,19 +72,19 @@ def describe_models(episodes: Sequence[Episode], prices_file: Path | None = None
     return found
 
 
-def model_config(episode: Episode) -> ModelConfig:
+def model_config(episode: EpisodeSpec) -> ModelConfig:
     """Return the settings of an episode's model; raises :class:`UserError` when they are wrong."""
     agent = make_conversing(episode.agent.name, episode.agent.params)
     assert isinstance(agent, ModelAgent)
     return agent.config
 
 
-def params_for(episode: Episode, benchmark: Benchmark) -> ModelParams:
+def params_for(episode: EpisodeSpec, benchmark: Benchmark) -> ModelParams:
     """Return what is sent with every request of an episode; ``benchmark`` is as the episode plays it."""
     return model_params(model_config(episode), protocol_config(benchmark))
 
 
-def refuse_bad_models(episodes: Sequence[Episode], asking: Asking, home: str | None = None) -> None:
+def refuse_bad_models(episodes: Sequence[EpisodeSpec], asking: Asking, home: str | None = None) -> None:
     """Raise, before anything is written, for whatever is certain to make every day of an episode fail."""
     refuse_bad_names(
         [model_config(episode).model for episode in episodes if episode.agent.name == MODEL], asking, home

@@ -21,7 +21,7 @@ from tradeassay.core.drive import fault_of
 from tradeassay.data import Snapshot
 from tradeassay.metrics import Design, Foresight, foresight
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.episode import Episode, expand
+from tradeassay.runs.episode import EpisodeSpec, expand
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.manifest import played_as, windows_by_cell
@@ -128,7 +128,7 @@ def plan(
 ) -> Plan:
     """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would."""
     asking = asking or Asking()
-    groups: dict[tuple[str, str], list[Episode]] = {}
+    groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     expanded = expand(spec)
     refuse_bad_models(expanded, msgspec.structs.replace(asking, replay=True))
     for episode in expanded:
@@ -186,7 +186,7 @@ def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:
     return max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
 
 
-def _cell(spec: RunSpec, episodes: list[Episode], home: str | None, asking: Asking) -> PlannedCell:
+def _cell(spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking) -> PlannedCell:
     first = episodes[0]
     plain = played_as(benchmarks.get(first.benchmark), first, spec.window)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
@@ -221,7 +221,7 @@ def _cell(spec: RunSpec, episodes: list[Episode], home: str | None, asking: Aski
 
 
 def _talked(
-    cell: PlannedCell, episode: Episode, benchmark: Benchmark, snapshot: Snapshot, asking: Asking
+    cell: PlannedCell, episode: EpisodeSpec, benchmark: Benchmark, snapshot: Snapshot, asking: Asking
 ) -> PlannedCell:
     """Return a model's cell with what its conversations would take."""
     began = time.perf_counter()
@@ -245,7 +245,7 @@ def _talked(
 
 
 def _measure(
-    benchmark: Benchmark, episode: Episode, snapshot: Snapshot
+    benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot
 ) -> tuple[float | None, float | None, str | None]:
     """Return seconds and bytes per session, or None and why they are unknown."""
     agent = make_agent(episode.agent.name, episode.agent.params)

@@ -31,14 +31,14 @@ from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.llm import CassetteMismatch, Model, Place
+from tradeassay.llm import CassetteMismatch, Model, QuestionPlace
 from tradeassay.play import Asked, NoAnswer
 from tradeassay.play import Episode as Play
 from tradeassay.play.dialogue_log import DialogueLog, Scribe
 from tradeassay.play.episode import NOBODY, by_observation, recorded
-from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, Line, encode_line
+from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, encode_line
 from tradeassay.runs.conversation import open_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.executors import Stopping, Tick
 from tradeassay.runs.outcome import ModelPart, Outcome, write_outcome
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
@@ -186,9 +186,9 @@ def _records(task: PlayTask, journal: Journal) -> Iterator[StepRecord]:
 def steps(
     snapshot: Snapshot,
     benchmark: Benchmark,
-    episode: Episode,
+    episode: EpisodeSpec,
     agent: Agent,
-    known: Sequence[Line[StepRecord]] = (),
+    known: Sequence[JournalLine[StepRecord]] = (),
 ) -> Iterator[StepRecord]:
     """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
     play: Play[AskDecision, Decision] = Play(
@@ -207,7 +207,7 @@ def steps(
     yield from play.records(lambda asked: answer(asked.request))
 
 
-def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:
+def episode_rng(episode: EpisodeSpec, dataset: str) -> np.random.Generator:
     """Return the generator an agent may use: its own for every benchmark, data set, agent and seed.
 
     ``dataset`` is the data's name, not its content: a change of tomorrow's prices must not change today's dice.
@@ -216,7 +216,7 @@ def episode_rng(episode: Episode, dataset: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
-def _must_match(key: str, line: Line[StepRecord], raw: bytes) -> None:
+def _must_match(key: str, line: JournalLine[StepRecord], raw: bytes) -> None:
     if line.raw != raw:
         raise RunError(
             f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",
@@ -228,7 +228,7 @@ def _must_match(key: str, line: Line[StepRecord], raw: bytes) -> None:
 
 
 def conversation(
-    snapshot: Snapshot, benchmark: Benchmark, episode: Episode, secret: str | None = None
+    snapshot: Snapshot, benchmark: Benchmark, episode: EpisodeSpec, secret: str | None = None
 ) -> Play[AskModel, ModelReply]:
     """Return an episode in the benchmark's own conversation, not yet opened."""
     return Play(
@@ -241,7 +241,7 @@ def conversation(
     )
 
 
-def conversation_rng(episode: Episode, dataset: str, secret: str | None = None) -> np.random.Generator:
+def conversation_rng(episode: EpisodeSpec, dataset: str, secret: str | None = None) -> np.random.Generator:
     """Return the generator of an episode's conversation (aliases, samples).
 
     It is the same for every model and every setting, so that models, and masks, are compared on the same draws.
@@ -276,7 +276,7 @@ class _Talked:
             self._tell(Advanced(key=self._key, sessions=1))
         return self._tally.ended()
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Carry a question to the model."""
         self._tell(
             AskStarted(

@@ -29,7 +29,7 @@ from tradeassay.core.events import TurnRecord
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
-from tradeassay.llm import CassetteMismatch, Place, parse_name
+from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, Scribe, Spending, read_dialogue
 from tradeassay.play.journal import TurnJournal, encode_line
@@ -42,7 +42,7 @@ from tradeassay.runs.code_protocol import (
     Ending,
     find_protocol,
 )
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.manifest import CodeManifest
@@ -58,10 +58,10 @@ from tradeassay.runs.outcome import (
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, ProgressEvent
 from tradeassay.runs.store import RunFolder, present_versions
 from tradeassay.runs.tasks import Played
-from tradeassay.runs.track import Options, Watch
-from tradeassay.sandbox import Executor
+from tradeassay.runs.track import Options, RunWatch
+from tradeassay.sandbox import JobExecutor
 
-Work = Callable[[Episode, msgspec.Struct], msgspec.Struct]
+Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
 """Examines a request, in whichever thread it is called."""
 
 STOPS = (RunError, SandboxError, UserError, CassetteMismatch, OSError)
@@ -98,15 +98,17 @@ class Programs:
     ) -> None:
         return None
 
-    def describe(self, watch: Watch) -> CodeManifest:
+    def describe(self, watch: RunWatch) -> CodeManifest:
         """Return the manifest of the run as it would be started now."""
         return self._manifest
 
-    def sessions(self, manifest: CodeManifest, waiting: Sequence[Episode]) -> int:
+    def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
         """Return 0: nobody knows how many programs a model will need."""
         return 0
 
-    def play(self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+    def play(
+        self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
+    ) -> None:
         """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time.
 
         Raises what stops a run; the other episodes then stop too, and everything written stays.
@@ -117,7 +119,7 @@ class Programs:
             table = _Table(self._protocol, place, _Sandbox(self._protocol, workers, stack).work, watch)
             run_async(self._play_all(table, waiting, workers))
 
-    def scores(self, manifest: CodeManifest, place: RunFolder, watch: Watch) -> bytes:
+    def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
         """Sum up the run and return the content of ``scores.json``."""
         with watch.phase("score", total=1):
             return code_scores(self._protocol, manifest, place)
@@ -137,7 +139,7 @@ class Programs:
             versions=present_versions(),
         )
 
-    async def _play_all(self, table: _Table, episodes: Sequence[Episode], workers: int) -> None:
+    async def _play_all(self, table: _Table, episodes: Sequence[EpisodeSpec], workers: int) -> None:
         asking = self._options.asking
         slots = asyncio.Semaphore(asking.concurrency)
         threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
@@ -145,7 +147,7 @@ class Programs:
         async with AsyncExitStack() as stack:
             models = OpenModels(table.place, asking, stack, home=None, durable=self._paid)
 
-            async def one(episode: Episode) -> None:
+            async def one(episode: EpisodeSpec) -> None:
                 async with slots:
                     await _play(episode, table, models)
 
@@ -198,10 +200,10 @@ class _Sandbox:
         self._protocol = protocol
         self._workers = workers
         self._stack = stack
-        self._executor: Executor | None = None
+        self._executor: JobExecutor | None = None
         self._opening = threading.Lock()
 
-    def work(self, episode: Episode, request: msgspec.Struct) -> msgspec.Struct:
+    def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
         """Work something out."""
         with self._opening:
             if self._executor is None:
@@ -217,10 +219,10 @@ class _Table:
     protocol: CodeProtocol
     place: RunFolder
     work: Work
-    watch: Watch
+    watch: RunWatch
 
 
-async def _play(episode: Episode, table: _Table, models: OpenModels) -> None:
+async def _play(episode: EpisodeSpec, table: _Table, models: OpenModels) -> None:
     """Carry an episode to its end and record how it ended.
 
     An episode that breaks through a bug of ours has failed, with the reason. Raises what stops a run.
@@ -249,7 +251,7 @@ class _Player:
 
     def __init__(
         self,
-        episode: Episode,
+        episode: EpisodeSpec,
         table: _Table,
         models: OpenModels,
         journal: TurnJournal,
@@ -322,7 +324,9 @@ class _Player:
         model = await self._models.open(role.model, role.params)
         # A question's step is the number of results before it, which stays the same however often a run is
         # resumed.
-        place = Place(episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked)
+        place = QuestionPlace(
+            episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked
+        )
         self._tell(
             AskStarted(
                 key=self._episode.key,

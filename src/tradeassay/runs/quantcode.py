@@ -54,10 +54,10 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode_scores import QuantCodeScores, quantcode_scores
 from tradeassay.runs.spec import safe_name
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 QUANTCODE = "quantcode-v1"
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
@@ -137,7 +137,7 @@ class QuantCodeProtocol:
         """What was left out because a task does not have it."""
         return self._planned[1]
 
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         """Return every combination that the tasks have."""
         return self._planned[0]
 
@@ -149,14 +149,14 @@ class QuantCodeProtocol:
         found |= {f"package {name}": _version(name) for name in _COMPUTING}
         return found
 
-    def roles(self, episode: Episode) -> dict[str, Role]:
+    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
         """Return the writer and, where one is named, the judge."""
         roles = {"writer": Role(model=episode.model, params=self.spec.params)}
         if self.spec.judge is not None:
             roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
         return roles
 
-    def dialogue(self, episode: Episode) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Carry the benchmark's conversation, asking the language judge about programs that get that far."""
         task, settings = self.tasks[episode.task], self.settings(episode)
         reference = reference_of(task, settings.framework)
@@ -172,12 +172,12 @@ class QuantCodeProtocol:
 
         return (yield from relay(play(task, settings), answer))
 
-    def open_executor(self, workers: int) -> Executor:
+    def open_executor(self, workers: int) -> JobExecutor:
         """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without isolation."""
         require_code_extra()
         return open_code_executor(workers)
 
-    def examine(self, episode: Episode, request: EvaluateRequest, executor: Executor) -> Evaluation:
+    def examine(self, episode: EpisodeSpec, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
         """Examine a program, or return the findings from when the same one was submitted for the same task.
 
         Processor seconds are left out of the record: they never repeat.
@@ -222,7 +222,7 @@ class QuantCodeProtocol:
         """Return the stage rates of every model in every way of asking."""
         return tuple(cell.row() for cell in scores.cells)
 
-    def settings(self, episode: Episode) -> QuantCodeSettings:
+    def settings(self, episode: EpisodeSpec) -> QuantCodeSettings:
         """Return how an episode's task is put to its model."""
         return msgspec.convert(
             {**episode.protocol, "turns": self.spec.turns, "history": self.spec.history}, QuantCodeSettings
@@ -241,9 +241,9 @@ class QuantCodeProtocol:
         return with_language(found, verdict, self.spec.evaluate)
 
     @cached_property
-    def _planned(self) -> tuple[tuple[Episode, ...], tuple[str, ...]]:
+    def _planned(self) -> tuple[tuple[EpisodeSpec, ...], tuple[str, ...]]:
         spec = self.spec
-        episodes: list[Episode] = []
+        episodes: list[EpisodeSpec] = []
         lacking: dict[str, int] = {}
         for framework in spec.frameworks:
             for wording in spec.wordings:
@@ -275,7 +275,7 @@ def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:
     return reply
 
 
-def _episode(model: str, task: str, way: dict[str, str], seed: int) -> Episode:
+def _episode(model: str, task: str, way: dict[str, str], seed: int) -> EpisodeSpec:
     parts = (safe_name(model), task, way["wording"], way["framework"], way["setting"], f"s{seed}")
     return code_episode("__".join(parts), QUANTCODE, model, task, way=way, seed=seed)
 

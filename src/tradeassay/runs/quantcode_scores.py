@@ -17,7 +17,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.code_protocol import CodeRow
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
 """The properties of a task by which results are split."""
@@ -125,10 +125,14 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 def quantcode_scores(
-    episodes: Sequence[Episode], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome], *, turns: int
+    episodes: Sequence[EpisodeSpec],
+    tasks: Mapping[str, CodeTask],
+    records: Mapping[str, TaskOutcome],
+    *,
+    turns: int,
 ) -> QuantCodeScores:
     """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
-    cells: dict[_Cell, list[Episode]] = {}
+    cells: dict[_Cell, list[EpisodeSpec]] = {}
     for episode in episodes:
         way = episode.protocol
         cell = _Cell(episode.model, str(way["setting"]), str(way["wording"]), str(way["framework"]))
@@ -142,7 +146,7 @@ def quantcode_scores(
     )
 
 
-def stage_rates(episodes: Sequence[Episode], records: Mapping[str, TaskOutcome]) -> StageRates:
+def stage_rates(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> StageRates:
     """Return the stage rates of items."""
     found = [records.get(episode.key) for episode in episodes]
     told = [record for record in found if record is not None and record.stage != "no_answer"]
@@ -178,7 +182,7 @@ def _passed(record: TaskOutcome, stage: str) -> bool:
 
 def _cell(
     cell: _Cell,
-    episodes: Sequence[Episode],
+    episodes: Sequence[EpisodeSpec],
     tasks: Mapping[str, CodeTask],
     records: Mapping[str, TaskOutcome],
     turns: int,
@@ -217,11 +221,11 @@ def _cell(
 
 
 def _groups(
-    episodes: Sequence[Episode], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
+    episodes: Sequence[EpisodeSpec], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
 ) -> tuple[GroupRates, ...]:
     found: list[GroupRates] = []
     for by in GROUPINGS:
-        values: dict[str, list[Episode]] = {}
+        values: dict[str, list[EpisodeSpec]] = {}
         for episode in episodes:
             values.setdefault(str(getattr(tasks[episode.task], by) or "not said"), []).append(episode)
         order = sorted(values, key=lambda value: _ORDER.get(value, 99))
@@ -279,7 +283,7 @@ def _tricks(record: TaskOutcome) -> set[str]:
     return {trick.name for turn in record.turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
 
 
-def _programs(episodes: Sequence[Episode], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
+def _programs(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
     found: dict[str, str] = {}
     for episode in episodes:
         if episode.seed == episodes[0].seed and episode.key in records:

@@ -18,7 +18,7 @@ from tradeassay.metrics import EpisodeSeries
 from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
 from tradeassay.runs.code_protocol import CodeProtocol, find_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.programs import CodeScoresFile, read_record, reopen
@@ -34,7 +34,7 @@ M = TypeVar("M", bound=Manifest)
 _LIVELINESS = ("none", "scripted", "replayed", "live")
 
 
-class Recorded(Generic[M]):
+class RecordedRun(Generic[M]):
     """One run on disk, of either kind. Reading it changes nothing; large parts are read on demand."""
 
     def __init__(self, folder: Path, manifest: M) -> None:
@@ -62,7 +62,7 @@ class Recorded(Generic[M]):
         return self._manifest
 
     @property
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         """What it consists of, in the spec's order."""
         return self._manifest.episodes
 
@@ -78,7 +78,7 @@ class Recorded(Generic[M]):
         """The episodes that failed, by key, and why."""
         return {episode.key: outcome.reason for episode, outcome in self.outcomes() if outcome.status == "failed"}
 
-    def episode(self, key: str) -> Episode:
+    def episode(self, key: str) -> EpisodeSpec:
         """Return one episode; raises :class:`RunError` with near names when the key is unknown."""
         try:
             return self._by_key[key]
@@ -90,7 +90,7 @@ class Recorded(Generic[M]):
         """Return how an episode ended, or None when it has not."""
         return read_outcome(self._place.outcome(self.episode(key).key))
 
-    def outcomes(self) -> Iterator[tuple[Episode, Outcome]]:
+    def outcomes(self) -> Iterator[tuple[EpisodeSpec, Outcome]]:
         """Yield the episodes that have ended, in order."""
         for episode in self.episodes:
             found = read_outcome(self._place.outcome(episode.key))
@@ -108,7 +108,7 @@ class Recorded(Generic[M]):
         return read_dialogue(self._place.dialogue(self.episode(key).key))
 
 
-class Run(Recorded[RunManifest]):
+class Run(RecordedRun[RunManifest]):
     """A run that trades. ``home`` is where the data store is, needed for index levels and prices only."""
 
     def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
@@ -180,7 +180,7 @@ class Run(Recorded[RunManifest]):
         return series_of(self._place, episode, outcome, self._manifest.benchmark(episode), self.snapshot(key))
 
 
-class CodeRun(Recorded[CodeManifest]):
+class CodeRun(RecordedRun[CodeManifest]):
     """A run in which programs are written."""
 
     @classmethod

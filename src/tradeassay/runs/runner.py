@@ -35,7 +35,7 @@ from tradeassay.runs.progress import ProgressChoice, RunEnded, listener
 from tradeassay.runs.recorded import CodeRun, Run, load_run
 from tradeassay.runs.spec import RunSpec, takes_secret
 from tradeassay.runs.store import DEFAULT_PARENT, RunFolder, RunLock, add_timing
-from tradeassay.runs.track import Options, Track, Watch
+from tradeassay.runs.track import Options, RunWatch, Track
 from tradeassay.runs.trading import Trading
 
 M = TypeVar("M", bound=Manifest)
@@ -159,7 +159,7 @@ def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options:
     try:
         with RunLock(place.lock):
             remove_temporaries(place.path)
-            _carry_out(track, place, Watch(listen), options)
+            _carry_out(track, place, RunWatch(listen), options)
     except KeyboardInterrupt:
         hint = f"stopped; {how_to_go_on(place)}"
         listen(RunEnded(complete=False, hint=hint))
@@ -172,7 +172,7 @@ def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options:
     listen(RunEnded(complete=True))
 
 
-def _carry_out(track: Track[M], place: RunFolder, watch: Watch, options: Options) -> None:
+def _carry_out(track: Track[M], place: RunFolder, watch: RunWatch, options: Options) -> None:
     with track:
         manifest = track.describe(watch)
         if place.manifest.exists():

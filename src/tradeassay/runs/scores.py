@@ -15,7 +15,7 @@ import msgspec
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics import Comparison, EpisodeSeries, SeedSummary, significant
+from tradeassay.metrics import AgainstBaseline, EpisodeSeries, SeedSummary, significant
 from tradeassay.play.dialogue_log import total
 from tradeassay.runs.outcome import Outcome, Status
 
@@ -74,7 +74,7 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     episodes: tuple[str, ...]
     failed: int
     measures: dict[str, SeedSummary]
-    versus_baseline: Comparison | None
+    versus_baseline: AgainstBaseline | None
     p_adjusted: float | None = None
     inference: Inference | msgspec.UnsetType = msgspec.UNSET
 

@@ -16,7 +16,7 @@ from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.metrics import (
-    Comparison,
+    AgainstBaseline,
     EpisodeSeries,
     across_seeds,
     compare_to_baseline,
@@ -28,7 +28,7 @@ from tradeassay.metrics import (
 from tradeassay.play import holdings_from_records as holdings_from_records
 from tradeassay.play import series_from_records
 from tradeassay.play.journal import read_records
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.outcome import Outcome, read_outcome
 from tradeassay.runs.scores import NET_RETURN, AgentScores, EpisodeScores, Scores, inference_of, net_return
 from tradeassay.runs.snapshots import snapshot_for
@@ -73,7 +73,7 @@ def score_agent(task: ScoreTask) -> Scored:
     return Scored(episodes=tuple(_episode(*row) for row in rows), agent=agent)
 
 
-def gather(work_sha256: str, episodes: Sequence[Episode], scored: Iterable[Scored]) -> Scores:
+def gather(work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[Scored]) -> Scores:
     """Put the parts together in the order of the spec, and correct for the number of agents compared."""
     by_key: dict[str, EpisodeScores] = {}
     agents: dict[tuple[str, str], AgentScores] = {}
@@ -94,7 +94,7 @@ def gather(work_sha256: str, episodes: Sequence[Episode], scored: Iterable[Score
     )
 
 
-def ended(folder: RunFolder, episode: Episode) -> Outcome:
+def ended(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
     """Return how an episode ended; raises :class:`RunError` when it has not."""
     outcome = read_outcome(folder.outcome(episode.key))
     if outcome is None:
@@ -103,7 +103,7 @@ def ended(folder: RunFolder, episode: Episode) -> Outcome:
 
 
 def series_of(
-    folder: RunFolder, episode: Episode, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
+    folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
 ) -> EpisodeSeries:
     """Replay an episode's journal into its series."""
     records = tuple(read_records(folder.events(episode.key)))
@@ -118,7 +118,7 @@ def series_of(
 
 
 def _episode(
-    episode: Episode, outcome: Outcome, series: EpisodeSeries, measures: dict[str, Measure]
+    episode: EpisodeSpec, outcome: Outcome, series: EpisodeSeries, measures: dict[str, Measure]
 ) -> EpisodeScores:
     return EpisodeScores(
         key=episode.key,
@@ -139,7 +139,9 @@ def _episode(
     )
 
 
-def _versus(task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]) -> Comparison:
+def _versus(
+    task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]
+) -> AgainstBaseline:
     label = task.baseline.label
     base = series_of(folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot)
     if base.failure is not None:
@@ -158,7 +160,7 @@ def _versus(task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequ
     )
 
 
-def _p_value(comparison: Comparison | None) -> float | None:
+def _p_value(comparison: AgainstBaseline | None) -> float | None:
     return None if comparison is None else comparison.p_value
 
 

@@ -132,25 +132,25 @@ def _name(content: bytes) -> str:
     return f"process {holder.pid} on {holder.host}"
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
+class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds: per episode (the last time it was worked on), and per start of the run (one entry each)."""
 
     episodes: dict[str, float] = {}
     starts: tuple[dict[str, float], ...] = ()
 
 
-def read_timing(path: Path) -> Timing:
+def read_timing(path: Path) -> RunTiming:
     """Return the times so far; a missing or damaged file counts as empty, since nothing depends on it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Timing)
+        return msgspec.json.decode(path.read_bytes(), type=RunTiming)
     except (FileNotFoundError, msgspec.DecodeError):
-        return Timing()
+        return RunTiming()
 
 
 def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
     """Add the times of one start of a run."""
     before = read_timing(path)
-    after = Timing(
+    after = RunTiming(
         episodes={**before.episodes, **{key: round(seconds, 4) for key, seconds in episodes.items()}},
         starts=(*before.starts, {phase: round(seconds, 4) for phase, seconds in phases.items()}),
     )

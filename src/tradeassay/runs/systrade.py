@@ -21,7 +21,7 @@ from tradeassay.benchmarks.systrade.data import (
 from tradeassay.benchmarks.systrade.dialogue import (
     BuildSettings,
     ReviewWanted,
-    Scored,
+    ScoredIteration,
     ScoreWanted,
     StrategyOutcome,
     build,
@@ -52,11 +52,11 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import LONG_ANSWERS
 from tradeassay.runs.spec import safe_name
 from tradeassay.runs.systrade_scores import SystradeScores, systrade_scores
-from tradeassay.sandbox import Executor, open_executor
+from tradeassay.sandbox import JobExecutor, open_executor
 
 
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
@@ -127,14 +127,14 @@ class SystradeProtocol:
 
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
     Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
-    Result: ClassVar[type[msgspec.Struct]] = Scored
+    Result: ClassVar[type[msgspec.Struct]] = ScoredIteration
     Scores: ClassVar[type[msgspec.Struct]] = SystradeScores
 
     def __init__(self, spec: SystradeSpec) -> None:
         self.spec = spec
         self.strategies: dict[str, StrategySpec] = {name: load_spec(name) for name in spec.chosen}
         self._years: dict[tuple[str, SplitName], TaskBars] = {}
-        self._found: dict[tuple[str, str], Scored] = {}
+        self._found: dict[tuple[str, str], ScoredIteration] = {}
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._refuse_too_few_symbols()
 
@@ -143,7 +143,7 @@ class SystradeProtocol:
         """Nothing is left out."""
         return ()
 
-    def episodes(self) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
         """Return every combination of model, strategy and seed."""
         return tuple(
             code_episode(
@@ -168,14 +168,14 @@ class SystradeProtocol:
         found |= {f"package {name}": version(name) for name in _COMPUTING}
         return found
 
-    def roles(self, episode: Episode) -> dict[str, Role]:
+    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
         """Return the writer and the reviewers."""
         roles = {"writer": Role(model=episode.model, params=self.spec.params)}
         for reviewer in self.spec.reviewers:
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
         return roles
 
-    def dialogue(self, episode: Episode) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Carry the loop of build, test and patch."""
         reference = load_reference(episode.task)
         teach_builder({episode.task: (reference.card, reference.source)})
@@ -187,11 +187,11 @@ class SystradeProtocol:
         )
         return (yield from relay(build(self.strategies[episode.task], episode.model, settings), _asked))
 
-    def open_executor(self, workers: int) -> Executor:
+    def open_executor(self, workers: int) -> JobExecutor:
         """Open the sandbox with the harness of submissions."""
         return open_executor(config=submission_config(), workers=workers)
 
-    def examine(self, episode: Episode, request: ScoreWanted, executor: Executor) -> Scored:
+    def examine(self, episode: EpisodeSpec, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
         """Score a hand-in on both years, and measure its drift since the first. Processor seconds are left out."""
         spec = self.strategies[request.strategy]
         found = self._examined(spec, request.submission, executor)
@@ -261,7 +261,7 @@ class SystradeProtocol:
                     mend=f"give {legs} symbols, or leave the strategy out",
                 )
 
-    def _examined(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Scored:
+    def _examined(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:
         """Return the findings from when the same files were handed in before, or examine them now."""
         key = (spec.id, submission.sha256)
         known = self._found.get(key)
@@ -272,7 +272,7 @@ class SystradeProtocol:
                 for split in ("test", "develop")
             )
             self._scenarios[spec.id, submission.sha256] = test.scenarios
-            known = Scored(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+            known = ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
             if len(self._found) < _MOST_KEPT:
                 self._found[key] = known
         return msgspec.structs.replace(
@@ -281,7 +281,7 @@ class SystradeProtocol:
             develop=known.develop.named(submission.name),
         )
 
-    def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: Executor) -> Runs:
+    def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
         """Return runs on the micro-scenarios. After a resume the first hand-in has to be run on them again."""
         key = (spec.id, submission.sha256)
         if key not in self._scenarios:

@@ -22,7 +22,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.runs.code_protocol import CodeRow
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def systrade_scores(
-    episodes: Sequence[Episode],
+    episodes: Sequence[EpisodeSpec],
     strategies: Mapping[str, StrategySpec],
     years: Mapping[str, TaskBars],
     records: Mapping[str, StrategyOutcome],

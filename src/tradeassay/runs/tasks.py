@@ -8,7 +8,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.core.badges import Convention
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.manifest import DatasetEntry
 from tradeassay.runs.outcome import Outcome, Violation
 from tradeassay.runs.scores import AgentScores, EpisodeScores
@@ -45,7 +45,7 @@ class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
 
     folder: str
     home: str | None
-    episode: Episode
+    episode: EpisodeSpec
     benchmark: Benchmark
     data_sha256: str
     secret: str | None = None
@@ -56,8 +56,8 @@ class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
 
     folder: str
     home: str | None
-    episodes: tuple[Episode, ...]
-    baseline: Episode
+    episodes: tuple[EpisodeSpec, ...]
+    baseline: EpisodeSpec
     benchmark: Benchmark
     data_sha256: str
     bootstrap: BootstrapConfig
@@ -68,7 +68,7 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
 
     folder: str
     home: str | None
-    episode: Episode
+    episode: EpisodeSpec
     benchmark: Benchmark
     data_sha256: str | None
 

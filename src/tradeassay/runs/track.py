@@ -13,7 +13,7 @@ from typing import Protocol, Self, TypeVar
 
 import msgspec
 
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.manifest import Manifest
 from tradeassay.runs.models import Asking
@@ -35,7 +35,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     asking: Asking = Asking()
 
 
-class Watch:
+class RunWatch:
     """Tells the listener what happens, and remembers how long it took."""
 
     def __init__(self, listen: Listener) -> None:
@@ -81,18 +81,18 @@ class Track(Protocol[M]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def describe(self, watch: Watch) -> M:
+    def describe(self, watch: RunWatch) -> M:
         """Return the manifest of the run as it would be started now."""
         ...
 
-    def sessions(self, manifest: M, waiting: Sequence[Episode]) -> int:
+    def sessions(self, manifest: M, waiting: Sequence[EpisodeSpec]) -> int:
         """Return how many sessions are to be played, 0 where unknown."""
         ...
 
-    def play(self, manifest: M, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+    def play(self, manifest: M, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch) -> None:
         """Play episodes to their end and record how each ended; raises what stops a run."""
         ...
 
-    def scores(self, manifest: M, place: RunFolder, watch: Watch) -> bytes:
+    def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes:
         """Return the content of ``scores.json``."""
         ...

@@ -12,8 +12,8 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines
-from tradeassay.runs.episode import Episode, expand
-from tradeassay.runs.executors import Done, Executor, ExecutorName, Lost, Task, make_executor
+from tradeassay.runs.episode import EpisodeSpec, expand
+from tradeassay.runs.executors import ExecutorName, Lost, Task, TaskExecutor, TaskResult, make_executor
 from tradeassay.runs.manifest import DatasetEntry, RunManifest, build_manifest, played_as
 from tradeassay.runs.model_pool import play_models
 from tradeassay.runs.models import refuse_bad_models
@@ -35,7 +35,7 @@ from tradeassay.runs.tasks import (
     ScoreTask,
     WantedWindow,
 )
-from tradeassay.runs.track import Options, Watch
+from tradeassay.runs.track import Options, RunWatch
 
 
 class Trading:
@@ -54,7 +54,7 @@ class Trading:
             check_agent(episode.agent.name, episode.agent.params)
         refuse_bad_models(self._episodes, options.asking, options.home)
         self._datasets: dict[str, DatasetEntry] = {}
-        self._executor: Executor | None = None
+        self._executor: TaskExecutor | None = None
 
     def __enter__(self) -> Self:
         names, here = _modules(self._episodes)
@@ -69,7 +69,7 @@ class Trading:
         assert self._executor is not None
         self._executor.__exit__(kind, error, trace)
 
-    def describe(self, watch: Watch) -> RunManifest:
+    def describe(self, watch: RunWatch) -> RunManifest:
         """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""
         ways = {
             episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec.window)
@@ -86,11 +86,13 @@ class Trading:
         versions, prices = present_versions(), self._options.asking.prices
         return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices)
 
-    def sessions(self, manifest: RunManifest, waiting: Sequence[Episode]) -> int:
+    def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
         """Return how many sessions are to be played."""
         return sum(_sessions(manifest, episode, self._datasets[episode.dataset]) for episode in waiting)
 
-    def play(self, manifest: RunManifest, place: RunFolder, waiting: Sequence[Episode], watch: Watch) -> None:
+    def play(
+        self, manifest: RunManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
+    ) -> None:
         """Play episodes to their end.
 
         Agents that answer at once play first, on the executor's workers; then the models, all in this process:
@@ -107,7 +109,7 @@ class Trading:
         if talking:
             play_models(talking, place, self._options.asking, watch.listen, watch.played)
 
-    def scores(self, manifest: RunManifest, place: RunFolder, watch: Watch) -> bytes:
+    def scores(self, manifest: RunManifest, place: RunFolder, watch: RunWatch) -> bytes:
         """Score every agent of every cell and return the content of ``scores.json``."""
         tasks = [Task(key, ENCODE(task)) for key, task in score_tasks(place, self._home, manifest).items()]
         parts: list[Scored] = []
@@ -117,7 +119,7 @@ class Trading:
                 watch.listen(Finished(key=done.key))
         return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts))
 
-    def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: Watch) -> Iterator[Done]:
+    def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
         """Yield results; a task whose process died is tried once more, because most such deaths are accidents.
 
         An episode that dies twice has failed; ``place`` is None for tasks that are not episodes.
@@ -129,7 +131,7 @@ class Trading:
                 raise RunError(f"{key}: {reason}", mend="free some memory, or use workers=1 to see the error")
             watch.finished(key, _record_death(place, key, reason))
 
-    def _attempt(self, tasks: Sequence[Task], watch: Watch) -> Generator[Done, None, dict[str, str]]:
+    def _attempt(self, tasks: Sequence[Task], watch: RunWatch) -> Generator[TaskResult, None, dict[str, str]]:
         assert self._executor is not None
         lost: dict[str, str] = {}
         for result in self._executor.perform(tasks, watch.tick):
@@ -139,7 +141,7 @@ class Trading:
                 yield result
         return lost
 
-    def _play_task(self, manifest: RunManifest, place: RunFolder, episode: Episode) -> PlayTask:
+    def _play_task(self, manifest: RunManifest, place: RunFolder, episode: EpisodeSpec) -> PlayTask:
         return PlayTask(
             folder=str(place.path.absolute()),
             home=self._home,
@@ -165,7 +167,7 @@ def _record_death(place: RunFolder, key: str, reason: str) -> Outcome:
 
 
 def prepare_tasks(
-    episodes: Sequence[Episode], benchmarks: Mapping[str, Benchmark], home: str | None
+    episodes: Sequence[EpisodeSpec], benchmarks: Mapping[str, Benchmark], home: str | None
 ) -> dict[str, PrepareTask]:
     """Return one task per data set: all ways in which it will be played, all named windows it must have."""
     markets: dict[str, dict[str, MarketConfig]] = {}
@@ -190,8 +192,8 @@ def prepare_tasks(
 
 def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> dict[str, ScoreTask]:
     """Return one task per agent and cell, in the spec's order."""
-    groups: dict[tuple[str, str], list[Episode]] = {}
-    baselines: dict[str, Episode] = {}
+    groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
+    baselines: dict[str, EpisodeSpec] = {}
     for episode in manifest.episodes:
         groups.setdefault((episode.cell, episode.label), []).append(episode)
         if episode.baseline:
@@ -210,12 +212,12 @@ def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> di
     }
 
 
-def _sessions(manifest: RunManifest, episode: Episode, dataset: DatasetEntry) -> int:
+def _sessions(manifest: RunManifest, episode: EpisodeSpec, dataset: DatasetEntry) -> int:
     market = manifest.benchmark(episode).market
     return sum(market.first <= day <= market.last for day in dataset.sessions)
 
 
-def _modules(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], bool]:
+def _modules(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
     """Return the modules that register the agents, and whether one of them is the caller's script itself."""
     found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
     outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")

@@ -18,8 +18,8 @@ from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_file, sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
 from tradeassay.runs.claims import check_program
-from tradeassay.runs.episode import Episode, expand
-from tradeassay.runs.executors import Executor, Lost, Task, make_executor
+from tradeassay.runs.episode import EpisodeSpec, expand
+from tradeassay.runs.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.runs.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
 from tradeassay.runs.outcome import Violation
 from tradeassay.runs.programs import code_scores, reopen
@@ -124,7 +124,7 @@ class _Verifier(ABC, Generic[M]):
     def _scores(self) -> bytes:
         """Score the run again."""
 
-    def _check_expansion(self, expected: Callable[[], tuple[Episode, ...]]) -> None:
+    def _check_expansion(self, expected: Callable[[], tuple[EpisodeSpec, ...]]) -> None:
         try:
             episodes = expected()
         except (TradeassayError, KeyError) as error:
@@ -151,7 +151,7 @@ class _Verifier(ABC, Generic[M]):
 class _TradingVerifier(_Verifier[RunManifest]):
     held = "hashes, money, fills, rules and scores"
 
-    def __init__(self, place: RunFolder, manifest: RunManifest, home: str | None, executor: Executor) -> None:
+    def __init__(self, place: RunFolder, manifest: RunManifest, home: str | None, executor: TaskExecutor) -> None:
         super().__init__(place, manifest)
         self._home = home
         self._executor = executor
@@ -195,7 +195,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if key in found:
                 self._take(CHECKED_DECODER.decode(found[key]))
 
-    def _task(self, episode: Episode) -> CheckTask:
+    def _task(self, episode: EpisodeSpec) -> CheckTask:
         sound = episode.dataset in self._sound
         return CheckTask(
             folder=str(self._place.path.absolute()),

@@ -8,9 +8,8 @@ code is not run.
 from __future__ import annotations
 
 from tradeassay.sandbox.config import SandboxConfig
-from tradeassay.sandbox.executor import Executor, open_executor
+from tradeassay.sandbox.executor import JobExecutor, open_executor
 from tradeassay.sandbox.failures import (
-    Attempt,
     BadResult,
     ChildClaim,
     CpuTimeout,
@@ -24,39 +23,41 @@ from tradeassay.sandbox.failures import (
     OutputLimit,
     PrivilegedAttempt,
     ProcessAttempt,
+    RefusedCall,
     SyntaxFault,
     WallTimeout,
     decided_by_host,
     kind_of,
 )
-from tradeassay.sandbox.feed import Feed
-from tradeassay.sandbox.job import Job, Limits
-from tradeassay.sandbox.result import JobResult, Usage
+from tradeassay.sandbox.feed import FrameFeed
+from tradeassay.sandbox.job import Job, JobLimits
+from tradeassay.sandbox.result import JobResult, JobUsage
 from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
 from tradeassay.sandbox.tier import Kernel, SandboxRefused, Tier, ask_kernel, refusal
 from tradeassay.sandbox.trusted import TrustedCodeInProcess
 
 __all__ = [
-    "Attempt",
     "BadResult",
     "ChildClaim",
     "CpuTimeout",
     "Crashed",
-    "Executor",
     "Failure",
-    "Feed",
     "FileAttempt",
     "ForbiddenImport",
+    "FrameFeed",
     "HostVerdict",
     "Job",
+    "JobExecutor",
+    "JobLimits",
     "JobResult",
+    "JobUsage",
     "Kernel",
-    "Limits",
     "NetworkAttempt",
     "OomKilled",
     "OutputLimit",
     "PrivilegedAttempt",
     "ProcessAttempt",
+    "RefusedCall",
     "Sandbox",
     "SandboxConfig",
     "SandboxPool",
@@ -64,7 +65,6 @@ __all__ = [
     "SyntaxFault",
     "Tier",
     "TrustedCodeInProcess",
-    "Usage",
     "WallTimeout",
     "ask_kernel",
     "decided_by_host",

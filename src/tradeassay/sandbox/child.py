@@ -24,9 +24,9 @@ import msgspec
 from tradeassay.sandbox import kernel, landlock, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
 from tradeassay.sandbox.feed import ANSWER_FD, FEED_FD
-from tradeassay.sandbox.job import ChildOrder, Limits
+from tradeassay.sandbox.job import ChildOrder, JobLimits
 from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, become_nobody, enter_scratch
-from tradeassay.sandbox.strategy import Call, Parsed, Unreturnable, claim_of, fix_seeds, parse, run_code
+from tradeassay.sandbox.strategy import Parsed, StrategyCall, Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.syscalls import CONTROL_FD
 
 ORDER_LENGTH: Final = struct.Struct("<I")
@@ -59,7 +59,7 @@ class Stage:
 def warm_up() -> None:
     """Do once, in the zygote, what each child would otherwise do for the first time, imports included."""
     fix_seeds(0)
-    order = ChildOrder(call=Call(), limits=Limits(), seed=0, guard_imports=True)
+    order = ChildOrder(call=StrategyCall(), limits=JobLimits(), seed=0, guard_imports=True)
     msgspec.json.decode(msgspec.json.encode(order), type=ChildOrder)
     msgspec.json.encode(Parsed())
     text = "def run(columns):\n    return {'a': columns['close'][columns['no']]}"
@@ -70,13 +70,13 @@ def warm_up() -> None:
     code, _ = parse(text, frozenset())
     assert code is not None
     try:
-        run_code(code, Call(pass_as="columns"), columns, frozenset())
+        run_code(code, StrategyCall(pass_as="columns"), columns, frozenset())
     except IndexError as error:
         encode_claim(claim_of(error))
     if "pandas" in sys.modules:
         code, _ = parse("def run(frame):\n    return frame['close'].rolling(2).mean().diff() > 0", frozenset())
         assert code is not None
-        encode(run_code(code, Call(), columns, frozenset()))
+        encode(run_code(code, StrategyCall(), columns, frozenset()))
 
 
 def main(fds: list[int], stage: Stage) -> NoReturn:
@@ -129,7 +129,7 @@ def _read_order() -> tuple[ChildOrder, str]:
     return order, content[end:].decode("utf-8", "surrogatepass")
 
 
-def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
+def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
     """Raise every wall but the call filter. The host gets this process's memory (for paths) and scratch folder."""
     kernel.die_with_parent()
     if os.getppid() != stage.parent:
@@ -153,7 +153,7 @@ def _raise_walls(limits: Limits, stage: Stage, control: socket.socket, rows_byte
     landlock.restrict(stage.landlock_abi, rules)
 
 
-def _limit(limits: Limits, base_bytes: int) -> None:
+def _limit(limits: JobLimits, base_bytes: int) -> None:
     memory = base_bytes + (limits.memory_mb << 20)
     exact = {
         resource.RLIMIT_AS: memory,
@@ -180,7 +180,7 @@ def _filter_calls(stage: Stage, control: socket.socket) -> None:
         os.close(listener)
 
 
-def _run(code: CodeType, call: Call, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:
+def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:
     """Run the code and send what it returns, or its claim. Nothing from here on is trusted."""
     os.close(_ORDER_FD)
     os.close(_ROWS_FD)

@@ -12,7 +12,7 @@ from tradeassay.sandbox.result import JobResult
 from tradeassay.sandbox.tier import Tier
 
 
-class Executor(Protocol):
+class JobExecutor(Protocol):
     """Runs jobs. A bad job is a result; only a broken executor raises (SandboxError)."""
 
     @property
@@ -32,7 +32,7 @@ class Executor(Protocol):
         """End everything it started. May be called twice."""
         ...
 
-    def __enter__(self) -> Executor: ...
+    def __enter__(self) -> JobExecutor: ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -42,7 +42,7 @@ def open_executor(
     *,
     config: SandboxConfig | None = None,
     workers: int = 1,
-) -> Executor:
+) -> JobExecutor:
     """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
     if workers < 1:
         raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")

@@ -40,7 +40,7 @@ Stage = Literal["parse", "run"]
 """How far a child got: our parser, or the code itself."""
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call the kernel refused and reported, whether or not the code swallowed the error.
 
     ``detail`` is the path, address family, signal or program asked for, when it is known. ``count`` adds up
@@ -144,7 +144,7 @@ class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
 
 
 class _Refused(msgspec.Struct, frozen=True, kw_only=True):
-    attempt: Attempt
+    attempt: RefusedCall
 
     @property
     def text(self) -> str:
@@ -245,7 +245,7 @@ _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ChildFacts:
     """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did."""
 
     status: int
@@ -256,12 +256,12 @@ class Facts:
     parsed: Parsed | None = None
     stopped: WallTimeout | OutputLimit | None = None
     out_of_memory: bool = False
-    attempts: Sequence[Attempt] = ()
+    attempts: Sequence[RefusedCall] = ()
     fail_on: frozenset[Family] = frozenset()
     result: bytes | bytearray = field(default=b"", repr=False)
 
 
-def judge(facts: Facts) -> dict[str, Array] | Failure:
+def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
     """Return the child's columns, or why there are none."""
     ended = _how_it_ended(facts)
     if ended is not None:
@@ -291,7 +291,7 @@ def claim(head: ClaimHead) -> ChildClaim:
     )
 
 
-def attempt_verdict(attempt: Attempt) -> HostVerdict:
+def attempt_verdict(attempt: RefusedCall) -> HostVerdict:
     """Return the verdict that names a refused call."""
     if attempt.family == "network":
         return NetworkAttempt(attempt=attempt)
@@ -302,7 +302,7 @@ def attempt_verdict(attempt: Attempt) -> HostVerdict:
     return PrivilegedAttempt(attempt=attempt)
 
 
-def _how_it_ended(facts: Facts) -> HostVerdict | None:
+def _how_it_ended(facts: ChildFacts) -> HostVerdict | None:
     """Return the verdict that needs no look at the result, or None when the child ended normally."""
     if facts.parsed is not None:
         if facts.parsed.forbidden is not None:
@@ -321,14 +321,14 @@ def _how_it_ended(facts: Facts) -> HostVerdict | None:
     return None
 
 
-def _by_signal(facts: Facts, number: int, stage: Stage) -> HostVerdict:
+def _by_signal(facts: ChildFacts, number: int, stage: Stage) -> HostVerdict:
     out_of_time = facts.cpu_s >= facts.cpu_limit_s - _CPU_SLACK_S
     if number == signal.SIGXCPU or (number == signal.SIGKILL and out_of_time):
         return CpuTimeout(limit_s=facts.cpu_limit_s, used_s=facts.cpu_s)
     if number == signal.SIGKILL and facts.out_of_memory:
         return OomKilled(peak_mb=facts.peak_mb)
     if number == signal.SIGSYS:
-        call = Attempt(family="privileged", call="system call of another machine type")
+        call = RefusedCall(family="privileged", call="system call of another machine type")
         return PrivilegedAttempt(attempt=call)
     try:
         name = signal.Signals(number).name

@@ -24,7 +24,7 @@ _LENGTH: Final = struct.Struct("<I")
 _CHUNK: Final = 1 << 16
 
 
-class Feed(msgspec.Struct, frozen=True, kw_only=True):
+class FrameFeed(msgspec.Struct, frozen=True, kw_only=True):
     """All frames of a job, one after the other, ``size`` bytes each. They stay in the host until it is their turn.
 
     Raises UserError when the bytes are not a whole number of frames.
@@ -63,7 +63,7 @@ def answer(payload: bytes = b"") -> None:
 class FeedLine:
     """The host's side: sends a frame, waits for its answer, sends the next. Owned by the job's supervisor."""
 
-    def __init__(self, feed: Feed, poll: select.poll) -> None:
+    def __init__(self, feed: FrameFeed, poll: select.poll) -> None:
         self.answers: list[bytes] = []
         self.open = True
         self._feed = feed

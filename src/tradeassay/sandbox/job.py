@@ -11,12 +11,12 @@ import msgspec
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox.codec import Caps
-from tradeassay.sandbox.feed import Feed
-from tradeassay.sandbox.strategy import Call, Scalar
+from tradeassay.sandbox.feed import FrameFeed
+from tradeassay.sandbox.strategy import Scalar, StrategyCall
 from tradeassay.sandbox.syscalls import Family
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one job may use. Exceeding any of them ends the job, and the result says which.
 
     ``cpu_s`` is counted by the kernel in whole seconds. ``memory_mb`` is address space on top of what the
@@ -72,11 +72,11 @@ class Job:
     entry: str = "run"
     columns: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Scalar] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: JobLimits = field(default_factory=JobLimits)
     seed: int = 0
     pass_as: Literal["columns", "frame", "frames"] = "frame"
     harness: str = ""
-    feed: Feed | None = None
+    feed: FrameFeed | None = None
     guard_imports: bool = True
     fail_on: frozenset[Family] = frozenset({"network", "process", "memory", "privileged"})
     trust: Literal["untrusted", "reference"] = "untrusted"
@@ -96,9 +96,9 @@ class Job:
             raise UserError(f"seed {self.seed} is outside 0 .. 2**32 - 1")
 
     @property
-    def call(self) -> Call:
+    def call(self) -> StrategyCall:
         """What to call, and how."""
-        return Call(entry=self.entry, params=dict(self.params), pass_as=self.pass_as, harness=self.harness)
+        return StrategyCall(entry=self.entry, params=dict(self.params), pass_as=self.pass_as, harness=self.harness)
 
     @property
     def sha256(self) -> str:
@@ -109,7 +109,7 @@ class Job:
 class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is told about a job, besides source and rows. Goes through sealed memory, past the zygote."""
 
-    call: Call
-    limits: Limits
+    call: StrategyCall
+    limits: JobLimits
     seed: int
     guard_imports: bool

@@ -10,11 +10,11 @@ import msgspec
 from numpy.typing import NDArray
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox.failures import Attempt, Failure
+from tradeassay.sandbox.failures import Failure, RefusedCall
 from tradeassay.sandbox.tier import Tier
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What a job used: processor and clock seconds, and the peak of its resident memory (libraries included)."""
 
     cpu_s: float
@@ -34,10 +34,10 @@ class JobResult:
 
     source: str
     tier: Tier
-    usage: Usage
+    usage: JobUsage
     columns: Mapping[str, NDArray[Any]] | None = None
     failure: Failure | None = None
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[RefusedCall, ...] = ()
     answers: tuple[bytes, ...] = ()
     log: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)

@@ -73,7 +73,7 @@ _TIME: Final = "time"
 Scalar = bool | int | float | str
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class StrategyCall(msgspec.Struct, frozen=True, kw_only=True):
     """What to call in the loaded code, and in which shape it gets its columns (see :class:`Job`)."""
 
     entry: str = "run"
@@ -141,7 +141,7 @@ def fix_seeds(seed: int) -> None:
 
 
 def run_code(
-    code: CodeType, call: Call, columns: Mapping[str, Any], allowed: frozenset[str] | None
+    code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> dict[str, Any]:
     """Execute the code and call it; returns named array-likes.
 

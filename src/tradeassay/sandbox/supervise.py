@@ -15,14 +15,14 @@ import msgspec
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
-from tradeassay.sandbox.failures import Facts, OutputLimit, WallTimeout, judge
+from tradeassay.sandbox.failures import ChildFacts, OutputLimit, WallTimeout, judge
 from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job
-from tradeassay.sandbox.result import JobResult, Usage
+from tradeassay.sandbox.result import JobResult, JobUsage
 from tradeassay.sandbox.scratch import collect, seal
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.tier import Tier
-from tradeassay.sandbox.watch import Reach, Watch
+from tradeassay.sandbox.watch import ChildWatch, Reach
 from tradeassay.sandbox.zygote import Exit
 
 _START_S: Final = 60.0
@@ -41,7 +41,7 @@ class Supervisor:
     def __init__(self, job: Job, tier: Tier, reach: Reach) -> None:
         self._job = job
         self._tier = tier
-        self._watch = Watch(tier.machine, reach)
+        self._watch = ChildWatch(tier.machine, reach)
         self._owned: list[int] = []
         self._poll = select.poll()
         self._buffers: dict[int, bytearray] = {}
@@ -75,7 +75,7 @@ class Supervisor:
         self._see_through(started)
         assert self._exit is not None
         limits = self._job.limits
-        facts = Facts(
+        facts = ChildFacts(
             status=self._exit.status,
             cpu_s=self._exit.cpu_s,
             peak_mb=self._exit.peak_mb,
@@ -93,7 +93,7 @@ class Supervisor:
         return JobResult(
             source=self._job.sha256,
             tier=self._tier,
-            usage=Usage(cpu_s=facts.cpu_s, wall_s=time.monotonic() - started, peak_mb=facts.peak_mb),
+            usage=JobUsage(cpu_s=facts.cpu_s, wall_s=time.monotonic() - started, peak_mb=facts.peak_mb),
             columns=columns,
             failure=None if isinstance(outcome, dict) else outcome,
             attempts=tuple(facts.attempts),

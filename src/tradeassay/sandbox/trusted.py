@@ -16,7 +16,7 @@ from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.codec import CodecError, decode, encode
 from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault, claim
 from tradeassay.sandbox.job import Job
-from tradeassay.sandbox.result import JobResult, Usage
+from tradeassay.sandbox.result import JobResult, JobUsage
 from tradeassay.sandbox.strategy import Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.tier import IN_PROCESS, Tier
 
@@ -50,7 +50,7 @@ class TrustedCodeInProcess:
         with contextlib.redirect_stdout(printed), _borrowed_randomness(job.seed):
             outcome = _outcome(job)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1 << 20)
-        used = Usage(cpu_s=time.process_time() - before, wall_s=time.monotonic() - started, peak_mb=peak)
+        used = JobUsage(cpu_s=time.process_time() - before, wall_s=time.monotonic() - started, peak_mb=peak)
         return JobResult(
             source=job.sha256,
             tier=IN_PROCESS,

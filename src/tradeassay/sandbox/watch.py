@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import seccomp
-from tradeassay.sandbox.failures import Attempt, plain_line
+from tradeassay.sandbox.failures import RefusedCall, plain_line
 from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.seccomp import Notice
 from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
@@ -54,19 +54,19 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     home: str = SCRATCH
 
 
-class Watch:
+class ChildWatch:
     """Answers one child's reports and keeps the record."""
 
     def __init__(self, machine: str, reach: Reach) -> None:
         self._machine = machine
         self._reach = reach
-        self._seen: dict[tuple[str, str], Attempt] = {}
+        self._seen: dict[tuple[str, str], RefusedCall] = {}
         self.memory: int | None = None
         self.refused = 0
         self.file_calls = 0
 
     @property
-    def attempts(self) -> tuple[Attempt, ...]:
+    def attempts(self) -> tuple[RefusedCall, ...]:
         """The refused calls in the order of their first try, repeats added up."""
         return tuple(self._seen.values())
 
@@ -161,7 +161,7 @@ class Watch:
         if known is None and len(self._seen) >= _MAX_KINDS:
             return
         count = known.count + 1 if known else 1
-        self._seen[name, detail] = Attempt(family=family_of(name), call=name, detail=detail, count=count)
+        self._seen[name, detail] = RefusedCall(family=family_of(name), call=name, detail=detail, count=count)
 
 
 def _flags(name: str, notice: Notice) -> int:

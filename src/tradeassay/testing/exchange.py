@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Exchange, Ledger, Venue, venues
-from tradeassay.account.audit import AuditDay, Auditor, Finding
+from tradeassay.account.audit import AuditDay, AuditFinding, Auditor
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
@@ -81,7 +81,7 @@ def _play(venue: Venue, seed: int, fill: str) -> list[StepRecord]:
     return records
 
 
-def _no_finding(found: Iterable[Finding], where: str) -> None:
+def _no_finding(found: Iterable[AuditFinding], where: str) -> None:
     for finding in found:
         raise CheckFailed(f"{where}: {finding.what}")
 

@@ -14,9 +14,9 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor, Job, JobResult, SandboxConfig, SandboxPool, Tier
+from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
 from tradeassay.testing._escape.arena import VISIBLE, Arena, secret_in_environment
-from tradeassay.testing._escape.attack import TIGHT, Attack, Outcome
+from tradeassay.testing._escape.attack import TIGHT, Attack, AttackOutcome
 from tradeassay.testing._escape.attacks_files import CHANGING, READING
 from tradeassay.testing._escape.attacks_limits import LIMITS
 from tradeassay.testing._escape.attacks_network import NETWORK
@@ -91,7 +91,7 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_sandbox(
-    executor: Executor | None = None,
+    executor: JobExecutor | None = None,
     *,
     config: SandboxConfig | None = None,
     short: bool = False,
@@ -124,13 +124,13 @@ def _chosen(short: bool, only: Sequence[str]) -> list[Attack]:
     return [attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)]
 
 
-def _attack_all(executor: Executor, attacks: Sequence[Attack], secret: str) -> SandboxReport:
+def _attack_all(executor: JobExecutor, attacks: Sequence[Attack], secret: str) -> SandboxReport:
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         results = tuple(threads.map(lambda attack: _attack(executor, attack, secret), attacks))
     return SandboxReport(tier=executor.tier, results=results)
 
 
-def _attack(executor: Executor, attack: Attack, secret: str) -> AttackResult:
+def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
     victim = "p['victim']" in attack.source or 'p["victim"]' in attack.source
     with Arena(secret, victim=victim) as arena:
         control = attack.proof(arena, run_control(attack, arena))
@@ -163,12 +163,12 @@ def _job(source: str, arena: Arena) -> Job:
     )
 
 
-def _outcome(result: JobResult, arena: Arena) -> Outcome:
+def _outcome(result: JobResult, arena: Arena) -> AttackOutcome:
     columns = result.columns or {}
     decisions = columns.get("decisions", ())
     prices = arena.prices[:VISIBLE]
     pnl = sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
-    return Outcome(
+    return AttackOutcome(
         evidence=tuple(str(item) for item in columns.get("evidence", ())),
         pnl=pnl,
         accepted=len(result.log) + sum(column.nbytes for column in columns.values()),

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import RawItem, Wanted, item_page, items, stream_publisher
+from tradeassay.arena.stream import ItemsWanted, RawItem, item_page, items, stream_publisher
 from tradeassay.arena.stream.shelf import put_in_inbox
-from tradeassay.core.arena import NewsItem
+from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import FutureDataError, UserError
 from tradeassay.core.time import HOUR, SECOND, iso, parse_iso
-from tradeassay.llm import Place, open_model
+from tradeassay.llm import QuestionPlace, open_model
 
 SEASON = Season(
     id="s",
@@ -44,13 +44,13 @@ def due(session: str = "2025-04-02") -> Due:
     return Due(at=parse_iso(f"{session}T20:00:00Z"), place=0, asset="ACME", session=session)
 
 
-def news(id: str, text: str, hours: float = 5.0, source: str = "Wire", title: str = "Acme reports") -> NewsItem:
-    return NewsItem(id=id, published_at=iso(AT - int(hours * HOUR)), source=source, title=title, text=text)
+def news(id: str, text: str, hours: float = 5.0, source: str = "Wire", title: str = "Acme reports") -> NewsShown:
+    return NewsShown(id=id, published_at=iso(AT - int(hours * HOUR)), source=source, title=title, text=text)
 
 
-def facts(*told: NewsItem) -> Facts:
+def facts(*told: NewsShown) -> AssetFacts:
     urls = {item.id: f"https://news.example/{item.id}" for item in told}
-    return Facts(
+    return AssetFacts(
         price=101.5, history=(), momentum=None, news=told, annual_report="Period to 2024-12-31. revenue: 5",
         quarterly_report=None, urls=urls, annual_at="2025-02-01T00:00:00Z",
     )  # fmt: skip
@@ -64,7 +64,7 @@ class Summariser:
     def __init__(self, *answers: str | None) -> None:
         self.answers, self.asked = list(answers), 0
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         if answer is None:
@@ -83,7 +83,7 @@ def test_an_item_is_published_with_all_its_sources(store) -> None:
         ("Ledger", "https://news.example/2"),
     ]
     assert all(check.ok for check in page.item.checks) and page.item.summary_by == "extractive"
-    kinds = {item.kind for item in items(store, "s", Wanted(kind=None))}
+    kinds = {item.kind for item in items(store, "s", ItemsWanted(kind=None))}
     assert kinds == {"news", "filing", "price"}
 
 
@@ -103,9 +103,9 @@ def test_rejected_items_stay_with_their_reason_and_contradictions_are_flagged(st
     shown = stream_publisher(store, SEASON)(due(), told)
     assert [item.source for item in shown] == ["Wire", "Talk"]  # type: ignore[union-attr]
     assert "says otherwise of profit" in shown[1].text  # type: ignore[index]
-    (refused,) = items(store, "s", Wanted(status="rejected"))
+    (refused,) = items(store, "s", ItemsWanted(status="rejected"))
     assert refused.reason.startswith("neutrality")
-    flagged = next(item for item in items(store, "s", Wanted(status="published")) if item.contradicts)
+    flagged = next(item for item in items(store, "s", ItemsWanted(status="published")) if item.contradicts)
     assert flagged.source == "Talk"
 
 
@@ -114,7 +114,7 @@ def test_a_model_is_held_to_the_source(store) -> None:
     bad = good.replace("5.8", "8.5")
     strict = Summariser(bad, bad)
     assert asyncio.run(stream_publisher(store, SEASON, strict)(due(), facts(news("1", TEXT)))) == ()  # type: ignore[arg-type]
-    (refused,) = items(store, "s", Wanted(status="rejected"))
+    (refused,) = items(store, "s", ItemsWanted(status="rejected"))
     assert "number '8.5%' is not in the source" in refused.reason and strict.asked == 2
     mended = Summariser("no json", good)
     later = stream_publisher(store, SEASON, mended)(due("2025-04-03"), facts(news("2", f"{TEXT} Costs fell 2%.")))
@@ -187,11 +187,11 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
         if any(parse_iso(item.published_at) > AT for item in told):
             with pytest.raises(FutureDataError):
                 publish(due(), facts(*told))
-            assert items(store, "s", Wanted(kind=None)) == ()
+            assert items(store, "s", ItemsWanted(kind=None)) == ()
             told = []
         shown = publish(due(), facts(*told))
         assert all(parse_iso(item.published_at) <= AT for item in shown)  # type: ignore[union-attr]
-        kept = items(store, "s", Wanted(kind=None))
+        kept = items(store, "s", ItemsWanted(kind=None))
         assert all(max(parse_iso(i.published_at), parse_iso(i.fetched_at)) <= AT for i in kept)
         early = {
             item.source for item in boxed if max(parse_iso(item.published_at), parse_iso(item.fetched_at)) <= AT

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from tradeassay.arena.agents import EntryAgent, Rule, Trend
+from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -30,7 +30,7 @@ def short(season):
 
 def play(url, season, feed, committed=None) -> None:
     store = Store(open_engine(url, durable=False), committed)
-    agents = {"trend": EntryAgent(Trend()), "buy-and-hold": EntryAgent(Rule("BUY"))}
+    agents = {"trend": EntryAgent(Trend()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))}
     publish = stream_publisher(store, season)
     runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents, publish=publish)
     try:

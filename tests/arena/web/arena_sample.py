@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay.arena.agents import EntryAgent, Rule, Trend
+from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -16,10 +16,10 @@ from tradeassay.arena.standings import BoardConfig
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
-from tradeassay.core.arena import Choice, ChoiceFailure, Deliberation, Packet, Said
+from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.time import parse_iso
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 from tradeassay.metrics import BootstrapConfig
 
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -37,16 +37,16 @@ class Talker:
         day = int(packet.date[-2:])
         if day % 9 == 0:
             why = ChoiceFailure(kind="parse", text=f"no JSON {ATTACK}")
-            return Choice(action="HOLD", status="failed", reasoning="", failures=(why,), memory=body)
+            return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(why,), memory=body)
         action = "BUY" if (day // 3 + self.side) % 2 else "SELL"
-        said = (Said(role="analyst", step="look", text=answer.text),)
-        return Choice(action=action, reasoning=f"because {ATTACK}", confidence=0.6, talk=said, memory=body)  # type: ignore[arg-type]  # one of two
+        said = (Contribution(role="analyst", step="look", text=answer.text),)
+        return AgentChoice(action=action, reasoning=f"because {ATTACK}", confidence=0.6, talk=said, memory=body)  # type: ignore[arg-type]  # one of two
 
 
 class Echo:
     name = "test/echo"
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         return ModelReply(text=f"heard {ATTACK}", usage=Usage(input_tokens=10, output_tokens=2, usd=0.001))
 
 
@@ -76,9 +76,9 @@ AGENTS = {
     "one-a": EntryAgent(Talker(0), Echo(), each_call=False),
     "one-b": EntryAgent(Talker(1), Echo(), each_call=False),
     "two-a": EntryAgent(Talker(0), Echo(), each_call=False),
-    "two-b": EntryAgent(Rule("SELL")),
+    "two-b": EntryAgent(ConstantAction("SELL")),
     "trend": EntryAgent(Trend()),
-    "buy-and-hold": EntryAgent(Rule("BUY")),
+    "buy-and-hold": EntryAgent(ConstantAction("BUY")),
 }
 FAST = BoardConfig(bootstrap=BootstrapConfig(draws=100))
 

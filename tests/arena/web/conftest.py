@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
 
-from tradeassay.arena.reading.reader import Reader
+from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.store import Store
@@ -51,6 +51,6 @@ def experts() -> Experts:
 
 @pytest.fixture(scope="session")
 def client(web_store: Store, experts: Experts) -> Iterator[TestClient]:
-    app = create_app(Reader(web_store, config=FAST), current="small", experts=experts, poll_s=0.01)
+    app = create_app(ArenaReader(web_store, config=FAST), current="small", experts=experts, poll_s=0.01)
     with TestClient(app) as made:
         yield made

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from tradeassay.arena.reading.reader import Reader, SeasonReader
+from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
 from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.standings import read_lines
 from tradeassay.arena.state.store import Store
@@ -22,7 +22,7 @@ BASE = "/api/seasons/small"
 
 @pytest.fixture(scope="module")
 def reader(web_store: Store) -> SeasonReader:
-    found = Reader(web_store).season("small")
+    found = ArenaReader(web_store).season("small")
     assert found is not None
     return found
 
@@ -170,7 +170,7 @@ async def _listen(app: object, query: str, headers: dict[str, str], events: int)
 
 
 def test_the_stream_resumes_where_a_reader_was(web_store: Store) -> None:
-    app = create_app(Reader(web_store), poll_s=0.01, heartbeat_s=0.02)
+    app = create_app(ArenaReader(web_store), poll_s=0.01, heartbeat_s=0.02)
     parts = asyncio.run(_listen(app, "season=small&after=0", {}, 5))
     events = [part for part in parts if part.startswith("id:")]
     ids = [int(part.split("\n")[0][4:]) for part in events]
@@ -184,7 +184,7 @@ def test_the_stream_resumes_where_a_reader_was(web_store: Store) -> None:
 
 
 def test_a_costly_view_is_replaced_by_one_made_beside_it(web_store: Store) -> None:
-    reader = Reader(web_store).season("small")
+    reader = ArenaReader(web_store).season("small")
     assert reader is not None
     old = reader.view()
     board = old.board(Selection())

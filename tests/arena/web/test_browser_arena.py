@@ -49,7 +49,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     import uvicorn
     from arena_sample import FAST, make_season, open_store, play
 
-    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.rounds.feed import SnapshotFeed
     from tradeassay.arena.web.app import create_app
     from tradeassay.arena.web.serving import ArenaServer
@@ -61,7 +61,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    app = create_app(Reader(store, config=FAST), current="small", poll_s=0.05)
+    app = create_app(ArenaReader(store, config=FAST), current="small", poll_s=0.05)
     config = uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=3)
     server = ArenaServer(config, app)
     thread = threading.Thread(target=server.run, daemon=True)

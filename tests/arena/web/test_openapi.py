@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.reading.reader import Reader
+from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.standings import BoardConfig
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
@@ -30,7 +30,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too
 
 
 def _check(store: Store, examples: int) -> int:
-    reader = Reader(store, config=BoardConfig(bootstrap=BootstrapConfig(draws=20)))
+    reader = ArenaReader(store, config=BoardConfig(bootstrap=BootstrapConfig(draws=20)))
     app = create_app(reader, extra=(door.router(Doors(store), operator="secret"),), types=door.TYPES)
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0

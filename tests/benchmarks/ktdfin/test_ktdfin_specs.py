@@ -15,7 +15,7 @@ from tradeassay.benchmarks.ktdfin import (
     KTDFIN_PAPER,
     BaselineConfig,
     Ktdfin,
-    OurSetting,
+    KtdfinSetting,
     compare_with,
     paper_windows,
     published,
@@ -131,7 +131,7 @@ def test_a_window_is_found_by_its_name(ashares: Snapshot) -> None:
         find_window("ktdfin", "W11", real, "sound")
 
 
-OURS = OurSetting(
+OURS = KtdfinSetting(
     data="real", market="ashare", index="CSI300", window="long", structural=False, convention="paper",
     mask="blinded", mode="open-research",
 )  # fmt: skip

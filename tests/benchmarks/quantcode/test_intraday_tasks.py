@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.code.backtrader import Trade, TrustedRun, run_trusted, terms_of
+from tradeassay.code.backtrader import RoundTrip, TrustedRun, run_trusted, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import run_frame
 from tradeassay.code.source import check_compiles
@@ -46,7 +46,7 @@ def run(task: CodeTask, source: str, seed: int) -> TrustedRun:
     return run_trusted(source, bars_of(task, seed), terms_of(task), trust="reference")
 
 
-def outline(trades: tuple[Trade, ...]) -> Counter[tuple[object, ...]]:
+def outline(trades: tuple[RoundTrip, ...]) -> Counter[tuple[object, ...]]:
     return Counter((trade.asset, trade.entry_bar, trade.exit_bar, trade.long) for trade in trades)
 
 

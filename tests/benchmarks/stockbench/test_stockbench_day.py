@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stockbench_game import answer, day_of, decide, do, payload_of, pick, protocol, small_market
 
-from tradeassay.benchmarks.stockbench.answers import Decided, Refused, read_decisions, read_picks
+from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, read_decisions, read_picks
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.orders import Decision, Order
 
@@ -206,7 +206,7 @@ def test_whatever_is_written_is_read_or_refused(text: str) -> None:
     for read in (lambda: read_picks(text, ("A", "B"), 1), lambda: read_decisions(text, ("A", "B"))):
         try:
             found = read()
-        except Refused as refused:
+        except AnswerRefused as refused:
             assert refused.kind == "schema" and str(refused)
         else:
             assert all(name in ("A", "B") for name in found)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tradeassay.benchmarks.stockbench import (
     DJIA_20,
     DJIA_REST,
-    OurSetting,
+    StockbenchSetting,
     compare_with,
     composite,
     error_profile,
@@ -146,7 +146,7 @@ def test_variation_by_size() -> None:
 def test_published_figures_say_whether_they_compare() -> None:
     figures = published().figure
     assert published().second_hand and len(figures) == 10 and all(-1 < figure.value < 1 for figure in figures)
-    ours = OurSetting(
+    ours = StockbenchSetting(
         data="real", symbols=DJIA_20, first="2025-03-03", last="2025-06-30", convention="paper", inputs="all"
     )
     kimi = next(figure for figure in figures if figure.who == "Kimi-K2" and figure.inputs == "all")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from stockbench_game import day_of, decide, do, protocol, small_market, small_panel
 
-from tradeassay.benchmarks.stockbench.answers import Refused, make_orders, read_decisions
+from tradeassay.benchmarks.stockbench.answers import AnswerRefused, make_orders, read_decisions
 from tradeassay.benchmarks.stockbench.payload import DECISION, make_payload
 from tradeassay.core.events import Filled
 from tradeassay.core.orders import Decision, Order
@@ -32,7 +32,7 @@ def hold_a(shares: float = 40.0) -> tuple[Order, ...]:
 def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
     try:
         return make_orders(read_decisions(json.dumps(decide(**names)), briefing.by_symbol), briefing)
-    except Refused as refused:
+    except AnswerRefused as refused:
         return f"{refused.kind}: {refused}"
 
 

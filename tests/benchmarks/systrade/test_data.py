@@ -10,7 +10,7 @@ from tradeassay.benchmarks.systrade.data import (
     INSTRUMENTS,
     SPLITS,
     YEAR,
-    Split,
+    DaySpan,
     minute_year,
     recipe,
     splits_of,
@@ -18,7 +18,7 @@ from tradeassay.benchmarks.systrade.data import (
     stored_year,
     synthetic_year,
 )
-from tradeassay.benchmarks.systrade.published import OurRun, published, why_not_comparable
+from tradeassay.benchmarks.systrade.published import SystradeSetting, published, why_not_comparable
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import DAY, MINUTE
@@ -48,7 +48,7 @@ def test_minutes_are_for_strategies_that_have_them() -> None:
 
 def test_a_split_has_its_first_day_and_not_its_last() -> None:
     bars = minute_year(3 * 1440)
-    day = Split(name="test", first="2025-01-02", last="2025-01-03").take(bars)
+    day = DaySpan(name="test", first="2025-01-02", last="2025-01-03").take(bars)
     assert day.rows == 1440 and str(day.times[0]) == "2025-01-02T00:00:00.000000000"
     with pytest.raises(UserError, match="no bar lies in the split"):
         SPLITS["develop"].take(bars)
@@ -105,7 +105,7 @@ def test_stored_days_end_with_their_split(home: Path) -> None:
     assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
     assert stored_year(str(home), ("BTC", "ETH")).rows == 4
     with pytest.raises(UserError, match="no session in 2030"):
-        stored_year(str(home), ("BTC",), Split(name="test", first="2030-01-01", last="2031-01-01"))
+        stored_year(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 
 def test_stored_minutes_are_those_that_all_legs_have(home: Path) -> None:
@@ -117,7 +117,7 @@ def test_stored_minutes_are_those_that_all_legs_have(home: Path) -> None:
     assert develop.rows == 10 and develop.times[-1] < test.times[0]
     assert stored_minutes(str(home), ("ETH",), most=3).rows == 3
     with pytest.raises(UserError, match="no session in the split"):
-        stored_minutes(str(home), ("BTC",), Split(name="test", first="2030-01-01", last="2031-01-01"))
+        stored_minutes(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 
 def test_a_symbol_that_is_not_stored(home: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_papers_figures_are_whole() -> None:
     assert round(float(np.mean([row.valid for row in figures.by_strategy])), 1) == 11.5, "11.6 is printed"
     for row in figures.by_strategy:
         assert row.overall == pytest.approx((row.llm + row.qr) / 2, abs=0.011)
-    mine = OurRun(strategies=12, iterations=1, real_data=True, reviewed=True)
+    mine = SystradeSetting(strategies=12, iterations=1, real_data=True, reviewed=True)
     assert len(why_not_comparable(mine)) == 3
-    other = OurRun(strategies=1, iterations=4, real_data=False, reviewed=False)
+    other = SystradeSetting(strategies=1, iterations=4, real_data=False, reviewed=False)
     assert len(why_not_comparable(other)) == 7

@@ -10,7 +10,7 @@ from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.dialogue import (
     BuildSettings,
     ReviewWanted,
-    Scored,
+    ScoredIteration,
     ScoreWanted,
     StrategyOutcome,
     build,
@@ -51,8 +51,8 @@ def card(name: str, *, reached: bool, gate: str | None = None, note: str = "") -
     )  # fmt: skip
 
 
-def scored(drift: DriftReport | None = None, *, reached: bool = False, gate: str | None = None) -> Scored:
-    return Scored(
+def scored(drift: DriftReport | None = None, *, reached: bool = False, gate: str | None = None) -> ScoredIteration:
+    return ScoredIteration(
         scorecard=card("m", reached=reached, gate=gate, note=SECRET),
         develop=card("m", reached=reached, gate=gate),
         drift=drift,
@@ -61,7 +61,7 @@ def scored(drift: DriftReport | None = None, *, reached: bool = False, gate: str
 
 def play(
     answers: list[ModelReply],
-    found: list[Scored],
+    found: list[ScoredIteration],
     settings: BuildSettings | None = None,
     reviewer: Callable[[AskModel], ModelReply] | None = None,
 ) -> tuple[StrategyOutcome, list[AskModel], list[ScoreWanted]]:

@@ -11,7 +11,7 @@ from tradeassay.benchmarks.systrade.loading import actions_of
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import parse_gate, schema_gate
-from tradeassay.code.semantics.compiler import Tape, run_compiled
+from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.submission import StrategySpec
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
@@ -30,7 +30,9 @@ def reference_run(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
 
 def compiled(spec: StrategySpec, bars: TaskBars) -> DecisionList:
     legs = spec.semantics.inputs.legs
-    return run_compiled(spec.semantics, Tape(dict(zip(legs, bars.feeds.values(), strict=False)), legs, bars.times))
+    return run_compiled(
+        spec.semantics, KernelTape(dict(zip(legs, bars.feeds.values(), strict=False)), legs, bars.times)
+    )
 
 
 def same(left: DecisionList, right: DecisionList) -> None:

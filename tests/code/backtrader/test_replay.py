@@ -16,7 +16,7 @@ from tradeassay.code.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, 
 from tradeassay.code.backtrader.runner import BacktestJob, read_result
 from tradeassay.code.backtrader.wire import FLOATS, INTEGERS
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.sandbox import BadResult, JobResult, Usage
+from tradeassay.sandbox import BadResult, JobResult, JobUsage
 from tradeassay.sandbox.tier import IN_PROCESS
 
 ROWS = 12
@@ -136,7 +136,7 @@ def test_a_huge_group_of_orders_does_not_keep_the_host_busy() -> None:
 
 def outcome(table: dict[str, NDArray[Any]]) -> Any:
     job = BacktestJob(source="", bars=BARS, terms=TERMS)
-    used = Usage(cpu_s=0.0, wall_s=0.0, peak_mb=0.0)
+    used = JobUsage(cpu_s=0.0, wall_s=0.0, peak_mb=0.0)
     return read_result(job, JobResult(source="", tier=IN_PROCESS, usage=used, columns=table))
 
 

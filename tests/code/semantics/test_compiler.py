@@ -11,7 +11,7 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, load_semantics
 from tradeassay.code.bars import make_bars
 from tradeassay.code.semantics import Semantics, check_semantics, interpret, read_semantics
-from tradeassay.code.semantics.compiler import Tape, kernel_source, run_compiled
+from tradeassay.code.semantics.compiler import KernelTape, kernel_source, run_compiled
 from tradeassay.code.sweep import spread_parameters
 from tradeassay.core.errors import UserError
 
@@ -21,7 +21,7 @@ def tape_and_feeds(spec: Semantics, timeframe: str, seed: int):
     market = "pairs" if len(legs) == 2 else ("us", "crypto", "trend", "volatile")[seed % 4]
     bars = make_bars(market, timeframe, len(legs), 300 if timeframe == "1d" else 1700, seed)
     feeds = {leg: bars.feeds[asset] for leg, asset in zip(legs, bars.feeds, strict=True)}
-    return feeds, bars.times, Tape(feeds, legs, bars.times)
+    return feeds, bars.times, KernelTape(feeds, legs, bars.times)
 
 
 def same(fast: DecisionList, slow: DecisionList, where: object = None) -> None:
@@ -127,7 +127,7 @@ def test_the_whole_language_compiles(name: str, timeframe: str) -> None:
         feeds = dict(zip(("X", "Y"), bars.feeds.values(), strict=True))
         slow = interpret(spec, feeds, bars.times)
         assert len(slow) >= 2
-        same(run_compiled(spec, Tape(feeds, ("X", "Y"), bars.times)), slow, seed)
+        same(run_compiled(spec, KernelTape(feeds, ("X", "Y"), bars.times)), slow, seed)
 
 
 def test_what_cannot_be_compiled_or_aimed_at_is_said() -> None:
@@ -143,7 +143,7 @@ def test_what_cannot_be_compiled_or_aimed_at_is_said() -> None:
     with pytest.raises(UserError, match="aims at nothing in bar 4"):
         interpret(lost, feeds, bars.times)
     with pytest.raises(UserError, match="aims at nothing in bar 4"):
-        run_compiled(lost, Tape(feeds, ("X", "Y"), bars.times))
+        run_compiled(lost, KernelTape(feeds, ("X", "Y"), bars.times))
     gap = {**feeds, "X": {**feeds["X"], "close": np.where(np.arange(20) == 3, np.nan, feeds["X"]["close"])}}
     with pytest.raises(UserError, match="a close is missing"):
-        Tape(gap, ("X", "Y"), bars.times)
+        KernelTape(gap, ("X", "Y"), bars.times)

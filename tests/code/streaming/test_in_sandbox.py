@@ -10,9 +10,9 @@ from tradeassay.code.leak.bench import bench_columns, load_bench
 from tradeassay.code.streaming import HARNESS, Streamed, stream, stream_in_sandbox
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox import (
-    Feed,
+    FrameFeed,
     Job,
-    Limits,
+    JobLimits,
     OutputLimit,
     Sandbox,
     SandboxConfig,
@@ -48,7 +48,7 @@ def fed() -> Iterator[Sandbox]:
 
 
 def run(fed: Sandbox, source: str, **limits: float) -> Streamed:
-    return stream_in_sandbox(fed, source, DAILY, limits=Limits(**limits))  # type: ignore[arg-type]
+    return stream_in_sandbox(fed, source, DAILY, limits=JobLimits(**limits))  # type: ignore[arg-type]
 
 
 def test_the_sandbox_decides_what_the_process_decides(fed: Sandbox) -> None:
@@ -137,11 +137,11 @@ def test_what_cannot_be_fed(fed: Sandbox) -> None:
     with pytest.raises(UserError, match="cannot be fed"):
         stream_in_sandbox(fed, CROSS, {"name": np.array(["a", "b"], dtype=object)})
     with pytest.raises(UserError, match="only a harness"):
-        Job(source="", feed=Feed(frames=b"1234", size=4))
+        Job(source="", feed=FrameFeed(frames=b"1234", size=4))
     with pytest.raises(UserError, match="whole number"):
-        Feed(frames=b"12345", size=4)
+        FrameFeed(frames=b"12345", size=4)
     with pytest.raises(SandboxError, match="child of its own"):
-        job = Job(source="", harness="a:b", feed=Feed(frames=b"1234", size=4), trust="reference")
+        job = Job(source="", harness="a:b", feed=FrameFeed(frames=b"1234", size=4), trust="reference")
         TrustedCodeInProcess().run(job)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tradeassay.code.leak import FunctionSubject, check_leaks
 from tradeassay.code.leak.bench import bench_columns
-from tradeassay.code.streaming import Decision, Desk, stream, trace_of
+from tradeassay.code.streaming import BarDecision, BarDesk, stream, trace_of
 from tradeassay.code.streaming.desk import WireError, pack_decisions, read_decisions
 from tradeassay.core.errors import UserError
 
@@ -22,7 +22,7 @@ class Cross:
         self.closes: list[float] = []
         self.held = 0
 
-    def on_bar(self, bar: Any, desk: Desk) -> None:
+    def on_bar(self, bar: Any, desk: BarDesk) -> None:
         self.closes = [*self.closes[-9:], bar.close]
         wanted = int(bar.close > sum(self.closes) / len(self.closes))
         if wanted != self.held:
@@ -49,7 +49,7 @@ def test_a_bar_has_the_columns_by_name_and_time_in_nanoseconds() -> None:
     seen = []
 
     class Watcher:
-        def on_bar(self, bar: Any, desk: Desk) -> None:
+        def on_bar(self, bar: Any, desk: BarDesk) -> None:
             seen.append(bar)
 
     stream(Watcher(), {name: values[:2] for name, values in DAILY.items()})
@@ -62,7 +62,7 @@ def test_several_feeds_come_as_bars_by_name() -> None:
     columns = {"A/close": np.array([1.0, 2.0, 3.0]), "B/close": np.array([3.0, 2.0, 1.0])}
 
     class Pair:
-        def on_bar(self, bars: Any, desk: Desk) -> None:
+        def on_bar(self, bars: Any, desk: BarDesk) -> None:
             if bars["A"].close > bars["B"].close:
                 desk.order(-5)
                 desk.order(5, "B", limit=bars["B"].close)
@@ -78,7 +78,7 @@ def test_several_feeds_come_as_bars_by_name() -> None:
     ]
     assert done.decisions[1].price == 1.0
     with pytest.raises(ValueError, match="not both"):
-        Desk().order(1, limit=1.0, stop=2.0)
+        BarDesk().order(1, limit=1.0, stop=2.0)
 
 
 def test_what_cannot_be_streamed() -> None:
@@ -98,7 +98,7 @@ def test_half_a_million_bars_a_second() -> None:
     class Trivial:
         last = 0.0
 
-        def on_bar(self, bar: Any, desk: Desk) -> None:
+        def on_bar(self, bar: Any, desk: BarDesk) -> None:
             if bar.close > 1e9:
                 desk.target(1)
             self.last = bar.close
@@ -115,7 +115,7 @@ def test_half_a_million_bars_a_second() -> None:
 
 
 def test_decisions_survive_the_wire_and_nonsense_does_not() -> None:
-    made = [Decision(3, "B", "limit", -2.0, 9.5), Decision(3, "A", "target", 1.0, float("nan"))]
+    made = [BarDecision(3, "B", "limit", -2.0, 9.5), BarDecision(3, "A", "target", 1.0, float("nan"))]
     back = read_decisions(pack_decisions(made, ("A", "B")), 3, ("A", "B"))
     assert trace_of(back).words(0) == trace_of(made).words(0)
     assert back[1][:4] == made[1][:4]
@@ -124,4 +124,4 @@ def test_decisions_survive_the_wire_and_nonsense_does_not() -> None:
     with pytest.raises(WireError, match="does not exist"):
         read_decisions(pack_decisions(made, ("A", "B")), 3, ("A",))
     with pytest.raises(ValueError):
-        pack_decisions([Decision(0, "C", "target", 1.0, 0.0)], ("A",))
+        pack_decisions([BarDecision(0, "C", "target", 1.0, 0.0)], ("A",))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.data.connectors.yfinance_wire import Split, factor_after, factor_from, not_applied
+from tradeassay.data.connectors.yfinance_wire import VendorSplit, factor_after, factor_from, not_applied
 
 DAYS = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-03-01"))
 RATIOS = st.sampled_from([0.1, 0.5, 1.5, 2.0, 3.0, 4.0, 20.0])
@@ -13,7 +13,7 @@ RATIOS = st.sampled_from([0.1, 0.5, 1.5, 2.0, 3.0, 4.0, 20.0])
 
 def test_factors_by_hand():
     days = DAYS[:4]
-    splits = [Split(days[1], 4.0), Split(days[3], 0.5)]
+    splits = [VendorSplit(days[1], 4.0), VendorSplit(days[3], 0.5)]
     assert factor_after(days, splits).tolist() == [2.0, 0.5, 0.5, 1.0]
     assert factor_from(days, splits).tolist() == [2.0, 2.0, 0.5, 0.5]
 
@@ -24,7 +24,7 @@ def test_factors_by_hand():
 )
 def test_undoing_what_a_vendor_does_gives_the_traded_prices(prices, splits):
     traded = np.array(prices) / 10_000
-    events = [Split(DAYS[row], ratio) for row, ratio in splits.items()]
+    events = [VendorSplit(DAYS[row], ratio) for row, ratio in splits.items()]
     adjusted = traded.copy()
     for row, ratio in splits.items():
         adjusted[:row] /= ratio
@@ -34,7 +34,7 @@ def test_undoing_what_a_vendor_does_gives_the_traded_prices(prices, splits):
 
 @pytest.mark.parametrize("ratio", [2.0, 4.0, 10.0, 0.1, 1.5])
 def test_a_smooth_series_was_adjusted_and_a_jump_was_not(ratio):
-    split = Split(DAYS[2], ratio)
+    split = VendorSplit(DAYS[2], ratio)
     days, smooth = DAYS[:4], np.array([100.0, 101.0, 97.0, 99.0])
     assert not_applied(days, smooth, smooth, [split]) == []
     jump = np.array([100.0, 101.0, 97.0 / ratio, 99.0 / ratio])
@@ -43,5 +43,5 @@ def test_a_smooth_series_was_adjusted_and_a_jump_was_not(ratio):
 
 def test_small_and_unbounded_splits_are_taken_on_trust():
     days, flat = DAYS[:3], np.array([105.0, 105.0, 100.0])
-    assert not_applied(days, flat, flat, [Split(days[2], 1.05)]) == []
-    assert not_applied(days, flat, flat, [Split(days[0], 4.0), Split(DAYS[9], 4.0)]) == []
+    assert not_applied(days, flat, flat, [VendorSplit(days[2], 1.05)]) == []
+    assert not_applied(days, flat, flat, [VendorSplit(days[0], 4.0), VendorSplit(DAYS[9], 4.0)]) == []

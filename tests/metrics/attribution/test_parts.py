@@ -12,7 +12,7 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import (
     MAIN,
     CrossSection,
-    FactorModel,
+    StyleModel,
     brinson,
     decompose,
     fit,
@@ -24,9 +24,9 @@ from tradeassay.metrics.attribution import (
 )
 
 
-def worked() -> FactorModel:
+def worked() -> StyleModel:
     """Two days, three names, one factor; the third name is outside on the second day."""
-    return FactorModel(
+    return StyleModel(
         factors=("f",),
         returns=np.array([[0.02, -0.01, 0.03], [0.01, 0.00, 0.05]]),
         exposures=np.array([[[1.0, -1.0, 0.0]], [[1.0, -1.0, 0.0]]]),

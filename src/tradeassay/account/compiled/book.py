@@ -26,8 +26,8 @@ from tradeassay.account.compiled.tape import (
     SELLABLE,
     SPLIT,
     STEP,
-    Rules,
     Tape,
+    TapeRules,
 )
 from tradeassay.account.corporate_actions import ROUNDING
 from tradeassay.account.costs import BPS
@@ -42,7 +42,7 @@ EMPTY = -1
 """No column: nothing is held here."""
 
 
-class Book(NamedTuple):
+class SeatBook(NamedTuple):
     """An account's positions: seats first, then what could not be sold when its seat was given up.
 
     ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
@@ -86,7 +86,7 @@ def within(bound: float, lot: float) -> float:
 
 
 @inner
-def cash_change(units: float, price: float, multiplier: float, buying: bool, rules: Rules) -> float:
+def cash_change(units: float, price: float, multiplier: float, buying: bool, rules: TapeRules) -> float:
     """Return what a trade of a magnitude does to cash: its value, fee and tax."""
     value = units * price * multiplier
     fee = value * (rules.buy_bps if buying else rules.sell_bps) * BPS
@@ -98,7 +98,7 @@ def cash_change(units: float, price: float, multiplier: float, buying: bool, rul
 
 
 @inner
-def slipped(reference: float, buying: bool, rules: Rules) -> float:
+def slipped(reference: float, buying: bool, rules: TapeRules) -> float:
     """Return the price paid or received."""
     if rules.slip_bps == 0.0:
         return reference
@@ -106,7 +106,7 @@ def slipped(reference: float, buying: bool, rules: Rules) -> float:
 
 
 @inner
-def book_trade(book: Book, at: int, t: int, change: float, cash: float, value: float, logged: bool) -> None:
+def book_trade(book: SeatBook, at: int, t: int, change: float, cash: float, value: float, logged: bool) -> None:
     """Apply a fill of ``change`` signed units to the position in place ``at``."""
     column = book.column[at]
     book.money[0] += cash
@@ -129,7 +129,7 @@ def book_trade(book: Book, at: int, t: int, change: float, cash: float, value: f
 
 
 @inner
-def clear(book: Book, at: int) -> None:
+def clear(book: SeatBook, at: int) -> None:
     """Empty a place."""
     book.held[book.column[at]] = False
     book.column[at] = EMPTY
@@ -138,7 +138,7 @@ def clear(book: Book, at: int) -> None:
 
 
 @inner
-def valued(book: Book, t: int, which: int, tape: Tape) -> tuple[float, float]:
+def valued(book: SeatBook, t: int, which: int, tape: Tape) -> tuple[float, float]:
     """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, else at the last mark."""
     equity, gross = book.money[0], 0.0
     for at in range(book.tally[1]):
@@ -152,7 +152,7 @@ def valued(book: Book, t: int, which: int, tape: Tape) -> tuple[float, float]:
 
 
 @inner
-def shrink(book: Book, at: int, t: int, units: float, tape: Tape, rules: Rules) -> None:
+def shrink(book: SeatBook, at: int, t: int, units: float, tape: Tape, rules: TapeRules) -> None:
     """Trade a magnitude of a position away, as far as the session allows; all of it where ``units`` is all."""
     column = book.column[at]
     buying = book.units[at] < 0.0
@@ -180,7 +180,7 @@ def shrink(book: Book, at: int, t: int, units: float, tape: Tape, rules: Rules) 
 
 @inner
 def largest(
-    book: Book, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: Rules
+    book: SeatBook, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: TapeRules
 ) -> float:
     """Return how many units of a name an order for ``wanted`` (signed value) may become; ``held`` is signed."""
     reference, lot, multiplier = (
@@ -204,7 +204,7 @@ def largest(
 
 
 @inner
-def paid(cash: float, units: float, unit: float, lot: float, rules: Rules) -> float:
+def paid(cash: float, units: float, unit: float, lot: float, rules: TapeRules) -> float:
     """Return how many of ``units`` a cash account can pay."""
     if cash + cash_change(units, unit, 1.0, True, rules) >= 0.0:
         return units
@@ -217,7 +217,9 @@ def paid(cash: float, units: float, unit: float, lot: float, rules: Rules) -> fl
 
 
 @inner
-def carried(book: Book, t: int, column: int, units: float, buying: bool, tape: Tape, rules: Rules) -> float:
+def carried(
+    book: SeatBook, t: int, column: int, units: float, buying: bool, tape: Tape, rules: TapeRules
+) -> float:
     """Return how many of ``units`` a margin account's equity carries: halved until it does, at most ten times."""
     equity, gross = valued(book, t, FILL, tape)
     reference, lot, multiplier = (
@@ -239,7 +241,7 @@ def carried(book: Book, t: int, column: int, units: float, buying: bool, tape: T
 
 
 @inner
-def open_session(book: Book, t: int, tape: Tape) -> None:
+def open_session(book: SeatBook, t: int, tape: Tape) -> None:
     """Apply dividends, splits and delistings to what is held."""
     for at in range(book.tally[1]):
         column = book.column[at]
@@ -257,7 +259,7 @@ def open_session(book: Book, t: int, tape: Tape) -> None:
 
 
 @inner
-def split(book: Book, at: int, ratio: float, step: float) -> None:
+def split(book: SeatBook, at: int, ratio: float, step: float) -> None:
     """Multiply a holding; the part below one step is paid out."""
     held, mark = book.units[at], book.last[at]
     per = round(1.0 / step) if step < 1.0 else 0
@@ -276,7 +278,7 @@ def split(book: Book, at: int, ratio: float, step: float) -> None:
 
 
 @inner
-def close_session(book: Book, t: int, tape: Tape, rules: Rules) -> float:
+def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
     """Charge what is borrowed, call margin, mark; return NAV."""
     if rules.margin:
         charge(book, t, tape, rules)
@@ -293,7 +295,7 @@ def close_session(book: Book, t: int, tape: Tape, rules: Rules) -> float:
 
 
 @inner
-def charge(book: Book, t: int, tape: Tape, rules: Rules) -> None:
+def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
     """Take one session's borrow fees and interest."""
     for at in range(book.tally[1]):
         column = book.column[at]
@@ -306,7 +308,7 @@ def charge(book: Book, t: int, tape: Tape, rules: Rules) -> None:
 
 
 @inner
-def need(book: Book, at: int, t: int, tape: Tape, rules: Rules) -> float:
+def need(book: SeatBook, at: int, t: int, tape: Tape, rules: TapeRules) -> float:
     """Return the maintenance requirement of one place."""
     column = book.column[at]
     if column == EMPTY:
@@ -317,7 +319,7 @@ def need(book: Book, at: int, t: int, tape: Tape, rules: Rules) -> float:
 
 
 @inner
-def shortfall(book: Book, t: int, tape: Tape, rules: Rules) -> float:
+def shortfall(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
     """Return how much equity is missing for the maintenance margin; 0 when none is."""
     equity = valued(book, t, MARK, tape)[0]
     required = 0.0
@@ -327,7 +329,7 @@ def shortfall(book: Book, t: int, tape: Tape, rules: Rules) -> float:
 
 
 @inner
-def call_margin(book: Book, t: int, tape: Tape, rules: Rules) -> None:
+def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
     """Close positions, the one with the largest requirement first, until equity suffices."""
     missing = shortfall(book, t, tape, rules)
     if missing <= 0.0:
@@ -347,7 +349,7 @@ def call_margin(book: Book, t: int, tape: Tape, rules: Rules) -> None:
 
 
 @inner
-def liquidate(book: Book, at: int, t: int, missing: float, tape: Tape, rules: Rules) -> None:
+def liquidate(book: SeatBook, at: int, t: int, missing: float, tape: Tape, rules: TapeRules) -> None:
     """Close as much of a position as frees ``missing``, at the mark, ignoring limits."""
     column, held = book.column[at], book.units[at]
     buying, lot, multiplier = held < 0.0, tape.facts[column, LOT], tape.facts[column, MULTIPLIER]

@@ -38,7 +38,7 @@ class Tape(NamedTuple):
     eventful: Bools
 
 
-class Rules(NamedTuple):
+class TapeRules(NamedTuple):
     """What a trade costs and what an account may hold. Rates are fractions per trade or per session.
 
     ``max_weight`` and ``max_positions`` are infinite where there is no limit; the margin fields are unused in a
@@ -63,10 +63,10 @@ class Rules(NamedTuple):
     interest: float
 
 
-def rules_of(venue: Venue) -> Rules:
+def rules_of(venue: Venue) -> TapeRules:
     """Return a venue's rules as numbers."""
     fees, margin, own = venue.fees, venue.margin, venue.concentration
-    return Rules(
+    return TapeRules(
         buy_bps=float(fees.buy_bps),
         sell_bps=float(fees.sell_bps),
         tax_bps=float(fees.sell_tax_bps),

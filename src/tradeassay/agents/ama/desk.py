@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from tradeassay.agents.ama.prompts import PROMPTS
-from tradeassay.core.arena import Action, Choice, ChoiceFailure, Deliberation, Packet, Said
+from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
@@ -133,12 +133,12 @@ class Minutes:
     """What was said and what went wrong in the making of one decision."""
 
     attempts: int = 3
-    talk: list[Said] = field(default_factory=list)
+    talk: list[Contribution] = field(default_factory=list)
     failures: list[ChoiceFailure] = field(default_factory=list)
 
-    def failed(self, why: str) -> Choice:
+    def failed(self, why: str) -> AgentChoice:
         """Return the choice of an architecture whose last word never came."""
-        return Choice(
+        return AgentChoice(
             action="HOLD", status="failed", reasoning=why, talk=tuple(self.talk), failures=tuple(self.failures)
         )
 
@@ -169,7 +169,7 @@ def consult(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minute
             return None
         answer, wrong = _read(reply.text, wanted)
         if answer is not None:
-            minutes.talk.append(Said(role=role.name, step=role.step, text=_words(answer)))
+            minutes.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
             return answer
         _note(minutes, role, "schema" if wrong.startswith("not as asked") else "parse", wrong)
         messages = (*messages, Message(role="assistant", text=reply.text), _again(wrong))
@@ -217,7 +217,7 @@ def _again(wrong: str) -> Message:
 
 def _note(minutes: Minutes, role: DeskRole, kind: str, text: str) -> None:
     minutes.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
-    minutes.talk.append(Said(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
+    minutes.talk.append(Contribution(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
 
 
 def _words(answer: msgspec.Struct) -> str:
@@ -261,7 +261,7 @@ def present(names: Iterable[str], config: DeskConfig, needed: Iterable[str] = ()
 C = TypeVar("C", bound=DeskConfig)
 
 
-class Desk(Generic[C]):
+class RoleDesk(Generic[C]):
     """Roles around a table: everybody who may be asked, less who the config leaves out.
 
     An architecture says who is ``everybody`` and who is ``needed``, and brings ``deliberate``.
@@ -293,7 +293,7 @@ class Desk(Generic[C]):
 
 def conclude(
     verdict: Verdict | None, minutes: Minutes, *, risk: RiskCheck | None = None, memory: bytes | None = None
-) -> Choice:
+) -> AgentChoice:
     """Return the choice of a desk. A side that the risk manager forbade becomes HOLD, and that is on record."""
     if verdict is None:
         return msgspec.structs.replace(minutes.failed("the last role gave no usable answer"), memory=memory)
@@ -303,11 +303,11 @@ def conclude(
     if risk is not None:
         if _forbidden(action, risk):
             failures.append(ChoiceFailure(kind="constraint", text=f"{action} was forbidden: {risk.reason}"[:2000]))
-            talk.append(Said(role="rules", step="limit", text=f"{action} is not allowed; the desk holds"))
+            talk.append(Contribution(role="rules", step="limit", text=f"{action} is not allowed; the desk holds"))
             action = "HOLD"
         if allocation is not None:
             allocation = min(allocation, risk.max_exposure)
-    return Choice(
+    return AgentChoice(
         action=action,
         reasoning=verdict.reasoning,
         confidence=verdict.confidence,

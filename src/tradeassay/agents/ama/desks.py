@@ -13,13 +13,13 @@ import msgspec
 from tradeassay.agents.ama import sight
 from tradeassay.agents.ama.desk import (
     Argument,
-    Desk,
     DeskConfig,
     DeskRole,
     Json,
     Minutes,
     Opinion,
     RiskCheck,
+    RoleDesk,
     Sight,
     Verdict,
     architectures,
@@ -27,7 +27,7 @@ from tradeassay.agents.ama.desk import (
     consult,
     opinions,
 )
-from tradeassay.core.arena import Action, Deliberation, Outcome, Packet
+from tradeassay.core.arena import Action, Deliberation, Packet, SettledOutcome
 
 FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
     "fundamental": ("You are the fundamental analyst: you read reports and figures.", sight.reports),
@@ -38,7 +38,7 @@ FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
 
 
 @architectures.register("trade")
-class TradeAgent(Desk[DeskConfig]):
+class TradeAgent(RoleDesk[DeskConfig]):
     """Analysts see one field each; researchers see what analysts said; the manager sees the whole process."""
 
     summary: ClassVar[str] = "four analysts, bull and bear debate, trader, risk manager, portfolio manager"
@@ -96,7 +96,7 @@ PERSONAS: Final[dict[str, str]] = {
 
 
 @architectures.register("hedge-fund")
-class HedgeFundAgent(Desk[DeskConfig]):
+class HedgeFundAgent(RoleDesk[DeskConfig]):
     """Personas see the same information and not each other; the managers see all signals."""
 
     summary: ClassVar[str] = "sixteen investor personas, a risk manager, a portfolio manager"
@@ -154,7 +154,7 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: tuple[Remembered, ...] = ()
 
-    def settled(self, outcomes: tuple[Outcome, ...]) -> Diary:
+    def settled(self, outcomes: tuple[SettledOutcome, ...]) -> Diary:
         """Return it with what has become known since."""
         known = {outcome.date: outcome.earned for outcome in outcomes}
         return Diary(
@@ -181,7 +181,7 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @architectures.register("deep-fund")
-class DeepFundAgent(Desk[DeepFundConfig]):
+class DeepFundAgent(RoleDesk[DeepFundConfig]):
     """Analysts see one field each; the manager sees them, its journal, and how often each analyst was right."""
 
     summary: ClassVar[str] = "three analysts and a manager with a journal of its own decisions and outcomes"

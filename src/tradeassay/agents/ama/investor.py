@@ -8,11 +8,11 @@ import msgspec
 
 from tradeassay.agents.ama import sight
 from tradeassay.agents.ama.desk import (
-    Desk,
     DeskConfig,
     DeskRole,
     Lesson,
     Minutes,
+    RoleDesk,
     Verdict,
     architectures,
     conclude,
@@ -32,7 +32,7 @@ class InvestorConfig(DeskConfig, frozen=True, kw_only=True):
 
 
 @architectures.register("investor")
-class InvestorAgent(Desk[InvestorConfig]):
+class InvestorAgent(RoleDesk[InvestorConfig]):
     """News enter the short layer, quarterly reports the mid, annual ones the long, lessons the reflections."""
 
     summary: ClassVar[str] = "a single agent with four-layer memory, retrieval and reflection"

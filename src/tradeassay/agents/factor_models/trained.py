@@ -37,7 +37,7 @@ class RankIC(msgspec.Struct, frozen=True, kw_only=True):
     days: int
 
 
-class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrainingRecipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that decides what a trained model is; the name of the data set is for people only.
 
     Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class, ``versions`` the
@@ -72,7 +72,7 @@ class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
     """A trained factor model. ``seen_until`` is the last day that training or early stopping saw."""
 
     key: str
-    recipe: Recipe
+    recipe: TrainingRecipe
     seen_until: str
     train_samples: int
     valid_samples: int

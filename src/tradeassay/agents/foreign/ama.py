@@ -25,7 +25,7 @@ from tradeassay.agents.foreign.transport import (
     load_class,
     wants,
 )
-from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet
+from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Packet
 from tradeassay.core.secrets import clean_foreign, clean_words
 
 PATH = "/trading_action/"
@@ -38,7 +38,7 @@ MAX_MESSAGE = 500
 """The most characters of a public message that are kept."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
 
     recommended_action: Action
@@ -48,7 +48,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
 
 
-_ANSWER = msgspec.json.Decoder(Answer, strict=True)
+_ANSWER = msgspec.json.Decoder(TradingAction, strict=True)
 
 
 def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def encode_request(packet: Packet, *, model: str = "", own: bool = True, limit: 
     return body
 
 
-def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> Choice:
+def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> AgentChoice:
     """Return an agent's answer as a choice; raises :class:`Unusable` for anything else.
 
     Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range).
@@ -105,12 +105,12 @@ def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> Choice:
     return to_choice(answer)
 
 
-def to_choice(answer: Answer) -> Choice:
+def to_choice(answer: TradingAction) -> AgentChoice:
     """Return a choice from an answer; raises :class:`Unusable` (``schema``) for a share outside 0 to 1."""
     for name, value in (("confidence", answer.confidence), ("allocation", answer.allocation)):
         if value is not None and not (math.isfinite(value) and 0 <= value <= 1):
             raise Unusable("schema", f"{name} must lie between 0 and 1")
-    return Choice(
+    return AgentChoice(
         action=answer.recommended_action,
         reasoning=plain(answer.reasoning)[:MAX_REASONING],
         confidence=answer.confidence,
@@ -119,10 +119,10 @@ def to_choice(answer: Answer) -> Choice:
     )
 
 
-def failed_choice(kind: str, text: str) -> Choice:
+def failed_choice(kind: str, text: str) -> AgentChoice:
     """Return the choice of an agent that failed to give one: HOLD, with the failure counted by its kind."""
     failure = ChoiceFailure(kind=kind, text=plain(clean_words(text))[:2000])
-    return Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+    return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
 
 def plain(text: str) -> str:
@@ -151,11 +151,11 @@ class HttpAgent:
         self._transport = HttpTransport(url, PATH, **reach)
         self._model, self._own, self._max_request = model, own, max_request
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the agent; never raises for anything the agent does."""
         return await _bounded(self._ask(packet), self._transport)
 
-    async def _ask(self, packet: Packet) -> Choice:
+    async def _ask(self, packet: Packet) -> AgentChoice:
         body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request)
         return read_answer(await self._transport.exchange(body), limit=self._transport.max_answer)
 
@@ -178,7 +178,7 @@ class SubprocessAgent:
         self._transport = PipeTransport(command, **reach)
         self._max_request = max_request
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the process; never raises for anything it does."""
         return await _bounded(self._ask(packet), self._transport)
 
@@ -186,13 +186,13 @@ class SubprocessAgent:
         """End the process and remove its folder."""
         await self._transport.close()
 
-    async def _ask(self, packet: Packet) -> Choice:
+    async def _ask(self, packet: Packet) -> AgentChoice:
         line = await self._transport.exchange(encode_request(packet, limit=self._max_request))
         return read_answer(line, limit=self._transport.max_answer)
 
 
 class Decides(Protocol):
-    """What an agent's class must have. It may return a :class:`Choice`, a word, or the contract's answer."""
+    """What an agent's class must have. It may return a :class:`AgentChoice`, a word, or the contract's answer."""
 
     def decide(self, packet: Packet) -> Any:
         """Return ``"BUY"``, a mapping with ``recommended_action`` and ``reasoning``, a choice, or an awaitable."""
@@ -209,15 +209,15 @@ class PythonAgent:
         wants(agent, "decide(packet)")
         self._caller = PythonCaller(agent.decide, timeout_s=timeout_s)
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the object; never raises for anything it does."""
         return await _bounded(self._ask(packet))
 
-    async def _ask(self, packet: Packet) -> Choice:
+    async def _ask(self, packet: Packet) -> AgentChoice:
         return as_choice(await self._caller.call(packet))
 
 
-async def _bounded(asked: Awaitable[Choice], transport: Transport | None = None) -> Choice:
+async def _bounded(asked: Awaitable[AgentChoice], transport: Transport | None = None) -> AgentChoice:
     """Return a choice, or a failed one without a usable answer; the transport is then reset."""
     try:
         return await asked
@@ -227,16 +227,16 @@ async def _bounded(asked: Awaitable[Choice], transport: Transport | None = None)
         return failed_choice(error.kind, error.text)
 
 
-def as_choice(said: Any) -> Choice:
+def as_choice(said: Any) -> AgentChoice:
     """Return what an agent said as a choice; raises :class:`Unusable` (``schema``) when it is not one."""
-    if isinstance(said, Choice):
+    if isinstance(said, AgentChoice):
         return said
     if isinstance(said, str):
         said = {"recommended_action": said, "reasoning": ""}
     if not isinstance(said, Mapping):
         raise Unusable("schema", f"the answer is a {type(said).__name__}, not a choice")
     try:
-        return to_choice(msgspec.convert(dict(said), Answer, strict=True))
+        return to_choice(msgspec.convert(dict(said), TradingAction, strict=True))
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
 

@@ -35,7 +35,7 @@ from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolC
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.secrets import clean_foreign, clean_words
-from tradeassay.llm import Model, ModelParams, Place
+from tradeassay.llm import Model, ModelParams, QuestionPlace
 from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
 from tradeassay.llm.model import failed_reply
 
@@ -93,7 +93,7 @@ class UsageSaid(msgspec.Struct, frozen=True, kw_only=True):
     usd: Annotated[float, Meta(ge=0)] | None = None
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
     """An answer as it is read. Fields nobody knows are ignored."""
 
     text: str | None = None
@@ -102,10 +102,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageSaid = UsageSaid()
 
 
-_SAID = msgspec.json.Decoder(Said, strict=True)
+_SAID = msgspec.json.Decoder(ForeignReply, strict=True)
 
 
-def encode_request(request: AskModel, place: Place, benchmark: str, wrong: Unusable | None = None) -> bytes:
+def encode_request(
+    request: AskModel, place: QuestionPlace, benchmark: str, wrong: Unusable | None = None
+) -> bytes:
     """Return a question as JSON; ``wrong`` says why the previous attempt could not be read."""
     given = request.given if isinstance(request.given, Given) else None
     feedback = _raw(given.feedback if given is not None else None)
@@ -135,7 +137,7 @@ def encode_request(request: AskModel, place: Place, benchmark: str, wrong: Unusa
     )
 
 
-def read_reply(body: bytes, request: AskModel, place: Place) -> ModelReply:
+def read_reply(body: bytes, request: AskModel, place: QuestionPlace) -> ModelReply:
     """Return an answer as the benchmark reads it; raises :class:`Unusable` for an unreadable one."""
     if len(body) > MAX_ANSWER:
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
@@ -188,7 +190,7 @@ class ForeignModel:
         """What the agent is called in cassettes."""
         return self._name
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request; never raises for anything the agent does."""
         wrong = None
         if self._wrong is not None and self._wrong[0] == place.step and request.attempt > 1:

@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.agents.foreign.address import Unusable, parse_target
-from tradeassay.agents.foreign.ama import Answer, to_choice
+from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
@@ -44,7 +44,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.records import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rewards, rounds, seasons, slots
-from tradeassay.core.arena import Action, Choice, Packet
+from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.time import Clock, WallClock, iso
@@ -83,7 +83,7 @@ nonces = Table(
 )
 
 
-class Refused(Exception):
+class TurnedAway(Exception):
     """A request that is turned away; ``status`` is the HTTP status that says so."""
 
     def __init__(self, status: int, detail: str, *, retry_s: float | None = None) -> None:
@@ -91,7 +91,7 @@ class Refused(Exception):
         super().__init__(detail)
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
+class RegisteredAgent(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody who is registered: an entry of a season."""
 
     id: str
@@ -103,7 +103,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 class Issued(msgspec.Struct, frozen=True, kw_only=True):
     """A registration. This is the only time its token is shown."""
 
-    agent: Agent
+    agent: RegisteredAgent
     token: str
 
 
@@ -190,7 +190,7 @@ NONCE_LENGTH = (8, 128)
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
-_CHOICE = msgspec.json.Decoder(Choice)
+_CHOICE = msgspec.json.Decoder(AgentChoice)
 _SEASON = msgspec.json.Decoder(Season)
 
 
@@ -226,7 +226,7 @@ class Doors:
                 db.execute(insert(agents).values(id=token.id, salt=token.salt, digest=token.digest, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", mend="renew its token instead") from error
-        agent = Agent(id=token.id, season=season, entry=entry, address=address)
+        agent = RegisteredAgent(id=token.id, season=season, entry=entry, address=address)
         return Issued(agent=agent, token=token.shown)
 
     def renew(self, season: str, entry: str) -> Issued:
@@ -239,7 +239,7 @@ class Doors:
             if row is None:
                 raise UserError(f"entry '{entry}' is not registered", mend="register it first")
             db.execute(update(agents).where(*mine).values(**fresh))
-        agent = Agent(id=token.id, season=season, entry=entry, address=row.address)
+        agent = RegisteredAgent(id=token.id, season=season, entry=entry, address=row.address)
         return Issued(agent=agent, token=token.shown)
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
@@ -248,16 +248,16 @@ class Doors:
         with self.store.engine.begin() as db:
             return db.execute(update(agents).where(*mine).values(revoked_at=now)).rowcount == 1
 
-    def registered(self, season: str) -> dict[str, Agent]:
+    def registered(self, season: str) -> dict[str, RegisteredAgent]:
         """Return who is registered for a season, by entry."""
         query = select(agents).where(agents.c.season == season, agents.c.revoked_at.is_(None))
         with self.store.read() as db:
             return {
-                row.entry: Agent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+                row.entry: RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
                 for row in db.execute(query)
             }
 
-    def who(self, token: str) -> Agent | None:
+    def who(self, token: str) -> RegisteredAgent | None:
         """Return whose token this is, or None."""
         parts = split_token(token)
         if parts is None:
@@ -268,11 +268,11 @@ class Doors:
             row = db.execute(query).first()
         if row is None or not matches(secret, row.salt, row.digest):
             return None
-        return Agent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+        return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
 
     # -- deciding ------------------------------------------------------------------------------------------------
 
-    def waiting(self, agent: Agent) -> Told | None:
+    def waiting(self, agent: RegisteredAgent) -> Told | None:
         """Return the oldest decision still waiting for an agent's answer, or None."""
         query = (
             select(slots.c.id, slots.c.asset, slots.c.session)
@@ -290,20 +290,20 @@ class Doors:
         packet = self._packet(agent, row.asset, row.session)
         return Told(slot=row.id, packet_sha256=sha256_of(packet), packet=packet)
 
-    def submit(self, agent: Agent, nonce: str, offer: Offer) -> None:
+    def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.
 
-        Raises :class:`Refused`: 404 when the slot is not this agent's; 409 when the request was seen before,
+        Raises :class:`TurnedAway`: 404 when the slot is not this agent's; 409 when the request was seen before,
         the slot is closed or answered, or the packet named is not this slot's; 422 for an invalid answer
         or nonce.
         """
         if not (NONCE_LENGTH[0] <= len(nonce) <= NONCE_LENGTH[1] and nonce.isascii() and nonce.isprintable()):
             low, high = NONCE_LENGTH
-            raise Refused(422, f"an idempotency key has {low} to {high} printable ASCII characters")
+            raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
         choice = _choice(offer)
         slot = self._own_slot(agent, offer.slot)
         if sha256_of(self._packet(agent, slot[0], slot[1])) != offer.packet_sha256:
-            raise Refused(409, "packet_sha256 is not that of this slot's packet")
+            raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
         body = msgspec.json.encode(choice).decode()
         try:
             with self.store.engine.begin() as db:
@@ -312,9 +312,9 @@ class Doors:
                 db.execute(insert(nonces).values(agent=agent.id, nonce=nonce, received=at))
                 db.execute(insert(offers).values(slot=offer.slot, agent=agent.id, body=body, received=at))
         except IntegrityError as error:  # the same request twice at the same moment
-            raise Refused(409, "this request was received before") from error
+            raise TurnedAway(409, "this request was received before") from error
 
-    def offer(self, season: str, entry: str, asset: str, session: str) -> Choice | None:
+    def offer(self, season: str, entry: str, asset: str, session: str) -> AgentChoice | None:
         """Return what an entry answered for a session, for the process that plays the round."""
         where = (
             slots.c.season == season,
@@ -329,7 +329,7 @@ class Doors:
 
     # -- the agent's own past ------------------------------------------------------------------------------------
 
-    def decisions(self, agent: Agent, most: int = 50) -> tuple[OwnDecision, ...]:
+    def decisions(self, agent: RegisteredAgent, most: int = 50) -> tuple[OwnDecision, ...]:
         """Return an agent's own newest decisions, newest first."""
         query = select(slots).where(slots.c.season == agent.season, slots.c.entry == agent.entry)
         query = query.where(slots.c.status != "open").order_by(slots.c.session.desc(), slots.c.id.desc())
@@ -350,7 +350,7 @@ class Doors:
             for slot in found
         )
 
-    def rewards(self, agent: Agent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
+    def rewards(self, agent: RegisteredAgent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
         """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
         query = select(rewards, slots.c.action).join(slots, slots.c.id == rewards.c.slot)
         query = query.where(
@@ -374,39 +374,39 @@ class Doors:
             self._seasons[id] = _SEASON.decode(spec)
         return self._seasons[id]
 
-    def _packet(self, agent: Agent, asset: str, session: str) -> Packet:
+    def _packet(self, agent: RegisteredAgent, asset: str, session: str) -> Packet:
         round = self.store.round(agent.season, asset, session)
         assert round is not None  # a slot has a round
         return packets(self.store, self._season(agent.season), round)[agent.entry]
 
-    def _own_slot(self, agent: Agent, slot: int) -> tuple[str, str]:
+    def _own_slot(self, agent: RegisteredAgent, slot: int) -> tuple[str, str]:
         where = (slots.c.id == slot, slots.c.season == agent.season, slots.c.entry == agent.entry)
         with self.store.read() as db:
             row = db.execute(select(slots.c.asset, slots.c.session).where(*where)).first()
         if row is None:
-            raise Refused(404, "you have no such slot")
+            raise TurnedAway(404, "you have no such slot")
         return row.asset, row.session
 
-    def _check_free(self, db: Connection, agent: Agent, nonce: str, slot: int) -> None:
+    def _check_free(self, db: Connection, agent: RegisteredAgent, nonce: str, slot: int) -> None:
         seen = select(nonces.c.nonce).where(nonces.c.agent == agent.id, nonces.c.nonce == nonce)
         if db.execute(seen).first() is not None:
-            raise Refused(409, "this request was received before")
+            raise TurnedAway(409, "this request was received before")
         # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
         query = select(decisions.c.status).where(decisions.c.id == slot)
         if db.dialect.name == "postgresql":
             query = query.with_for_update()
         if db.execute(query).scalar_one() != "open":
-            raise Refused(409, "this slot is closed")
+            raise TurnedAway(409, "this slot is closed")
         if db.execute(select(offers.c.slot).where(offers.c.slot == slot)).first() is not None:
-            raise Refused(409, "this slot is answered already")
+            raise TurnedAway(409, "this slot is answered already")
 
 
-def _choice(offer: Offer) -> Choice:
-    kept = {name: getattr(offer, name) for name in Answer.__struct_fields__}
+def _choice(offer: Offer) -> AgentChoice:
+    kept = {name: getattr(offer, name) for name in TradingAction.__struct_fields__}
     try:
-        return to_choice(Answer(**kept))
+        return to_choice(TradingAction(**kept))
     except Unusable as error:
-        raise Refused(422, error.text) from error
+        raise TurnedAway(422, error.text) from error
 
 
 def register_entry(

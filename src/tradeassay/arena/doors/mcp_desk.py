@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tradeassay.arena.doors.doors import Agent, Doors, Offer, Refused, Told
-from tradeassay.arena.doors.router import MAX_WAIT_S, Gate, Limits, await_packet
+from tradeassay.arena.doors.doors import Doors, Offer, RegisteredAgent, Told, TurnedAway
+from tradeassay.arena.doors.router import MAX_WAIT_S, DoorGate, DoorLimits, await_packet
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.core.dialogue import ToolSpec
-from tradeassay.frontends.mcp_server import Said, make_server
+from tradeassay.frontends.mcp_server import ToolReply, make_server
 
 ABOUT = (
     "You decide about one asset at a time in a paper-trading arena: BUY, SELL or HOLD. Call next_decision; read "
@@ -74,7 +74,7 @@ TOOLS: tuple[ToolSpec, ...] = (
 class ArenaDesk:
     """What one agent can do. It keeps no state: every call reads the database."""
 
-    def __init__(self, doors: Doors, agent: Agent) -> None:
+    def __init__(self, doors: Doors, agent: RegisteredAgent) -> None:
         self._doors, self._agent = doors, agent
 
     @property
@@ -86,7 +86,7 @@ class ArenaDesk:
         """Return what can be called."""
         return TOOLS
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Said:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Answer one call; a refusal says why."""
         try:
             if name == "submit_action":
@@ -94,34 +94,36 @@ class ArenaDesk:
             if name == "next_decision":
                 wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
                 told = await await_packet(self._doors, self._agent, wait)
-                return Said("Nothing waits for you." if told is None else _brief(told))
+                return ToolReply("Nothing waits for you." if told is None else _brief(told))
             told = await run_in_threadpool(self._doors.waiting, self._agent)
             if told is None:
-                return Said("Nothing waits for you.", wrong=True)
+                return ToolReply("Nothing waits for you.", wrong=True)
             part = _part(name, told)
-            return Said(f"There is no tool '{name[:64]}'.", wrong=True) if part is None else Said(part)
-        except Refused as error:
-            return Said(error.detail, wrong=True)
+            return ToolReply(f"There is no tool '{name[:64]}'.", wrong=True) if part is None else ToolReply(part)
+        except TurnedAway as error:
+            return ToolReply(error.detail, wrong=True)
         except msgspec.ValidationError as error:
-            return Said(str(error), wrong=True)
+            return ToolReply(str(error), wrong=True)
 
-    async def _submit(self, given: Submission) -> Said:
+    async def _submit(self, given: Submission) -> ToolReply:
         told = await run_in_threadpool(self._doors.waiting, self._agent)
         if told is None or told.slot != given.slot:
-            raise Refused(409, "that slot does not wait for you")
+            raise TurnedAway(409, "that slot does not wait for you")
         fields = {"packet_sha256": told.packet_sha256, **msgspec.structs.asdict(given)}
         offer = msgspec.convert(fields, Offer)
         await run_in_threadpool(self._doors.submit, self._agent, secrets.token_hex(16), offer)
-        return Said(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
+        return ToolReply(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
 
 
-def mcp_app(doors: Doors, *, limits: Limits | None = None, host: str = "127.0.0.1", path: str = "/mcp") -> ASGIApp:
+def mcp_app(
+    doors: Doors, *, limits: DoorLimits | None = None, host: str = "127.0.0.1", path: str = "/mcp"
+) -> ASGIApp:
     """Return an application that serves the arena's seats over streamable HTTP at ``path``.
 
     ``host`` is the name clients reach it by; requests for another one are refused, which keeps web pages from
     reaching a local server. It needs its own lifespan: run it by itself, or enter it where it is mounted.
     """
-    limits = limits or Limits()
+    limits = limits or DoorLimits()
     server = make_server(lambda request: ArenaDesk(doors, request.scope[_AGENT]), instructions=ABOUT)
     inner = server.streamable_http_app(
         streamable_http_path=path,
@@ -130,7 +132,7 @@ def mcp_app(doors: Doors, *, limits: Limits | None = None, host: str = "127.0.0.
         max_request_body_size=limits.body,
         host=host,
     )
-    return _Guarded(inner, Gate(doors, limits))
+    return _Guarded(inner, DoorGate(doors, limits))
 
 
 def serve_seats(db: str, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -149,7 +151,7 @@ def serve_seats(db: str, host: str, port: int, say: Callable[[str], None]) -> No
 class _Guarded:
     """Lets only agents with a token through, and not too often."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: DoorGate) -> None:
         self._app, self._gate = app, gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,7 +160,7 @@ class _Guarded:
             return
         try:
             scope[_AGENT] = await self._gate.agent(Request(scope))
-        except Refused as error:
+        except TurnedAway as error:
             headers = {"www-authenticate": "Bearer"} if error.status == 401 else {}
             await JSONResponse({"detail": error.detail}, error.status, headers)(scope, receive, send)
             return

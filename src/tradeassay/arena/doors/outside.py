@@ -12,7 +12,7 @@ from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent,
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.season import Entry, Season
-from tradeassay.core.arena import Choice, Packet
+from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError
 
 
@@ -22,7 +22,7 @@ class DoorAgent:
     def __init__(self, doors: Doors, entry: str, *, poll_s: float = 0.1) -> None:
         self._doors, self._entry, self._poll_s = doors, entry, poll_s
 
-    async def decide(self, packet: Packet) -> Choice:
+    async def decide(self, packet: Packet) -> AgentChoice:
         """Return the agent's answer as soon as it is there."""
         place = (packet.season, self._entry, packet.symbol, packet.date)
         while (choice := await asyncio.to_thread(self._doors.offer, *place)) is None:

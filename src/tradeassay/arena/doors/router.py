@@ -14,12 +14,21 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.arena.doors.doors import MOST, Agent, Doors, Offer, OwnDecision, OwnReward, Refused, Told
+from tradeassay.arena.doors.doors import (
+    MOST,
+    Doors,
+    Offer,
+    OwnDecision,
+    OwnReward,
+    RegisteredAgent,
+    Told,
+    TurnedAway,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import Clock, WallClock, iso
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class DoorLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the doors bear. ``per_minute`` and ``burst`` hold for each agent, ``strangers`` for each address
     that sends wrong tokens (per minute). ``body`` is in bytes."""
 
@@ -103,7 +112,7 @@ class Rewards(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[OwnReward, ...]
 
 
-TYPES: tuple[Any, ...] = (Told, Offer, Agent, Accepted, Decisions, Rewards, Registration, NewToken)
+TYPES: tuple[Any, ...] = (Told, Offer, RegisteredAgent, Accepted, Decisions, Rewards, Registration, NewToken)
 """The structs that are sent and received, for OpenAPI."""
 
 _PROBLEM = {
@@ -123,49 +132,49 @@ _WHY = {
 }
 
 
-class Gate:
+class DoorGate:
     """Lets agents in: token, rate, body. Shared by all routes."""
 
-    def __init__(self, doors: Doors, limits: Limits) -> None:
+    def __init__(self, doors: Doors, limits: DoorLimits) -> None:
         self.doors, self.limits = doors, limits
         self.known = Limiter(limits.per_minute, limits.burst)
         self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
 
-    async def agent(self, request: Request) -> Agent:
-        """Return the agent that asks; raises :class:`Refused` (401 or 429)."""
+    async def agent(self, request: Request) -> RegisteredAgent:
+        """Return the agent that asks; raises :class:`TurnedAway` (401 or 429)."""
         stranger = request.client.host if request.client else "?"
         if (wait := self.strange.empty(stranger)) > 0:
-            raise Refused(429, "too many wrong tokens from this address", retry_s=wait)
+            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         found = None
         if kind.lower() == "bearer":
             found = await run_in_threadpool(self.doors.who, token.strip())
         if found is None:
             self.strange.take(stranger)
-            raise Refused(401, "send your token as 'Authorization: Bearer ...'")
+            raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
         if (wait := self.known.take(found.id)) > 0:
-            raise Refused(429, "too many requests", retry_s=wait)
+            raise TurnedAway(429, "too many requests", retry_s=wait)
         return found
 
     async def body(self, request: Request, type_: type[T]) -> T:
-        """Read a JSON body of limited size; raises :class:`Refused` (413, 415 or 422)."""
+        """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise Refused(415, "send application/json")
+            raise TurnedAway(415, "send application/json")
         found = bytearray()
         async for piece in request.stream():
             found += piece
             if len(found) > self.limits.body:
-                raise Refused(413, f"a body has at most {self.limits.body} bytes")
+                raise TurnedAway(413, f"a body has at most {self.limits.body} bytes")
         try:
             return msgspec.json.decode(bytes(found), type=type_)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refused(422, str(error)) from error
+            raise TurnedAway(422, str(error)) from error
 
 
 def router(
     doors: Doors,
     *,
-    limits: Limits | None = None,
+    limits: DoorLimits | None = None,
     operator: str | None = None,
     clock: Clock | None = None,
     prefix: str = "/agents",
@@ -175,7 +184,7 @@ def router(
     ``operator`` is the secret with which entries are registered over HTTP; without one there is no such route.
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
-    gate = Gate(doors, limits or Limits())
+    gate = DoorGate(doors, limits or DoorLimits())
     _own_routes(made, gate)
     _packet_routes(made, gate)
     if operator is not None:
@@ -183,8 +192,8 @@ def router(
     return made
 
 
-def _own_routes(made: APIRouter, gate: Gate) -> None:
-    @made.get("/me", responses=_answers(Agent, "Who you are.", 401, 429))
+def _own_routes(made: APIRouter, gate: DoorGate) -> None:
+    @made.get("/me", responses=_answers(RegisteredAgent, "Who you are.", 401, 429))
     async def me(request: Request) -> Response:
         """Say whose token this is."""
         return await _reply(gate.agent(request))
@@ -210,7 +219,7 @@ def _own_routes(made: APIRouter, gate: Gate) -> None:
         return await _reply(make())
 
 
-def _packet_routes(made: APIRouter, gate: Gate) -> None:
+def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
     found = {**_answers(Told, "A decision waits for you.", 401, 422, 429), 204: {"description": "Nothing waits."}}
 
     @made.get("/me/packet", responses=found)
@@ -249,7 +258,7 @@ def _packet_routes(made: APIRouter, gate: Gate) -> None:
         return await _reply(make())
 
 
-def _operator_route(made: APIRouter, gate: Gate, operator: str, clock: Clock) -> None:
+def _operator_route(made: APIRouter, gate: DoorGate, operator: str, clock: Clock) -> None:
     @made.post(
         "",
         responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),
@@ -261,11 +270,11 @@ def _operator_route(made: APIRouter, gate: Gate, operator: str, clock: Clock) ->
         async def make() -> NewToken:
             stranger = request.client.host if request.client else "?"
             if (wait := gate.strange.empty(stranger)) > 0:
-                raise Refused(429, "too many wrong tokens from this address", retry_s=wait)
+                raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
             given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
             if not hmac.compare_digest(given, operator.encode()):
                 gate.strange.take(stranger)
-                raise Refused(403, "only the operator registers")
+                raise TurnedAway(403, "only the operator registers")
             asked = await gate.body(request, Registration)
             issued = await run_in_threadpool(
                 lambda: gate.doors.register(asked.season, asked.entry, now=iso(clock.now()), address=asked.address)
@@ -275,7 +284,7 @@ def _operator_route(made: APIRouter, gate: Gate, operator: str, clock: Clock) ->
         return await _reply(make())
 
 
-async def await_packet(doors: Doors, agent: Agent, wait: float, poll_s: float = 0.25) -> Told | None:
+async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float, poll_s: float = 0.25) -> Told | None:
     """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
     loop = asyncio.get_running_loop()
     until = loop.time() + min(wait, MAX_WAIT_S)
@@ -290,7 +299,7 @@ async def _reply(making: Coroutine[Any, Any, Any]) -> Response:
     headers = {"cache-control": "no-store"}
     try:
         found = await making
-    except Refused as error:
+    except TurnedAway as error:
         if error.status == 401:
             headers["www-authenticate"] = "Bearer"
         if error.retry_s is not None:

@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.reading.view import SeasonView
-from tradeassay.benchmarks.ama import PublishedFigure, compare_with, published
+from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
 from tradeassay.core.measure import Measure
 
@@ -27,7 +27,7 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
 class Cited(msgspec.Struct, frozen=True, kw_only=True):
     """A published figure and what our entries of the same architecture made."""
 
-    figure: PublishedFigure
+    figure: AmaFigure
     ours: tuple[Ours, ...]
 
 
@@ -53,7 +53,7 @@ def cited_figures(view: SeasonView, data: Literal["real", "synthetic"]) -> Cited
     )
 
 
-def _ours(view: SeasonView, figure: PublishedFigure, data: Literal["real", "synthetic"]) -> tuple[Ours, ...]:
+def _ours(view: SeasonView, figure: AmaFigure, data: Literal["real", "synthetic"]) -> tuple[Ours, ...]:
     symbols = tuple(asset.symbol for asset in view.season.assets)
     assets = (figure.asset,) if figure.asset in symbols else ()
     board = view.board(Selection(assets=assets))

@@ -11,7 +11,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Phase, Stage, Status, read_packet, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, slots
-from tradeassay.core.arena import Action, ChoiceFailure, Packet, Said
+from tradeassay.core.arena import Action, ChoiceFailure, Contribution, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
 
 GIST = 280
@@ -71,7 +71,7 @@ class CallShown(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionRead(msgspec.Struct, frozen=True, kw_only=True):
     """One decision with all that led to it; the parts are empty while it is sealed."""
 
     line: DecisionLine
@@ -80,7 +80,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     packet_sha256: str
     packet: Packet | None
     reasoning: str
-    talk: tuple[Said, ...]
+    talk: tuple[Contribution, ...]
     failures: tuple[ChoiceFailure, ...]
     calls: tuple[CallShown, ...]
 
@@ -100,7 +100,7 @@ _ASKED = msgspec.json.Decoder(AskModel)
 _ANSWERED = msgspec.json.Decoder(ModelReply)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionsWanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which decisions: None and ``all`` take every one; ``before`` is the ``next`` of the page before."""
 
     entry: str | None = None
@@ -111,7 +111,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 30
 
 
-def decision_page(store: Store, season: Season, wanted: Wanted, *, sealed: bool) -> DecisionPage:
+def decision_page(store: Store, season: Season, wanted: DecisionsWanted, *, sealed: bool) -> DecisionPage:
     """Return decisions, the newest first. ``sealed`` hides what is not settled yet."""
     limit = max(1, min(wanted.limit, MOST))
     query = _lines().where(slots.c.season == season.id, slots.c.status != "open")
@@ -172,7 +172,7 @@ def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[st
     return found
 
 
-def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> Decision | None:
+def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> DecisionRead | None:
     """Return a decision with its prompt, its debate and its calls; None when the season has no such id."""
     query = select(slots, rounds.c.phase, rounds.c.price, rounds.c.base_price, rounds.c.next_price)
     query = query.add_columns(rounds.c.decision_time, rounds.c.packet, rounds.c.packet_sha256)
@@ -184,7 +184,7 @@ def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> Deci
     line = _line(row, sealed)
     slot = read_slot(row)
     shut = line.sealed
-    return Decision(
+    return DecisionRead(
         line=line,
         decision_time=row.decision_time,
         decided_at=row.decided_at,

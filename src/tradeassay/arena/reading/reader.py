@@ -24,12 +24,12 @@ from tradeassay.arena.reading.seasons import (
     season_ids,
     select_from,
 )
-from tradeassay.arena.reading.told import EntryMemory, Given, entry_memory, given
+from tradeassay.arena.reading.told import EntryMemory, PacketsTold, entry_memory, given
 from tradeassay.arena.reading.view import SeasonView
 from tradeassay.arena.season import Season
-from tradeassay.arena.standings import Board, BoardConfig
+from tradeassay.arena.standings import BoardConfig, Standings
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.records import Event
+from tradeassay.arena.state.records import SeasonEvent
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import events
 from tradeassay.core.errors import UserError
@@ -72,21 +72,21 @@ class Pulse:
         with self._store.read() as db:
             return int(db.execute(query).scalar() or known)
 
-    def after(self, season: str | None, seq: int, most: int = MOST_EVENTS) -> tuple[Event, ...]:
+    def after(self, season: str | None, seq: int, most: int = MOST_EVENTS) -> tuple[SeasonEvent, ...]:
         """Return the events of a season (None: of all) after a number, oldest first."""
         query = select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(min(most, MOST_EVENTS))
         return self._read(query if season is None else query.where(events.c.season == season))
 
-    def before(self, season: str, seq: int | None, most: int) -> tuple[Event, ...]:
+    def before(self, season: str, seq: int | None, most: int) -> tuple[SeasonEvent, ...]:
         """Return the newest events of a season below a number (None: no bound), newest first."""
         query = select(events).where(events.c.season == season).order_by(events.c.seq.desc())
         query = query.limit(min(most, MOST_EVENTS))
         return self._read(query if seq is None else query.where(events.c.seq < seq))
 
-    def _read(self, query: object) -> tuple[Event, ...]:
+    def _read(self, query: object) -> tuple[SeasonEvent, ...]:
         with self._store.read() as db:
             return tuple(
-                Event(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))
+                SeasonEvent(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))
                 for row in db.execute(query)  # type: ignore[call-overload]  # any of the selects above
             )
 
@@ -165,11 +165,11 @@ class SeasonReader:
             self._facts = (seq, facts_of(self.season, self.badges, progress_of(self.store, self.season)))
         return self._facts[1]
 
-    def decisions(self, wanted: made.Wanted) -> made.DecisionPage:
+    def decisions(self, wanted: made.DecisionsWanted) -> made.DecisionPage:
         """Return a page of decisions, the newest first."""
         return made.decision_page(self.store, self.season, wanted, sealed=self.sealed)
 
-    def decision(self, id: int) -> made.Decision | None:
+    def decision(self, id: int) -> made.DecisionRead | None:
         """Return one decision with everything that led to it."""
         return made.one_decision(self.store, self.season, id, sealed=self.sealed)
 
@@ -194,7 +194,7 @@ class SeasonReader:
             self.store, self.season, asset, entry, first=first, last=last, limit=limit, sealed=self.sealed
         )
 
-    def information(self) -> Given:
+    def information(self) -> PacketsTold:
         """Return what the packets of the newest rounds held."""
         return given(self.store, self.season)
 
@@ -202,12 +202,12 @@ class SeasonReader:
         """Return the published figures beside ours."""
         return cited_figures(self.view(), "real" if self.badges.data == "real" else "synthetic")
 
-    def events(self, before: int | None, most: int) -> tuple[Event, ...]:
+    def events(self, before: int | None, most: int) -> tuple[SeasonEvent, ...]:
         """Return the newest events below a number, newest first."""
         return tuple(shown(event, self.sealed) for event in self._pulse.before(self.season.id, before, most))
 
 
-class Reader:
+class ArenaReader:
     """All seasons of a database. ``kind_of`` tells a data set's kind where the store cannot be asked."""
 
     def __init__(
@@ -247,7 +247,7 @@ class Reader:
         found = (self.season(id) for id in self.ids())
         return tuple(reader.facts() for reader in found if reader is not None)
 
-    def events_after(self, season: str | None, seq: int, most: int) -> tuple[Event, ...]:
+    def events_after(self, season: str | None, seq: int, most: int) -> tuple[SeasonEvent, ...]:
         """Return events after a number, oldest first, with everything sealed left out."""
         found = []
         for event in self.pulse.after(season, seq, most):
@@ -256,7 +256,7 @@ class Reader:
         return tuple(found)
 
 
-def shown(event: Event, sealed: bool) -> Event:
+def shown(event: SeasonEvent, sealed: bool) -> SeasonEvent:
     """Return an event as the public may see it: of a sealed decision only that it was made."""
     if not sealed or "action" not in event.body:
         return event
@@ -276,7 +276,7 @@ def board_of(
     architectures: Iterable[str] = (),
     first: str | None = None,
     last: str | None = None,
-) -> Board:
+) -> Standings:
     """Return the standings of a season (None: the newest) in a database.
 
     Raises :class:`UserError` for a missing database, an unknown season, or a selection that does not fit.
@@ -285,7 +285,7 @@ def board_of(
         raise UserError(f"there is no database '{db}'", mend="tradeassay arena run --replay synthetic makes one")
     store = Store(open_engine(db))
     try:
-        reader = Reader(store)
+        reader = ArenaReader(store)
         ids = reader.ids()
         wanted = season or next(iter(ids), None)
         found = None if wanted is None else reader.season(wanted)

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
-from tradeassay.arena.standings import Filter, Line
+from tradeassay.arena.standings import EntrySeries, Filter
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, seasons
 from tradeassay.benchmarks.ama.rules import AmaRules
@@ -203,7 +203,7 @@ def _without_secrets(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, params=shown)
 
 
-Lines = Mapping[tuple[str, str], Line]
+Lines = Mapping[tuple[str, str], EntrySeries]
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

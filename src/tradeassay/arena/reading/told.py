@@ -12,7 +12,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import read_packet
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds
-from tradeassay.core.arena import NewsItem
+from tradeassay.core.arena import NewsShown
 
 ROUNDS = 400
 """How many of the newest rounds are looked at."""
@@ -21,14 +21,14 @@ LATEST = 40
 """How many items are shown."""
 
 
-class SourceCount(msgspec.Struct, frozen=True, kw_only=True):
+class SourceTold(msgspec.Struct, frozen=True, kw_only=True):
     """How many different items a source gave."""
 
     source: str
     items: int
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class PacketsTold(msgspec.Struct, frozen=True, kw_only=True):
     """What the packets of the newest rounds held. ``late`` counts items published after the decision: always 0.
 
     ``empty`` is the share of packets without a single item.
@@ -38,16 +38,16 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     items: int
     empty: float | None
     late: int
-    sources: tuple[SourceCount, ...]
-    latest: tuple[NewsItem, ...]
+    sources: tuple[SourceTold, ...]
+    latest: tuple[NewsShown, ...]
 
 
-def given(store: Store, season: Season) -> Given:
+def given(store: Store, season: Season) -> PacketsTold:
     """Return the information of the newest rounds."""
     query = select(rounds.c.packet).where(rounds.c.season == season.id).order_by(rounds.c.id.desc()).limit(ROUNDS)
     with store.read() as db:
         packets = [read_packet(text) for text in db.execute(query).scalars()]
-    items: dict[str, NewsItem] = {}
+    items: dict[str, NewsShown] = {}
     late = 0
     for packet in packets:
         for item in packet.news:
@@ -55,17 +55,17 @@ def given(store: Store, season: Season) -> Given:
             late += item.published_at > packet.decided_at
     sources = Counter(item.source for item in items.values())
     newest = sorted(items.values(), key=lambda item: (item.published_at, item.id), reverse=True)
-    return Given(
+    return PacketsTold(
         rounds=len(packets),
         items=len(items),
         empty=sum(not packet.news for packet in packets) / len(packets) if packets else None,
         late=late,
-        sources=tuple(SourceCount(source=name, items=n) for name, n in sources.most_common()),
+        sources=tuple(SourceTold(source=name, items=n) for name, n in sources.most_common()),
         latest=tuple(newest[:LATEST]),
     )
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryTold(msgspec.Struct, frozen=True, kw_only=True):
     """One remembered thing: its layer or kind, when it was made, how much it matters."""
 
     group: str
@@ -78,7 +78,7 @@ class AssetMemory(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's memory about an asset. ``raw`` is the whole of it as JSON where it is JSON."""
 
     asset: str
-    items: tuple[Memory, ...]
+    items: tuple[MemoryTold, ...]
     size: int
     raw: str
 
@@ -112,7 +112,7 @@ def _asset(asset: str, body: bytes) -> AssetMemory:
     return AssetMemory(asset=asset, items=_items(value), size=len(body), raw=raw)
 
 
-def _items(value: Any) -> tuple[Memory, ...]:
+def _items(value: Any) -> tuple[MemoryTold, ...]:
     """Return the parts of the shapes our architectures write: layered items, or a journal of own decisions."""
     if not isinstance(value, dict):
         return ()
@@ -120,7 +120,7 @@ def _items(value: Any) -> tuple[Memory, ...]:
     for item in _dicts(value.get("items")):
         weight = item.get("importance")
         found.append(
-            Memory(
+            MemoryTold(
                 group=str(item.get("layer", "")),
                 text=str(item.get("text", "")),
                 when=str(item.get("made", "")),
@@ -131,7 +131,7 @@ def _items(value: Any) -> tuple[Memory, ...]:
         earned = item.get("earned")
         outcome = f" ({earned:+.2%})" if isinstance(earned, int | float) else ""
         found.append(
-            Memory(
+            MemoryTold(
                 group="journal",
                 text=f"{item.get('action', '')}{outcome}: {item.get('reasoning', '')}",
                 when=str(item.get("date", "")),

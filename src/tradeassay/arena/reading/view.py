@@ -14,11 +14,11 @@ from tradeassay.arena.reading.seasons import Lines, Selection
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
     Behaviour,
-    Board,
     BoardConfig,
-    Line,
+    EntrySeries,
     LuckBand,
-    Split,
+    Standings,
+    VarianceSplit,
     account,
     account_band,
     behaviour,
@@ -38,7 +38,7 @@ POINTS = 500
 
 def equity(season: Season, lines: Lines) -> Equity:
     """Return the accounts of the lines' entries, the best at the end first, and the luck band behind them."""
-    by_entry: dict[str, list[Line]] = {}
+    by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     days = sorted({day for line in lines.values() for day in line.sessions})
@@ -91,7 +91,7 @@ class SeasonView:
         every = self.once(key, lambda: read_lines(self._store, self.season, wanted.period))
         return wanted.pick(self.season, every)
 
-    def board(self, wanted: Selection) -> Board:
+    def board(self, wanted: Selection) -> Standings:
         """Return the standings."""
         return self.once(("board", wanted), lambda: standings(self.season, self.lines(wanted), self._config))
 
@@ -99,7 +99,7 @@ class SeasonView:
         """Return the accounts over time, with the luck band."""
         return self.once(("equity", wanted), lambda: equity(self.season, self.lines(wanted)))
 
-    def split(self, wanted: Selection) -> Split:
+    def split(self, wanted: Selection) -> VarianceSplit:
         """Return what the variance of returns is made of."""
         return self.once(("split", wanted), lambda: split_variance(self.season, self.lines(wanted)))
 

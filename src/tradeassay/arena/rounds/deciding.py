@@ -10,14 +10,14 @@ from sqlalchemy import Connection, select
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.rounds.money import accounts, outcomes, shared_accounts
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Call, Decided, Known, Round, Slot
+from tradeassay.arena.state.records import ClosedSlot, Known, ModelCall, Round, Slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
-from tradeassay.core.arena import Choice, ChoiceFailure, Packet, PeerMessage
+from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet, PeerMessage
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.llm import Place
+from tradeassay.llm import QuestionPlace
 from tradeassay.play.episode import Asked, talk
 
 OUTCOMES = 10
@@ -53,11 +53,11 @@ class _SlotRecord:
     the others together with the decision (``unwritten``).
     """
 
-    def __init__(self, store: Store, slot: Slot, known: tuple[Call, ...], *, each_call: bool) -> None:
+    def __init__(self, store: Store, slot: Slot, known: tuple[ModelCall, ...], *, each_call: bool) -> None:
         self._store, self._slot, self._known, self._each_call = store, slot, known, each_call
         self._asked = b"", ""
         self.count = 0
-        self.unwritten: list[Call] = []
+        self.unwritten: list[ModelCall] = []
         self.usage = Usage(usd=0.0)
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
@@ -81,7 +81,7 @@ class _SlotRecord:
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Record a new answer."""
         request, digest = self._asked
-        call = Call(
+        call = ModelCall(
             number=asked.place.index,
             purpose=asked.request.purpose,
             request_sha256=digest,
@@ -101,22 +101,22 @@ class _Nobody:
     def __init__(self, entry: str) -> None:
         self._entry = entry
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Raise :class:`DataError`."""
         raise DataError(f"entry '{self._entry}' asks a model but has none", mend="give the entry a model")
 
 
-async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packet, known: Known) -> Decided:
+async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packet, known: Known) -> ClosedSlot:
     """Return the decision of one slot; ``known`` is what it starts from."""
     record = _SlotRecord(store, slot, known.calls, each_call=agent.each_call)
     if agent.outside is not None:
         choice = await agent.outside.decide(packet)
     else:
         step = int(slot.session.replace("-", ""))
-        place = Place(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=0)
+        place = QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=0)
         dialogue = agent.deliberate(packet, known.memory)
         choice = await talk(dialogue, place, agent.model or _Nobody(slot.entry), record)
-    return Decided(
+    return ClosedSlot(
         slot=slot,
         choice=choice,
         usage=record.usage,
@@ -126,11 +126,11 @@ async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packe
     )
 
 
-def failed(slot: Slot, packet: Packet, kind: str, text: str) -> Decided:
+def failed(slot: Slot, packet: Packet, kind: str, text: str) -> ClosedSlot:
     """Return the decision of an agent that gave none."""
     failure = ChoiceFailure(kind=kind, text=text[:2000])
-    choice = Choice(action="HOLD", status="failed", reasoning="", failures=(failure,))
-    return Decided(slot=slot, choice=choice, usage=Usage(usd=None), calls=0, decided_at=packet.decided_at)
+    choice = AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+    return ClosedSlot(slot=slot, choice=choice, usage=Usage(usd=None), calls=0, decided_at=packet.decided_at)
 
 
 def _messages(db: Connection, season: Season, round: Round) -> dict[str, PeerMessage]:

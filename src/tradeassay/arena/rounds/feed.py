@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.season import Asset, Season
-from tradeassay.core.arena import NewsItem, PricePoint
+from tradeassay.core.arena import NewsShown, PricePoint
 from tradeassay.core.errors import DataError, FutureDataError, SourceError, UserError
 from tradeassay.core.time import DAY, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
 from tradeassay.data import AsOfView, Snapshot, fetch_dataset, load_dataset, open_snapshot, sessions_between
@@ -37,7 +37,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
     session: str
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a feed knows about an asset at one instant.
 
     ``urls`` says where a news item was found, by its id; ``annual_at``/``quarterly_at`` when a report came out.
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     price: float
     history: tuple[PricePoint, ...]
     momentum: float | None
-    news: tuple[NewsItem, ...]
+    news: tuple[NewsShown, ...]
     annual_report: str | None
     quarterly_report: str | None
     urls: dict[str, str] = {}
@@ -54,14 +54,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     quarterly_at: str | None = None
 
 
-class Feed(Protocol):
+class PriceFeed(Protocol):
     """A source of sessions and facts. ``facts`` at ``at`` must not contain anything that was not known then."""
 
     def due(self, season: Season) -> Sequence[Due]:
         """Return all decisions of a season as far as the calendar is known, in order."""
         ...
 
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> Facts | None:
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at the close of a session, or None when it had no price."""
         ...
 
@@ -108,7 +108,7 @@ class SnapshotFeed:
                 found.append(Due(at=at, place=place, asset=asset.symbol, session=str(snapshot.sessions[row])))
         return tuple(sorted(found))
 
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> Facts | None:
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at the close of a session; None when the asset was not traded in it."""
         snapshot = self._snapshots[asset.dataset]
         view = snapshot.as_of(at)
@@ -126,7 +126,7 @@ class SnapshotFeed:
         news, urls = _news(view, asset.symbol, at, news_days)
         annual, annual_at = _report(view, asset.symbol, annual=True)
         quarterly, quarterly_at = _report(view, asset.symbol, annual=False)
-        return Facts(
+        return AssetFacts(
             price=float(prices[-1]),
             history=points,
             momentum=_momentum(view, asset.symbol),
@@ -148,7 +148,7 @@ class SnapshotFeed:
         return float(price) if np.isfinite(price) else None
 
 
-def refuse_future(facts: Facts, at: Instant) -> None:
+def refuse_future(facts: AssetFacts, at: Instant) -> None:
     """Raise :class:`FutureDataError` when anything came out after the decision time. The last line of defence.
 
     Instants are compared, not their texts: a fraction of a second sorts before a full one as text.
@@ -167,10 +167,10 @@ def _momentum(view: AsOfView, symbol: str) -> float | None:
     return float(closes[-1] / closes[0] - 1.0)
 
 
-def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[tuple[NewsItem, ...], dict[str, str]]:
+def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[tuple[NewsShown, ...], dict[str, str]]:
     found = view.news(at - days * DAY, symbols=[symbol], limit=20)
     items = tuple(
-        NewsItem(
+        NewsShown(
             id=item.id,
             published_at=iso(item.published_at),
             source=item.source,
@@ -236,7 +236,7 @@ class LiveFeed:
                 found.append(Due(at=int(at), place=place, asset=asset.symbol, session=str(day)))
         return tuple(sorted(found))
 
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> Facts | None:
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at a decision time; None while the vendor has no bar of the session."""
         snapshot = self._at(asset, session)
         return None if snapshot is None else self._reader(asset, snapshot).facts(asset, session, at, news_days)

@@ -15,7 +15,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Round, Slot
 from tradeassay.arena.state.store import Store, book
 from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
-from tradeassay.core.arena import Outcome
+from tradeassay.core.arena import SettledOutcome
 
 _BRIEF = tuple(
     decisions.c[name] for name in "id round season asset session stage entry status action allocation".split()
@@ -123,13 +123,15 @@ def shared_accounts(store: Store, season: Season, round: Round) -> dict[str, dic
     }
 
 
-def outcomes(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[Outcome]]:
+def outcomes(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[SettledOutcome]]:
     """Return what every entry did and earned in the last settled rounds of an asset before a session."""
     asked = {"season": season, "asset": asset, "before": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[SettledOutcome]] = {}
     for entry, session, action, position, earned in db.execute(_PAST, {"rounds": ids}):
-        outcome = Outcome(date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0)
+        outcome = SettledOutcome(
+            date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0
+        )
         found.setdefault(entry, []).append(outcome)
     return found
 

@@ -18,18 +18,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
 from tradeassay.arena.rounds.deciding import decide_slot, failed, packets
-from tradeassay.arena.rounds.feed import Due, Facts, Feed, refuse_future
+from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, refuse_future
 from tradeassay.arena.rounds.money import execute, settle
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Decided, Known, Round, Slot, Stage
-from tradeassay.arena.state.store import Opening, Store
-from tradeassay.core.arena import NewsItem, Packet
+from tradeassay.arena.state.records import ClosedSlot, Known, Round, Slot, Stage
+from tradeassay.arena.state.store import RoundOpening, Store
+from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import SECOND, Instant, iso, parse_iso
 
-Published = tuple[NewsItem, ...]
-Publish = Callable[[Due, Facts], Published | Awaitable[Published]]
+Published = tuple[NewsShown, ...]
+Publish = Callable[[Due, AssetFacts], Published | Awaitable[Published]]
 """The information stream: which of a feed's news is fit to be published, as of the decision time.
 
 It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
@@ -45,7 +45,7 @@ class Runner:
 
     season: Season
     store: Store
-    feed: Feed
+    feed: PriceFeed
     clock: ArenaClock
     agents: Mapping[str, EntryAgent]
     publish: Publish | None = None
@@ -123,7 +123,7 @@ class Runner:
             momentum=facts.momentum,
             phase=stage,
         )
-        opening = Opening(
+        opening = RoundOpening(
             asset=due.asset,
             session=due.session,
             decision_time=iso(due.at),
@@ -134,7 +134,7 @@ class Runner:
         )
         return self.store.open_round(self.season, opening)
 
-    def _settle_last(self, due: Due, facts: Facts) -> None:
+    def _settle_last(self, due: Due, facts: AssetFacts) -> None:
         last = self.store.last_round(self.season.id, due.asset)
         if last is None or last.phase == "settled" or last.session >= due.session:
             return
@@ -148,7 +148,7 @@ class Runner:
         base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
         settle(self.store, self.season, last, base or last.price, facts.price, iso(self.clock.now()))
 
-    async def _published(self, due: Due, facts: Facts) -> Published:
+    async def _published(self, due: Due, facts: AssetFacts) -> Published:
         if self.publish is None:
             return facts.news
         given = self.publish(due, facts)
@@ -180,7 +180,7 @@ class Runner:
                 return
             await asyncio.sleep(self.poll_s)  # another worker still has some
 
-    async def _one(self, slot: Slot, packet: Packet, known: Known) -> Decided | None:
+    async def _one(self, slot: Slot, packet: Packet, known: Known) -> ClosedSlot | None:
         """Decide one slot. What cannot be repeated is written at once, the rest returned to be written later."""
         agent = self.agents.get(slot.entry)
         try:

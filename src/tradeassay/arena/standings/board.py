@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.standings.series import Line
+from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -48,7 +48,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
 
 
-class Board(msgspec.Struct, frozen=True, kw_only=True):
+class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Standings of a season, or of a part of it; the baseline is a row without a rank."""
 
     season: str
@@ -58,14 +58,16 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: BoardConfig | None = None) -> Board:
+def standings(
+    season: Season, lines: Mapping[tuple[str, str], EntrySeries], config: BoardConfig | None = None
+) -> Standings:
     """Return the standings over the given lines, best cumulative return first."""
     config = config or BoardConfig()
-    by_entry: dict[str, list[Line]] = {}
+    by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     if not by_entry:
-        return Board(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
+        return Standings(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
     ranks, note = _rank_probabilities(paths, config)
@@ -79,7 +81,7 @@ def standings(season: Season, lines: Mapping[tuple[str, str], Line], config: Boa
         else msgspec.structs.replace(row, rank=1 + _better(played, row.measures["CR"].value))
         for row in rows
     ]
-    return Board(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+    return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
 
 
 def _better(values: Sequence[float | None], value: float | None) -> int:
@@ -87,7 +89,7 @@ def _better(values: Sequence[float | None], value: float | None) -> int:
     return sum(other is not None and (value is None or other > value) for other in values)
 
 
-def account(found: Sequence[Line], days: Sequence[str]) -> Floats:
+def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
     """Return the daily returns of equal money in every line, on the common days; an asset's closed days earn 0.
 
     Where one account spans all assets, they are that account's.
@@ -102,7 +104,7 @@ def account(found: Sequence[Line], days: Sequence[str]) -> Floats:
     return np.asarray(nav / np.concatenate(([1.0], nav[:-1])) - 1.0)
 
 
-def _one_account(found: Sequence[Line], place: Mapping[str, int]) -> Floats:
+def _one_account(found: Sequence[EntrySeries], place: Mapping[str, int]) -> Floats:
     """Return the returns of the one account behind all lines: what each asset added, on the day it was decided."""
     gained = np.zeros(len(place))
     first = min(found, key=lambda line: line.sessions[0])
@@ -115,7 +117,7 @@ def _one_account(found: Sequence[Line], place: Mapping[str, int]) -> Floats:
     return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
 
 
-def _kind(found: Sequence[Line]) -> Kind:
+def _kind(found: Sequence[EntrySeries]) -> Kind:
     """Return which kind's year an account is measured by: stocks' when it holds nothing but stocks."""
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
 
@@ -123,7 +125,7 @@ def _kind(found: Sequence[Line]) -> Kind:
 def _row(
     season: Season,
     entry: str,
-    found: Sequence[Line],
+    found: Sequence[EntrySeries],
     path: Floats,
     base: Floats | None,
     rank: tuple[Measure, int, int] | None,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.season import BASELINE
-from tradeassay.arena.standings.series import Line
+from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import rate_measure
@@ -33,7 +33,7 @@ class LuckBand:
 
 
 def luck_band(
-    lines: Mapping[tuple[str, str], Line], asset: str, fee_bp: float, *, draws: int = 2000, seed: int = 0
+    lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: float, *, draws: int = 2000, seed: int = 0
 ) -> LuckBand | None:
     """Return the band of an asset, or None when nobody has a settled session on it. 90 % lie inside it."""
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
@@ -46,14 +46,14 @@ def luck_band(
 
 
 def account_band(
-    lines: Mapping[tuple[str, str], Line], fee_bp: float, *, draws: int = 1000, seed: int = 0
+    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: float, *, draws: int = 1000, seed: int = 0
 ) -> tuple[tuple[str, ...], Floats] | None:
     """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
 
     A random account puts the same money into every asset, as an entry's account does; on one asset it is that
     asset's band. None when nobody but the baseline has a settled session.
     """
-    by_asset: dict[str, list[Line]] = {}
+    by_asset: dict[str, list[EntrySeries]] = {}
     for (entry, asset), line in sorted(lines.items()):
         if entry != BASELINE:
             by_asset.setdefault(asset, []).append(line)
@@ -69,7 +69,7 @@ def account_band(
 
 
 def _random_accounts(
-    found: list[Line], fee_bp: float, draws: int, generator: np.random.Generator
+    found: list[EntrySeries], fee_bp: float, draws: int, generator: np.random.Generator
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the sessions of the longest line and random accounts over them, shape (draws, n + 1)."""
     longest = max(found, key=lambda line: len(line.sessions))
@@ -99,7 +99,7 @@ def _accounts(paths: Ints, moved: Floats, fee_bp: float) -> Floats:
     return np.concatenate([start, np.cumprod(growth, axis=1)], axis=1)
 
 
-def _percentile(line: Line, ends: Floats, n: int) -> Measure:
+def _percentile(line: EntrySeries, ends: Floats, n: int) -> Measure:
     if len(line.sessions) != n:
         return not_scored("did not play all sessions of this asset")
     below = int((ends < line.nav[-1]).sum()) + int((ends == line.nav[-1]).sum()) // 2

@@ -37,7 +37,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EntrySeries:
     """One entry on one asset; every array has one item per settled live session, oldest first.
 
     ``moved`` is what the asset itself did after each decision, ``earned`` what the entry made of it, fees paid.
@@ -66,7 +66,9 @@ class Line:
         return growth(self.earned)
 
 
-def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Mapping[tuple[str, str], Line]:
+def read_lines(
+    store: Store, season: Season, wanted: Filter | None = None
+) -> Mapping[tuple[str, str], EntrySeries]:
     """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
     query = (
@@ -116,11 +118,11 @@ def _moves(db: Connection, season: str) -> dict[int, tuple[float, float]]:
 
 def _line(
     season: Season, key: tuple[str, str], rows: list[tuple[Any, ...]], moves: dict[int, tuple[float, float]]
-) -> Line:
+) -> EntrySeries:
     _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids, before = zip(*rows, strict=True)
     moved = np.array([moves[id] for id in ids], dtype=np.float64)
     costs = [None if u is None else float(u) for u in usd]
-    return Line(
+    return EntrySeries(
         entry=key[0],
         asset=key[1],
         kind=season.asset(key[1]).kind,
@@ -156,7 +158,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     style: Literal["trend", "contrarian", "neither", "not scored"]
 
 
-def behaviour(entry: str, lines: Iterable[Line]) -> Behaviour:
+def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
     """Return the behaviour of one entry over its lines."""
     found = [line for line in lines if line.entry == entry]
     held = np.concatenate([line.positions for line in found]) if found else np.empty(0, dtype=np.int64)
@@ -186,7 +188,7 @@ def behaviour(entry: str, lines: Iterable[Line]) -> Behaviour:
     )
 
 
-def first_day(lines: Mapping[tuple[str, str], Line]) -> dict[str, dict[str, str]]:
+def first_day(lines: Mapping[tuple[str, str], EntrySeries]) -> dict[str, dict[str, str]]:
     """Return what every entry did on each asset's first counted session: asset -> entry -> action."""
     found: dict[str, dict[str, str]] = {}
     opening: dict[str, str] = {}
@@ -198,7 +200,7 @@ def first_day(lines: Mapping[tuple[str, str], Line]) -> dict[str, dict[str, str]
     return found
 
 
-def _holding(found: list[Line]) -> Measure:
+def _holding(found: list[EntrySeries]) -> Measure:
     spells: list[int] = []
     for line in found:
         edges = np.flatnonzero(np.diff(line.positions)) + 1

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.season import Season
-from tradeassay.arena.standings.series import Line
+from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
@@ -22,7 +22,7 @@ from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_
 PARTS = ("architecture", "model", "asset", "interaction")
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
+class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of variance that add up to 1, each with an interval; what they were computed from."""
 
     shares: dict[str, Measure]
@@ -33,8 +33,8 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_variance(
-    season: Season, lines: Mapping[tuple[str, str], Line], bootstrap: BootstrapConfig | None = None
-) -> Split:
+    season: Season, lines: Mapping[tuple[str, str], EntrySeries], bootstrap: BootstrapConfig | None = None
+) -> VarianceSplit:
     """Return the split; not scored with fewer than two architectures or models that met on the same assets."""
     bootstrap = bootstrap or BootstrapConfig(draws=500)
     cells = _cells(season, lines)
@@ -43,7 +43,9 @@ def split_variance(
     left = tuple(sorted({entry for _, entry in cells} - used))
     if len(architectures) < 2 or len(models) < 2:
         none = not_scored("needs two architectures that were each played with the same two models")
-        return Split(shares=dict.fromkeys(PARTS, none), architectures=architectures, models=models, assets=assets)
+        return VarianceSplit(
+            shares=dict.fromkeys(PARTS, none), architectures=architectures, models=models, assets=assets
+        )
     cube = _cube(cells, architectures, models, assets)
     value = _shares(cube.mean(axis=-1)[None])[0]
     n = cube.shape[-1]
@@ -63,14 +65,14 @@ def split_variance(
             part: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
             for part, v, a, b in zip(PARTS, value, low, high, strict=True)
         }
-    return Split(shares=shares, architectures=architectures, models=models, assets=assets, left_out=left)
+    return VarianceSplit(shares=shares, architectures=architectures, models=models, assets=assets, left_out=left)
 
 
 Key = tuple[str, str, str]
-Cells = dict[tuple[Key, str], Line]
+Cells = dict[tuple[Key, str], EntrySeries]
 
 
-def _cells(season: Season, lines: Mapping[tuple[str, str], Line]) -> Cells:
+def _cells(season: Season, lines: Mapping[tuple[str, str], EntrySeries]) -> Cells:
     found: Cells = {}
     for (id, asset), line in lines.items():
         entry = season.entry(id)
@@ -111,7 +113,7 @@ def _cube(
     Two entries in one cell are averaged. Assets with different calendars are aligned by session number from the
     end, because only the same days of one asset can be compared.
     """
-    grouped: dict[Key, list[Line]] = {}
+    grouped: dict[Key, list[EntrySeries]] = {}
     for (key, _), line in cells.items():
         grouped.setdefault(key, []).append(line)
     wanted = _keys(architectures, models, assets)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tradeassay.core.arena import Action, Choice, ChoiceFailure, Packet, Said
+from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Packet
 from tradeassay.core.dialogue import Usage
 
 Stage = Literal["warm-up", "live"]
@@ -51,7 +51,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     allocation: float | None = None
     reasoning: str | None = None
     message: str | None = None
-    talk: tuple[Said, ...] = ()
+    talk: tuple[Contribution, ...] = ()
     failures: tuple[ChoiceFailure, ...] = ()
     decided_at: str | None = None
     calls: int | None = None
@@ -66,7 +66,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     nav: float | None = None
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A question put to a model within a slot and its answer, as JSON bytes."""
 
     number: int
@@ -76,7 +76,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     reply: bytes
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class SeasonEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened, as the live pages show it."""
 
     seq: int
@@ -89,22 +89,22 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What a slot starts from: the answers it had before an interruption, and what its agent remembers."""
 
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     memory: bytes | None = None
 
 
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
+class ClosedSlot(msgspec.Struct, frozen=True, kw_only=True):
     """What closes a slot. ``unwritten`` are the answers that are written together with the decision."""
 
     slot: Slot
-    choice: Choice
+    choice: AgentChoice
     usage: Usage
     calls: int
     decided_at: str
-    unwritten: tuple[Call, ...] = ()
+    unwritten: tuple[ModelCall, ...] = ()
 
 
-_TALK = msgspec.json.Decoder(tuple[Said, ...])
+_TALK = msgspec.json.Decoder(tuple[Contribution, ...])
 _FAILURES = msgspec.json.Decoder(tuple[ChoiceFailure, ...])
 _PACKET = msgspec.json.Decoder(Packet)
 

@@ -21,9 +21,9 @@ from sqlalchemy.exc import IntegrityError
 from tradeassay.account.daily_target import Booking
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import (
-    Call,
-    Decided,
+    ClosedSlot,
     Known,
+    ModelCall,
     Round,
     Slot,
     Stage,
@@ -72,7 +72,7 @@ _ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
 )
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True):
+class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
     """A round about to be opened. ``missed``: its time to decide is over, so all its slots are missed."""
 
     asset: str
@@ -125,7 +125,7 @@ class Store:
                 f"season '{season.id}' is frozen with another spec", mend="give the changed one another id"
             )
 
-    def open_round(self, season: Season, opening: Opening) -> Round:
+    def open_round(self, season: Season, opening: RoundOpening) -> Round:
         """Open a round with a slot for every entry, or return the one that is there."""
         packet = canonical_json(opening.packet)
         row = {
@@ -201,7 +201,7 @@ class Store:
         if not claimed:
             return {}
         query = select(calls).where(calls.c.slot.in_([slot.id for slot in claimed])).order_by(calls.c.number)
-        first, made = claimed[0], dict[int, list[Call]]()
+        first, made = claimed[0], dict[int, list[ModelCall]]()
         with self.read() as db:
             for row in db.execute(query):
                 made.setdefault(row.slot, []).append(_read_call(row))
@@ -211,18 +211,18 @@ class Store:
             slot.id: Known(calls=tuple(made.get(slot.id, ())), memory=bodies.get(slot.entry)) for slot in claimed
         }
 
-    def record_calls(self, slot: int, made: Sequence[Call]) -> None:
+    def record_calls(self, slot: int, made: Sequence[ModelCall]) -> None:
         """Write answers down before the next question is put."""
         with self.write("call") as db:
             _insert_calls(db, [(slot, call) for call in made])
 
-    def calls(self, slot: int) -> tuple[Call, ...]:
+    def calls(self, slot: int) -> tuple[ModelCall, ...]:
         """Return the answers a slot has had so far."""
         query = select(calls).where(calls.c.slot == slot).order_by(calls.c.number)
         with self.read() as db:
             return tuple(_read_call(row) for row in db.execute(query))
 
-    def decide(self, made: Sequence[Decided], worker: str) -> int:
+    def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
         Returns how many were closed: a slot that is no longer this worker's is left alone.
@@ -309,7 +309,7 @@ def _find_round(db: Connection, season: str, asset: str, session: str) -> Round 
     return None if row is None else read_round(row)
 
 
-def _new_slot(season: Season, round: int, opening: Opening, entry: str) -> dict[str, Any]:
+def _new_slot(season: Season, round: int, opening: RoundOpening, entry: str) -> dict[str, Any]:
     closed = {"status": "missed", "action": "HOLD", "decided_at": opening.opened_at}
     free = {"status": "open", "action": None, "decided_at": None}
     return {
@@ -323,8 +323,8 @@ def _new_slot(season: Season, round: int, opening: Opening, entry: str) -> dict[
     }
 
 
-def _read_call(row: Any) -> Call:
-    return Call(
+def _read_call(row: Any) -> ModelCall:
+    return ModelCall(
         number=row.number,
         purpose=row.purpose,
         request_sha256=row.request_sha256,
@@ -333,7 +333,7 @@ def _read_call(row: Any) -> Call:
     )
 
 
-def _closing(decided: Decided) -> dict[str, Any]:
+def _closing(decided: ClosedSlot) -> dict[str, Any]:
     """Return the values of :data:`_DECIDE`."""
     choice, usage = decided.choice, decided.usage
     return {
@@ -354,7 +354,7 @@ def _closing(decided: Decided) -> dict[str, Any]:
     }
 
 
-def _told(decided: Decided) -> dict[str, Any]:
+def _told(decided: ClosedSlot) -> dict[str, Any]:
     slot, choice = decided.slot, decided.choice
     body = {"asset": slot.asset, "session": slot.session, "entry": slot.entry, "action": choice.action}
     return {
@@ -362,7 +362,7 @@ def _told(decided: Decided) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _insert_calls(db: Connection, made: Sequence[tuple[int, Call]]) -> None:
+def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None:
     if made:
         rows = [
             {
@@ -378,7 +378,7 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, Call]]) -> None:
         db.execute(_ADD_CALL, rows)
 
 
-def _remember(db: Connection, made: Sequence[Decided]) -> None:
+def _remember(db: Connection, made: Sequence[ClosedSlot]) -> None:
     if made:
         keys = [(decided, decided.slot) for decided in made]
         db.execute(_FORGET, [{"b_season": s.season, "b_entry": s.entry, "b_asset": s.asset} for _, s in keys])

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from tradeassay.arena.stream.checks import check_summary
-from tradeassay.arena.stream.items import CHECKS, Check, RawItem, StreamItem
+from tradeassay.arena.stream.items import CHECKS, ItemCheck, RawItem, StreamItem
 from tradeassay.arena.stream.publishing import stream_publisher
 from tradeassay.arena.stream.quality import (
     VERDICTS,
     CheckQuality,
+    ItemReview,
     Miss,
-    Review,
     SourceQuality,
     StreamQuality,
     confirm,
@@ -23,22 +23,22 @@ from tradeassay.arena.stream.quality import (
     quality,
     reviews,
 )
-from tradeassay.arena.stream.reading import ItemPage, Provenance, Wanted, count_items, item_page, items
+from tradeassay.arena.stream.reading import ItemPage, ItemsWanted, Provenance, count_items, item_page, items
 
 __all__ = [
     "CHECKS",
     "VERDICTS",
-    "Check",
     "CheckQuality",
+    "ItemCheck",
     "ItemPage",
+    "ItemReview",
+    "ItemsWanted",
     "Miss",
     "Provenance",
     "RawItem",
-    "Review",
     "SourceQuality",
     "StreamItem",
     "StreamQuality",
-    "Wanted",
     "check_summary",
     "confirm",
     "count_items",

@@ -10,19 +10,19 @@ from datetime import date
 
 import msgspec
 
-from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Season
 from tradeassay.arena.stream.duplicates import contradiction, same_story
 from tradeassay.arena.stream.items import Language, RawItem, StreamItem, clean, detect, item_id
 from tradeassay.arena.stream.summary import Summary, extract, published_day, summarise
-from tradeassay.core.arena import NewsItem
+from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import FutureDataError
 from tradeassay.core.time import Instant, iso, parse_iso
 
 
-def from_facts(season: Season, due: Due, facts: Facts) -> tuple[RawItem, ...]:
+def from_facts(season: Season, due: Due, facts: AssetFacts) -> tuple[RawItem, ...]:
     """Return what a feed knew at a decision time: its news, its reports, and the price itself.
 
     A report without a time of its own was known by the decision time, and is stamped with it.
@@ -96,10 +96,10 @@ class Edition(msgspec.Struct, frozen=True, kw_only=True):
     """What a round adds to the record, and what its agents are shown."""
 
     items: tuple[StreamItem, ...]
-    news: tuple[NewsItem, ...]
+    news: tuple[NewsShown, ...]
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class EditingDesk(msgspec.Struct, frozen=True, kw_only=True):
     """How items are edited. ``model`` None extracts; ``language`` None keeps English or Chinese as it comes."""
 
     season: str
@@ -111,7 +111,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 Editing = Generator[Question, ModelReply, Edition]
 
 
-def edit(desk: Desk, due: Due, raw: Sequence[RawItem], on_record: Sequence[StreamItem]) -> Editing:
+def edit(desk: EditingDesk, due: Due, raw: Sequence[RawItem], on_record: Sequence[StreamItem]) -> Editing:
     """Edit a round: new items are merged, summarised, checked and flagged, in the order they came out.
 
     ``on_record`` are the asset's earlier items of the window. Raises :class:`FutureDataError` for anything
@@ -132,7 +132,7 @@ def edit(desk: Desk, due: Due, raw: Sequence[RawItem], on_record: Sequence[Strea
 
 
 def _one(
-    desk: Desk, due: Due, id: str, raw: RawItem, before: Sequence[StreamItem]
+    desk: EditingDesk, due: Due, id: str, raw: RawItem, before: Sequence[StreamItem]
 ) -> Generator[Question, ModelReply, StreamItem]:
     day = published_day(raw.published_at)
     spoken = detect(raw.words)
@@ -163,7 +163,9 @@ def _one(
     return done if summary.reason else _flagged(done, ordered, day)
 
 
-def _summary(desk: Desk, id: str, raw: RawItem, language: Language) -> Generator[Question, ModelReply, Summary]:
+def _summary(
+    desk: EditingDesk, id: str, raw: RawItem, language: Language
+) -> Generator[Question, ModelReply, Summary]:
     if desk.model is None:
         return extract(raw, language, desk.names)
     asking = summarise(raw, desk.model, language, desk.names)
@@ -185,7 +187,7 @@ def _flagged(item: StreamItem, before: Sequence[StreamItem], day: date) -> Strea
     return msgspec.structs.replace(item, contradicts=tuple(against), reason="; ".join(said)) if against else item
 
 
-def _record(desk: Desk, due: Due, id: str, raw: RawItem, language: Language) -> StreamItem:
+def _record(desk: EditingDesk, due: Due, id: str, raw: RawItem, language: Language) -> StreamItem:
     return StreamItem(
         id=id,
         season=desk.season,
@@ -205,9 +207,11 @@ def _record(desk: Desk, due: Due, id: str, raw: RawItem, language: Language) -> 
     )
 
 
-def _shown(desk: Desk, due: Due, raw: Sequence[RawItem], known: Mapping[str, StreamItem]) -> tuple[NewsItem, ...]:
+def _shown(
+    desk: EditingDesk, due: Due, raw: Sequence[RawItem], known: Mapping[str, StreamItem]
+) -> tuple[NewsShown, ...]:
     """Return the published news of the round's window, in the feed's order; a repeat brings nothing back."""
-    found: dict[str, NewsItem] = {}
+    found: dict[str, NewsShown] = {}
     for one in raw:
         item = known[item_id(desk.season, due.asset, one)]
         if item.kind != "news" or item.status != "published":
@@ -215,7 +219,7 @@ def _shown(desk: Desk, due: Due, raw: Sequence[RawItem], known: Mapping[str, Str
         if parse_iso(item.published_at) > due.at:  # what is on record is not trusted either
             raise FutureDataError(f"item {item.id} was published {item.published_at}, after {iso(due.at)}")
         flag = f"\n[{item.reason}]" if item.contradicts else ""
-        found[item.id] = NewsItem(
+        found[item.id] = NewsShown(
             id=item.id,
             published_at=item.published_at,
             source=item.source,

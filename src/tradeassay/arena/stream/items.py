@@ -57,7 +57,7 @@ class RawItem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.title}\n{self.text}" if self.text else self.title
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class ItemCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check; ``issues`` say what was found, in order of the text."""
 
     name: CheckName
@@ -93,7 +93,7 @@ class StreamItem(msgspec.Struct, frozen=True, kw_only=True):
     shown_title: str = ""
     shown_text: str = ""
     summary_by: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ItemCheck, ...] = ()
     contradicts: tuple[str, ...] = ()
 
     @property

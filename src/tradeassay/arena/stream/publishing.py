@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tradeassay.arena.rounds.feed import Due, Facts
+from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.rounds.running import Publish, Published
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream.editing import Desk, Editing, Question, edit, from_facts
+from tradeassay.arena.stream.editing import Editing, EditingDesk, Question, edit, from_facts
 from tradeassay.arena.stream.items import Language
 from tradeassay.arena.stream.shelf import inbox, keep_reply, stored_news, stored_reply, window, write_edition
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY
-from tradeassay.llm import Model, Place
+from tradeassay.llm import Model, QuestionPlace
 
 
 def stream_publisher(
@@ -36,22 +36,22 @@ def stream_publisher(
         raise UserError("summaries can be checked in English and Chinese only", mend="ask for 'en' or 'zh'")
     given = names or {}
 
-    def begin(due: Due, facts: Facts) -> Editing:
+    def begin(due: Due, facts: AssetFacts) -> Editing:
         since = due.at - season.news_days * DAY
         raw = (*from_facts(season, due, facts), *inbox(store, season.id, due.asset, since, due.at))
         # One day more than is shown: a repeat of something that has just left the window is still a repeat.
         on_record = window(store, season.id, due, raw, since - DAY)
         named = tuple(given.get(due.asset, ()))
-        desk = Desk(season=season.id, model=model.name if model else None, language=language, names=named)
+        desk = EditingDesk(season=season.id, model=model.name if model else None, language=language, names=named)
         return edit(desk, due, raw, on_record)
 
-    def publish(due: Due, facts: Facts) -> Published:
+    def publish(due: Due, facts: AssetFacts) -> Published:
         there = stored_news(store, season.id, due)
         if there is not None:
             return there
         return write_edition(store, season.id, due, drive(begin(due, facts), _nobody))
 
-    async def publish_with_model(due: Due, facts: Facts) -> Published:
+    async def publish_with_model(due: Due, facts: AssetFacts) -> Published:
         assert model is not None
         there = stored_news(store, season.id, due)
         if there is not None:
@@ -71,7 +71,7 @@ async def _answer(store: Store, season: str, due: Due, model: Model, question: Q
     if known is not None:
         return known
     step = int(due.session.replace("-", ""))
-    place = Place(
+    place = QuestionPlace(
         episode=f"{season}/{due.asset}/stream/{question.item}", step=step, sample=0, index=question.number
     )
     reply = await model.ask(question.request, place)

@@ -38,7 +38,7 @@ DRAWS = 500
 _EXPERT = re.compile(r"[\w][\w .@-]{0,63}")
 
 
-class Review(msgspec.Struct, frozen=True, kw_only=True):
+class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
     """One expert's verdict on one item: whether what is shown is a true and fair account of the source."""
 
     item: str
@@ -50,7 +50,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 def confirm(
     store: Store, item: str, expert: str, verdict: Verdict, *, note: str = "", at: str | None = None
-) -> Review:
+) -> ItemReview:
     """Write an expert's verdict; a second one of the same expert replaces the first.
 
     ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
@@ -59,7 +59,9 @@ def confirm(
         raise UserError(f"'{verdict}' is not a verdict", mend="say 'confirm' or 'reject'")
     if not _EXPERT.fullmatch(expert):
         raise UserError("an expert needs a name", mend="use up to 64 letters, digits, spaces, dots, @ and dashes")
-    review = Review(item=item, expert=expert, verdict=verdict, note=note[:2000], at=at or iso(WallClock().now()))
+    review = ItemReview(
+        item=item, expert=expert, verdict=verdict, note=note[:2000], at=at or iso(WallClock().now())
+    )
     with store.write("review") as db:
         season = db.execute(select(stream_items.c.season).where(stream_items.c.id == item)).scalar()
         if season is None:
@@ -71,7 +73,7 @@ def confirm(
     return review
 
 
-def reviews(store: Store, season: str, item: str | None = None) -> tuple[Review, ...]:
+def reviews(store: Store, season: str, item: str | None = None) -> tuple[ItemReview, ...]:
     """Return the verdicts of a season, or of one item, in order of items and experts."""
     query = select(stream_reviews).join(stream_items, stream_items.c.id == stream_reviews.c.item)
     query = query.where(stream_items.c.season == season)
@@ -80,12 +82,12 @@ def reviews(store: Store, season: str, item: str | None = None) -> tuple[Review,
     query = query.order_by(stream_reviews.c.item, stream_reviews.c.expert)
     with store.read() as db:
         return tuple(
-            Review(item=r.item, expert=r.expert, verdict=r.verdict, note=r.note, at=r.at)
+            ItemReview(item=r.item, expert=r.expert, verdict=r.verdict, note=r.note, at=r.at)
             for r in db.execute(query)
         )
 
 
-def expert_agreement(found: tuple[Review, ...]) -> Measure:
+def expert_agreement(found: tuple[ItemReview, ...]) -> Measure:
     """Return Krippendorff's alpha (nominal) over the items that two experts or more have judged."""
     units: dict[str, dict[str, str]] = defaultdict(dict)
     for review in found:
@@ -333,7 +335,7 @@ def quality(store: Store, season: str) -> StreamQuality:
     )
 
 
-def _verdicts(store: Store, season: str, found: tuple[Review, ...]) -> tuple[Measure, Measure]:
+def _verdicts(store: Store, season: str, found: tuple[ItemReview, ...]) -> tuple[Measure, Measure]:
     status: Mapping[str, str] = {}
     if found:
         mine = stream_items.c.id.in_(sorted({review.item for review in found}))

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, select
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import stream_items
 from tradeassay.arena.stream.items import Kind, Status, StreamItem
-from tradeassay.arena.stream.quality import Review, reviews
+from tradeassay.arena.stream.quality import ItemReview, reviews
 from tradeassay.arena.stream.shelf import read_item
 from tradeassay.core.errors import UserError
 
@@ -31,10 +31,10 @@ class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
 
     item: StreamItem
     provenances: tuple[Provenance, ...]
-    reviews: tuple[Review, ...]
+    reviews: tuple[ItemReview, ...]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ItemsWanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which items are asked for; None asks for all. Prices and filings are left out unless ``kind`` is None."""
 
     asset: str | None = None
@@ -43,11 +43,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind | None = "news"
 
 
-EVERY_NEWS = Wanted()
+EVERY_NEWS = ItemsWanted()
 
 
 def items(
-    store: Store, season: str, wanted: Wanted = EVERY_NEWS, *, limit: int = 100, offset: int = 0
+    store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS, *, limit: int = 100, offset: int = 0
 ) -> tuple[StreamItem, ...]:
     """Return items, newest first."""
     query = select(stream_items).where(*_where(season, wanted))
@@ -56,7 +56,7 @@ def items(
         return tuple(read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
 
 
-def count_items(store: Store, season: str, wanted: Wanted = EVERY_NEWS) -> int:
+def count_items(store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS) -> int:
     """Return how many items are wanted."""
     query = select(func.count()).select_from(stream_items).where(*_where(season, wanted))
     with store.read() as db:
@@ -91,7 +91,7 @@ def _provenance(item: StreamItem) -> Provenance:
     )
 
 
-def _where(season: str, wanted: Wanted) -> list[ColumnElement[Any]]:
+def _where(season: str, wanted: ItemsWanted) -> list[ColumnElement[Any]]:
     asked = msgspec.structs.asdict(wanted)
     found = [stream_items.c.season == season]
     return found + [stream_items.c[name] == value for name, value in asked.items() if value is not None]

@@ -14,21 +14,21 @@ from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
 from tradeassay.arena.stream.editing import Edition, Question
-from tradeassay.arena.stream.items import Check, RawItem, StreamItem, item_id
-from tradeassay.core.arena import NewsItem
+from tradeassay.arena.stream.items import ItemCheck, RawItem, StreamItem, item_id
+from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.time import Instant, iso, parse_iso
 
-_NEWS = msgspec.json.Decoder(tuple[NewsItem, ...])
-_CHECKS = msgspec.json.Decoder(tuple[Check, ...])
+_NEWS = msgspec.json.Decoder(tuple[NewsShown, ...])
+_CHECKS = msgspec.json.Decoder(tuple[ItemCheck, ...])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _RAW = msgspec.json.Decoder(RawItem)
 _REPLY = msgspec.json.Decoder(ModelReply)
 
 
-def stored_news(store: Store, season: str, due: Due) -> tuple[NewsItem, ...] | None:
+def stored_news(store: Store, season: str, due: Due) -> tuple[NewsShown, ...] | None:
     """Return what a round was given before, or None when it was given nothing yet."""
     with store.read() as db:
         return _stored(db, season, due)
@@ -47,7 +47,7 @@ def window(store: Store, season: str, due: Due, raw: Iterable[RawItem], since: I
         return tuple(read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at)))
 
 
-def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tuple[NewsItem, ...]:
+def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
     """Write an edition, or return the one that is there: the first one counts."""
     body = canonical_json(edition.news)
     row = {"season": season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
@@ -140,7 +140,7 @@ def _row(item: StreamItem) -> dict[str, Any]:
     return row
 
 
-def _stored(db: Connection, season: str, due: Due) -> tuple[NewsItem, ...] | None:
+def _stored(db: Connection, season: str, due: Due) -> tuple[NewsShown, ...] | None:
     where = (
         stream_rounds.c.season == season,
         stream_rounds.c.asset == due.asset,

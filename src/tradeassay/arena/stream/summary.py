@@ -8,7 +8,7 @@ from datetime import date
 import msgspec
 
 from tradeassay.arena.stream.checks import check_summary, neutrality, numbers
-from tradeassay.arena.stream.items import Check, Language, RawItem, clean, sentences
+from tradeassay.arena.stream.items import ItemCheck, Language, RawItem, clean, sentences
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.time import moment, parse_iso
 from tradeassay.llm.prompting import PromptFolder, answer_object
@@ -29,7 +29,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     text: str
     by: str
-    checks: tuple[Check, ...]
+    checks: tuple[ItemCheck, ...]
     reason: str = ""
 
 

@@ -12,22 +12,22 @@ from tradeassay.arena.reading.cited import CitedFigures
 from tradeassay.arena.reading.decisions import (
     MOST,
     MOST_SESSIONS,
-    Decision,
     DecisionLine,
     DecisionPage,
+    DecisionRead,
+    DecisionsWanted,
     Timeline,
-    Wanted,
     Which,
 )
 from tradeassay.arena.reading.reader import EVERYTHING, MOST_EVENTS, SeasonReader
 from tradeassay.arena.reading.seasons import SeasonFacts, SeasonRules, Selection, season_rules, select_from
-from tradeassay.arena.reading.told import EntryMemory, Given
+from tradeassay.arena.reading.told import EntryMemory, PacketsTold
 from tradeassay.arena.season import Entry, Season
-from tradeassay.arena.standings import Behaviour, Board, Split, Standing
-from tradeassay.arena.state.records import Event
+from tradeassay.arena.standings import Behaviour, Standing, Standings, VarianceSplit
+from tradeassay.arena.state.records import SeasonEvent
 from tradeassay.arena.stream import (
     ItemPage,
-    Review,
+    ItemReview,
     StreamItem,
     StreamQuality,
     count_items,
@@ -35,7 +35,7 @@ from tradeassay.arena.stream import (
     items,
     quality,
 )
-from tradeassay.arena.stream import Wanted as Filters
+from tradeassay.arena.stream import ItemsWanted as Filters
 from tradeassay.arena.web.house import House, NotHere, answers, asset_of, entry_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
@@ -67,7 +67,7 @@ class FirstDay(msgspec.Struct, frozen=True, kw_only=True):
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     """Events, newest first; ``next`` is what to give as ``before`` for older ones."""
 
-    items: tuple[Event, ...]
+    items: tuple[SeasonEvent, ...]
     next: int | None
 
 
@@ -76,16 +76,16 @@ TYPES: tuple[Any, ...] = (
     SeasonFacts,
     Season,
     SeasonRules,
-    Board,
+    Standings,
     Equity,
-    Split,
+    VarianceSplit,
     EntryShown,
     FirstDay,
     DecisionPage,
-    Decision,
+    DecisionRead,
     EntryMemory,
     Timeline,
-    Given,
+    PacketsTold,
     CitedFigures,
     EventPage,
 )
@@ -189,7 +189,7 @@ def _season(router: APIRouter, house: House) -> None:
         """Give the rules."""
         return await house.json(request, season, "rules", lambda reader: season_rules(reader.season))
 
-    @router.get("/seasons/{season}/information", responses=answers(Given, "What agents were told."))
+    @router.get("/seasons/{season}/information", responses=answers(PacketsTold, "What agents were told."))
     async def information(request: Request, season: Id) -> Response:
         """Count and list what was in the packets of the newest rounds."""
         return await house.json(request, season, "information", lambda reader: reader.information())
@@ -214,7 +214,7 @@ def _season(router: APIRouter, house: House) -> None:
 
 
 def _standings(router: APIRouter, house: House) -> None:
-    @router.get("/seasons/{season}/standings", responses=answers(Board, "The standings."))
+    @router.get("/seasons/{season}/standings", responses=answers(Standings, "The standings."))
     async def board(request: Request, season: Id, wanted: Choice) -> Response:
         """Rank the selected entries, with intervals and the probability of ranks."""
         return await house.json(
@@ -228,7 +228,7 @@ def _standings(router: APIRouter, house: House) -> None:
             request, season, ("equity", wanted), lambda reader: reader.view().equity(wanted.of(reader.season))
         )
 
-    @router.get("/seasons/{season}/split", responses=answers(Split, "Shares of variance."))
+    @router.get("/seasons/{season}/split", responses=answers(VarianceSplit, "Shares of variance."))
     async def split(request: Request, season: Id, wanted: Choice) -> Response:
         """Split the variance of returns into architecture, model, asset and interaction."""
         return await house.json(
@@ -269,7 +269,7 @@ def _entries(router: APIRouter, house: House) -> None:
     ) -> Response:
         """List decisions of an entry, an asset, a day or a status."""
         day = None if session is None else session.isoformat()
-        wanted = Wanted(entry=entry, asset=asset, status=status, session=day, before=before, limit=limit)
+        wanted = DecisionsWanted(entry=entry, asset=asset, status=status, session=day, before=before, limit=limit)
 
         def make(reader: SeasonReader) -> DecisionPage:
             if entry is not None:
@@ -280,11 +280,11 @@ def _entries(router: APIRouter, house: House) -> None:
 
         return await house.json(request, season, ("decisions", wanted), make)
 
-    @router.get("/seasons/{season}/decisions/{id}", responses=answers(Decision, "One decision."))
+    @router.get("/seasons/{season}/decisions/{id}", responses=answers(DecisionRead, "One decision."))
     async def decision(request: Request, season: Id, id: Annotated[int, Path(ge=1, le=2**31 - 1)]) -> Response:
         """Give one decision with its information, debate, prompts, answers and outcome."""
 
-        def make(reader: SeasonReader) -> Decision:
+        def make(reader: SeasonReader) -> DecisionRead:
             found = reader.decision(id)
             if found is None:
                 raise NotHere(f"season '{season}' has no decision {id}")
@@ -324,7 +324,7 @@ class ItemList(msgspec.Struct, frozen=True, kw_only=True):
     total: int
 
 
-STREAM_TYPES: tuple[Any, ...] = (ItemList, ItemPage, StreamQuality, Review)
+STREAM_TYPES: tuple[Any, ...] = (ItemList, ItemPage, StreamQuality, ItemReview)
 
 
 def one_item(reader: SeasonReader, id: str) -> ItemPage:

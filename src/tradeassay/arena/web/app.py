@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradeassay import __version__
-from tradeassay.arena.reading.reader import Reader
+from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
-from tradeassay.arena.web.experts import Experts, Verdict, judging
+from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
 from tradeassay.arena.web.house import House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
@@ -70,7 +70,7 @@ class Guarded:
 
 
 def create_app(
-    reader: Reader,
+    reader: ArenaReader,
     *,
     current: str | None = None,
     speed: str | None = None,
@@ -99,7 +99,7 @@ def create_app(
     app.include_router(_files())
     app.include_router(pages(house))
     _failures(app, house)
-    describe(app, (*TYPES, *STREAM_TYPES, Verdict, *types), ABOUT)
+    describe(app, (*TYPES, *STREAM_TYPES, ExpertVerdict, *types), ABOUT)
     app.state.house = house
     return app
 

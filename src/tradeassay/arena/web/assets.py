@@ -14,7 +14,7 @@ from tradeassay.report.shell import plotly_js, template_text
 YEAR_S = 365 * 86_400
 
 
-class Asset(msgspec.Struct, frozen=True, kw_only=True):
+class StaticFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file as it is sent."""
 
     body: bytes
@@ -29,7 +29,7 @@ NAMES = (*_SHELL, "arena.css", "arena.js", "plotly.js", "mark.svg")
 
 
 @cache
-def asset(name: str) -> Asset:
+def asset(name: str) -> StaticFile:
     """Return one of :data:`NAMES`; the look is that of the reports, with what the arena adds."""
     if name == "plotly.js":
         text = plotly_js()
@@ -40,7 +40,7 @@ def asset(name: str) -> Asset:
     body = text.encode()
     kind = _KINDS[name[name.rindex(".") :]]
     version = hashlib.sha256(body).hexdigest()[:12]
-    return Asset(body=body, packed=gzip.compress(body, 6, mtime=0), media_type=kind, version=version)
+    return StaticFile(body=body, packed=gzip.compress(body, 6, mtime=0), media_type=kind, version=version)
 
 
 def address(name: str) -> str:

@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tradeassay.arena.reading.decisions import Wanted, Which
+from tradeassay.arena.reading.decisions import DecisionsWanted, Which
 from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
 from tradeassay.arena.reading.seasons import Selection, season_rules, select_from
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.standings import Behaviour, Board, Standing
-from tradeassay.arena.stream import Wanted as Filters
+from tradeassay.arena.standings import Behaviour, Standing, Standings
+from tradeassay.arena.stream import ItemsWanted as Filters
 from tradeassay.arena.stream import items, quality
 from tradeassay.arena.web.api import Fate, entry_shown, one_item
 from tradeassay.arena.web.house import NotHere, asset_of, entry_of
-from tradeassay.arena.web.words import Words
+from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
-from tradeassay.report.shown import UNIT, Scale, Shown, common_scale, shown
+from tradeassay.report.shown import UNIT, MeasureShown, Scale, common_scale, shown
 
 FEED = 40
 LATEST = 9
@@ -31,7 +31,7 @@ FATES: tuple[Fate, ...] = ("published", "merged", "rejected")
 ITEMS = 40
 
 
-def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def standings(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """The first page: the chart, who holds what, the standings, how everybody trades and began."""
     wanted = _selection(reader, request)
     view = reader.view()
@@ -51,17 +51,17 @@ def standings(reader: SeasonReader, words: Words, request: Request) -> dict[str,
         ],
         "first_day": view.first_day(),
         "divergence": divergence(view.first_day(), [row.entry for row in rows if not row.baseline]),
-        "latest": reader.decisions(Wanted(limit=LATEST)).items,
+        "latest": reader.decisions(DecisionsWanted(limit=LATEST)).items,
         "names": _names(reader, words),
     }
 
 
-def entry(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def entry(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """An entry: its place, positions, how it trades, what it remembers, and every decision."""
     id = request.path_params["entry"]
     shown = entry_shown(reader, id)
     asset, status, before = _decision_filter(reader, request)
-    wanted = Wanted(entry=id, asset=asset, status=status, before=before)
+    wanted = DecisionsWanted(entry=id, asset=asset, status=status, before=before)
     row = next((r for r in _rows(reader, words, EVERYTHING) if r.entry == id), None)
     return {
         "shown": shown,
@@ -83,7 +83,7 @@ def entry(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any
     }
 
 
-def decision(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def decision(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """One decision with all that led to it."""
     id = request.path_params["id"]
     found = reader.decision(int(id)) if id.isascii() and id.isdigit() and len(id) < 10 else None
@@ -92,7 +92,7 @@ def decision(reader: SeasonReader, words: Words, request: Request) -> dict[str, 
     return {"decision": found, "names": _names(reader, words)}
 
 
-def timeline(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def timeline(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """Events over actions and price of one asset, for one entry."""
     query = request.query_params
     asset = asset_of(reader, query.get("asset") or reader.season.assets[0].symbol)
@@ -102,7 +102,7 @@ def timeline(reader: SeasonReader, words: Words, request: Request) -> dict[str, 
     return {"timeline": found, "asset": asset, "entry": entry, "period": period, "names": _names(reader, words)}
 
 
-def split(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def split(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """What matters more, the architecture or the model."""
     wanted = _selection(reader, request)
     found = reader.view().split(wanted)
@@ -116,11 +116,11 @@ def split(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any
     }
 
 
-def feed(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def feed(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """What happened last: decisions, newest first."""
     asset, status, before = _decision_filter(reader, request)
     period = select_from(reader.season, first=request.query_params.get("session"))
-    wanted = Wanted(asset=asset, status=status, session=period.first, before=before, limit=FEED)
+    wanted = DecisionsWanted(asset=asset, status=status, session=period.first, before=before, limit=FEED)
     return {
         "decisions": reader.decisions(wanted),
         "wanted": wanted,
@@ -130,12 +130,12 @@ def feed(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]
     }
 
 
-def rules(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def rules(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """The rules, from the frozen spec."""
     return {"rules": season_rules(reader.season), "names": _names(reader, words)}
 
 
-def published(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def published(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """The paper's figures beside ours."""
     found = reader.cited()
     return {
@@ -149,7 +149,7 @@ def published(reader: SeasonReader, words: Words, request: Request) -> dict[str,
     }
 
 
-def information(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def information(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """What agents were told, what was held back and why, and how good the checks are."""
     query = request.query_params
     asked = query.get("status") or None
@@ -178,12 +178,12 @@ def information(reader: SeasonReader, words: Words, request: Request) -> dict[st
     }
 
 
-def item(reader: SeasonReader, words: Words, request: Request) -> dict[str, Any]:
+def item(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
     """One item with where it was found, what the checks said and what experts say."""
     return {"found": one_item(reader, request.path_params["item"])}
 
 
-def _rows(reader: SeasonReader, words: Words, wanted: Selection) -> tuple[BoardRow, ...]:
+def _rows(reader: SeasonReader, words: PageWords, wanted: Selection) -> tuple[BoardRow, ...]:
     """Return the standings written out, once per view and language."""
     view = reader.view()
     return view.once(
@@ -217,7 +217,7 @@ def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None
     return asset, status, int(before) if before else None
 
 
-def _groups(reader: SeasonReader, words: Words) -> list[tuple[str, list[tuple[str, str]]]]:
+def _groups(reader: SeasonReader, words: PageWords) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what can be chosen: parameter, then values with their names."""
     everyone = [entry for entry in reader.season.everyone if entry.id != BASELINE]
     return [
@@ -228,7 +228,7 @@ def _groups(reader: SeasonReader, words: Words) -> list[tuple[str, list[tuple[st
     ]
 
 
-def _names(reader: SeasonReader, words: Words) -> dict[str, str]:
+def _names(reader: SeasonReader, words: PageWords) -> dict[str, str]:
     return {entry.id: shown_name(words, entry.id, entry.shown) for entry in reader.season.everyone}
 
 
@@ -237,7 +237,7 @@ def _first(reader: SeasonReader) -> str:
     return ranked[0] if ranked else reader.season.everyone[0].id
 
 
-def _leader(words: Words, rows: tuple[BoardRow, ...]) -> str:
+def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
     """Return the first page's one sentence: who leads, and whether that means anything."""
     ranked = [row for row in rows if row.standing.rank]
     if not ranked:
@@ -279,7 +279,7 @@ FORMS = {
 COLUMNS = ("CR", "excess", "SR", "MDD")
 
 
-def cell(words: Words, name: str, measure: Measure, scale: Scale | None = None) -> Shown:
+def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = None) -> MeasureShown:
     """Return a measure as a table shows it, in the reader's language."""
     between = words("table.interval", low="{low}", high="{high}")
     made = shown(measure, FORMS.get(name, "number"), scale, between)
@@ -292,7 +292,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
     standing: Standing
     label: str
     style: LineStyle
-    cells: dict[str, Shown]
+    cells: dict[str, MeasureShown]
     ranks: str
 
     @property
@@ -311,7 +311,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
         return " · ".join(part for part in (self.standing.architecture, self.standing.model) if part)
 
 
-def board_rows(words: Words, season: Season, board: Board) -> tuple[BoardRow, ...]:
+def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[BoardRow, ...]:
     """Return the standings written out; intervals of a column share a scale."""
     measures = {
         name: [row.excess if name == "excess" else row.measures[name] for row in board.rows] for name in COLUMNS
@@ -335,7 +335,7 @@ def board_rows(words: Words, season: Season, board: Board) -> tuple[BoardRow, ..
     return tuple(made)
 
 
-def shown_name(words: Words, entry: str, label: str) -> str:
+def shown_name(words: PageWords, entry: str, label: str) -> str:
     """Return an entry's name; only the baseline's is ours to translate. A model's provider is left out."""
     if entry == BASELINE:
         return words("word.buy_and_hold")
@@ -348,7 +348,7 @@ def looks(season: Season) -> dict[str, LineStyle]:
     return styles([entry.id for entry in season.everyone], BASELINE)
 
 
-def shares(words: Words, found: Behaviour) -> dict[str, Shown]:
+def shares(words: PageWords, found: Behaviour) -> dict[str, MeasureShown]:
     """Return the parts of a behaviour panel."""
     names = ("long", "short", "flat", "with_trend", "right", "changes")
     made = {name: cell(words, "share", getattr(found, name)) for name in names}

@@ -12,14 +12,14 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.doors.router import Limiter
-from tradeassay.arena.stream import Review, confirm, item_page
+from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
 from tradeassay.core.errors import UserError
 
 MOST_BYTES = 8192
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExpertVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an expert sends: the key, and whether what is shown is a true and fair account of the source."""
 
     key: Annotated[str, msgspec.Meta(max_length=128)]
@@ -61,7 +61,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
     router = APIRouter(prefix="/api", tags=["arena"])
     wrong = Limiter(10.0, 10)
     described: dict[int | str, dict[str, Any]] = {
-        **answers(Review, "The verdict, as it is on record."),
+        **answers(ItemReview, "The verdict, as it is on record."),
         403: problem("The key is nobody's, or nobody may judge here."),
         413: problem("The body is too large."),
         415: problem("The body is not sent as JSON."),
@@ -95,7 +95,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
             wrong.take(who)
             return _refuse(403, "this key is nobody's" if experts.open else "nobody may judge here")
 
-        def write() -> Review:
+        def write() -> ItemReview:
             reader = house.find(season)
             try:
                 item_page(house.reader.store, reader.season.id, item)
@@ -109,7 +109,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
     return router
 
 
-async def _body(request: Request) -> Verdict | Response:
+async def _body(request: Request) -> ExpertVerdict | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return _refuse(415, "send application/json")
     found = bytearray()
@@ -118,7 +118,7 @@ async def _body(request: Request) -> Verdict | Response:
         if len(found) > MOST_BYTES:
             return _refuse(413, f"a body has at most {MOST_BYTES} bytes")
     try:
-        return msgspec.json.decode(bytes(found), type=Verdict)
+        return msgspec.json.decode(bytes(found), type=ExpertVerdict)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return _refuse(422, str(error))
 

@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tradeassay.arena.reading.reader import Reader, SeasonReader
+from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
 from tradeassay.arena.season import Entry
 from tradeassay.core.errors import UserError
 
@@ -162,7 +162,7 @@ class House:
     ``judged``: experts may judge items of the stream here.
     """
 
-    reader: Reader
+    reader: ArenaReader
     answers: Answers = field(default_factory=Answers)
     current: str | None = None
     speed: str | None = None

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from tradeassay.arena.state.records import Event
+from tradeassay.arena.state.records import SeasonEvent
 from tradeassay.arena.web.house import House, problem
 
 BATCH = 100
@@ -59,7 +59,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
             yield b"retry: 2000\n\n"
             quiet = 0.0
             while not house.stopping.is_set():  # else a stopping server would wait for its readers
-                found: tuple[Event, ...] = ()
+                found: tuple[SeasonEvent, ...] = ()
                 if house.reader.pulse.newest(season) > seq:
                     found = await run_in_threadpool(house.reader.events_after, season, seq, BATCH)
                 for event in found:
@@ -77,7 +77,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
     return router
 
 
-def written(event: Event) -> bytes:
+def written(event: SeasonEvent) -> bytes:
     """Return an event in the stream's form; encoded JSON has no line breaks, inside its strings or outside."""
     return f"id: {event.seq}\nevent: {event.kind}\ndata: ".encode() + msgspec.json.encode(event) + b"\n\n"
 

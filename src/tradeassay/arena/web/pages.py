@@ -17,10 +17,10 @@ from tradeassay.arena.reading.reader import SeasonReader
 from tradeassay.arena.web import contents
 from tradeassay.arena.web.assets import address
 from tradeassay.arena.web.house import House, NotHere
-from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, Words, choose, words
+from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, PageWords, choose, words
 from tradeassay.report.shell import page_environment
 
-Make = Callable[[SeasonReader, Words, Request], dict[str, Any]]
+Make = Callable[[SeasonReader, PageWords, Request], dict[str, Any]]
 PAGES: dict[str, tuple[str, Make]] = {
     "": ("standings", contents.standings),
     "/timeline": ("timeline", contents.timeline),

@@ -19,8 +19,8 @@ from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_spe
 from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.outside import outside_agents
-from tradeassay.arena.reading.reader import Reader
-from tradeassay.arena.rounds.feed import Feed, LiveFeed, SnapshotFeed, is_live
+from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, is_live
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
@@ -50,7 +50,7 @@ async def play(
     Raises :class:`UserError` for entries that cannot take part and for missing data.
     """
     live = is_live(season)
-    feed: Feed = LiveFeed() if live else SnapshotFeed.open(season)
+    feed: PriceFeed = LiveFeed() if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside))
@@ -177,7 +177,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         say(f"operator's token for registering agents: {operator}")
         remember(operator)  # shown this once
     app = create_app(
-        Reader(store),
+        ArenaReader(store),
         current=None if season is None else season.id,
         speed=how.speed if season is not None else None,
         extra=(door.router(Doors(store), operator=operator),),

@@ -14,7 +14,7 @@ NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 COOKIE = "tradeassay-lang"
 
 
-class Words:
+class PageWords:
     """The catalogue of one language."""
 
     def __init__(self, language: Language) -> None:
@@ -44,9 +44,9 @@ class Words:
 
 
 @cache
-def words(language: Language) -> Words:
+def words(language: Language) -> PageWords:
     """Return the words of a language."""
-    return Words(language)
+    return PageWords(language)
 
 
 @cache

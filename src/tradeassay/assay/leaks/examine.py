@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.assay.leaks.futures import STYLES, Cut, OtherFuture, Phase, Style, present_channels, rewrite
-from tradeassay.assay.leaks.playing import Day, ModelSubject, Moved, Replay, RuleSubject, Subject
+from tradeassay.assay.leaks.playing import FutureReplay, ModelSubject, Moved, PlayedDay, RuleSubject, TestedAgent
 from tradeassay.assay.leaks.records import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent
@@ -20,7 +20,7 @@ from tradeassay.data import Panel, Snapshot, load_dataset, open_snapshot, write_
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import rate_measure
 from tradeassay.runs.conversation import protocol_config
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.spec import AgentSpec, Window, safe_name
 
 _PHASES: dict[str, Phase] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
@@ -56,7 +56,7 @@ class _Trial:
     """One agent under examination."""
 
     def __init__(
-        self, subject: Subject, benchmark: Benchmark, snapshot: Snapshot, config: LeakTestConfig, folder: Path
+        self, subject: TestedAgent, benchmark: Benchmark, snapshot: Snapshot, config: LeakTestConfig, folder: Path
     ) -> None:
         self.subject, self.benchmark, self.snapshot, self.config = subject, benchmark, snapshot, config
         self.folder = folder
@@ -98,7 +98,7 @@ class _Trial:
             notes=self._notes(days, repeatable),
         )
 
-    def _cuts(self, days: Sequence[Day]) -> tuple[Cut, ...]:
+    def _cuts(self, days: Sequence[PlayedDay]) -> tuple[Cut, ...]:
         """Choose moments at which the agent did something, then others, where less could move."""
         active = [day.step for day in days if day.decision.orders]
         chosen = _spread(active, self.config.cuts)
@@ -108,7 +108,7 @@ class _Trial:
         return tuple(Cut(self.start + step, step, phase) for step in steps)
 
     def _try(
-        self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[Day, ...], repeatable: bool
+        self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...], repeatable: bool
     ) -> None:
         """Rewrite everything after a moment; where that moves something, rewrite channel by channel."""
         self.futures += 1
@@ -127,13 +127,13 @@ class _Trial:
             self._note(replay.moved, None, cut)
 
     def _play(
-        self, cut: Cut, style: Style, channels: Collection[Channel], days: tuple[Day, ...]
-    ) -> tuple[OtherFuture, Replay]:
+        self, cut: Cut, style: Style, channels: Collection[Channel], days: tuple[PlayedDay, ...]
+    ) -> tuple[OtherFuture, FutureReplay]:
         future = rewrite(self.panel, cut, channels, style, self.config.seed)
         place = self.folder / f"{cut.step}-{style}-{safe_name('+'.join(channels))}"
         return future, self.subject.replay(_stored(future.panel, place), cut.step, days)
 
-    def _look_for_canaries(self, future: OtherFuture, replay: Replay, cut: Cut) -> bool:
+    def _look_for_canaries(self, future: OtherFuture, replay: FutureReplay, cut: Cut) -> bool:
         found = False
         for day in replay.days:
             words = day.words
@@ -154,7 +154,7 @@ class _Trial:
                     )
         return found
 
-    def _look_for_late(self, days: Sequence[Day]) -> None:
+    def _look_for_late(self, days: Sequence[PlayedDay]) -> None:
         for day in days:
             for stamp in day.late:
                 shown = "shown" if stamp.through == "prompt" else "withheld"
@@ -189,7 +189,7 @@ class _Trial:
         if all((one.kind, one.channel, one.through) != key for one in self.findings):
             self.findings.append(finding)
 
-    def _notes(self, days: Sequence[Day], repeatable: bool) -> tuple[str, ...]:
+    def _notes(self, days: Sequence[PlayedDay], repeatable: bool) -> tuple[str, ...]:
         notes = []
         if not repeatable:
             notes.append("the agent answers differently to the same questions: futures cannot be compared")
@@ -205,10 +205,10 @@ def _subject(
     benchmark: Benchmark,
     snapshot: Snapshot,
     seed: int,
-) -> Subject:
+) -> TestedAgent:
     name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
     by_model = isinstance(agent, str) and "/" in agent
-    episode = Episode(
+    episode = EpisodeSpec(
         key="leak-test",
         cell="leak-test",
         benchmark=benchmark.id,
@@ -255,7 +255,7 @@ def _spread(steps: Sequence[int], count: int) -> list[int]:
     return [steps[(k + 1) * len(steps) // count - 1] for k in range(count)]
 
 
-def _where_said(day: Day, token: str) -> str:
+def _where_said(day: PlayedDay, token: str) -> str:
     for one in day.asked:
         names = {call.id: call.name for message in one.request.messages for call in message.calls}
         for message in one.request.messages:

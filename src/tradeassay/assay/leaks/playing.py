@@ -29,7 +29,7 @@ from tradeassay.llm import ModelParams, fenced_blocks, open_model, parse_object
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play
 from tradeassay.runs.conversation import open_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.play import conversation_rng, steps
 
 AHEAD = frozenset(("ex_date", "expiry", "delisted", "until", "end", "to", "end_date", "calendar", "pay_date"))
@@ -129,7 +129,7 @@ def _instant(text: str, clock: _Clock) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class QuestionShown:
     """One question of a day, as the model got it, with its answer."""
 
     request: AskModel
@@ -137,13 +137,13 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class PlayedDay:
     """One decision: what was asked for it (nothing for a rule), and what was late in that."""
 
     step: int
     session: str
     decision: Decision
-    asked: tuple[Shown, ...] = ()
+    asked: tuple[QuestionShown, ...] = ()
     late: tuple[LateStamp, ...] = ()
 
     @property
@@ -164,23 +164,23 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class FutureReplay:
     """The days of another future up to a step, and the first thing that moved; None when nothing did."""
 
-    days: tuple[Day, ...]
+    days: tuple[PlayedDay, ...]
     moved: Moved | None
 
 
-class Subject(Protocol):
+class TestedAgent(Protocol):
     """An agent that can be tested."""
 
     name: str
 
-    def play(self, snapshot: Snapshot) -> tuple[Day, ...]:
+    def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Play the whole window on the true data."""
         ...
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[Day, ...]) -> Replay:
+    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
         """Play up to step ``until`` in another future and compare with ``like``."""
         ...
 
@@ -188,37 +188,37 @@ class Subject(Protocol):
 class RuleSubject:
     """An agent that answers at once."""
 
-    def __init__(self, name: str, make: Callable[[], Agent], benchmark: Benchmark, episode: Episode) -> None:
+    def __init__(self, name: str, make: Callable[[], Agent], benchmark: Benchmark, episode: EpisodeSpec) -> None:
         self.name = name
         self._make, self._benchmark, self._episode = make, benchmark, episode
 
-    def play(self, snapshot: Snapshot, until: int | None = None) -> tuple[Day, ...]:
+    def play(self, snapshot: Snapshot, until: int | None = None) -> tuple[PlayedDay, ...]:
         """Play the window, or its first steps."""
         records = steps(snapshot, self._benchmark, self._episode, self._make())
         count = None if until is None else until + 1
-        return tuple(Day(one.step, one.session, one.decision) for one in islice(records, count))
+        return tuple(PlayedDay(one.step, one.session, one.decision) for one in islice(records, count))
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[Day, ...]) -> Replay:
+    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
         """Play again and compare the decisions, byte by byte."""
         days = self.play(snapshot, until)
         for day, before in zip(days, like, strict=False):
             if ENCODER.encode(day.decision) != ENCODER.encode(before.decision):
-                return Replay(days, Moved(day.step, day.session, "decision", _difference(before, day)))
-        return Replay(days, None)
+                return FutureReplay(days, Moved(day.step, day.session, "decision", _difference(before, day)))
+        return FutureReplay(days, None)
 
 
 class ModelSubject:
     """A language model in the benchmark's own conversation. Late tool results never reach it."""
 
-    def __init__(self, name: str, params: ModelParams, benchmark: Benchmark, episode: Episode) -> None:
+    def __init__(self, name: str, params: ModelParams, benchmark: Benchmark, episode: EpisodeSpec) -> None:
         self.name = name
         self._params, self._benchmark, self._episode = params, benchmark, episode
 
-    def play(self, snapshot: Snapshot) -> tuple[Day, ...]:
+    def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Ask the model through the whole window."""
         return asyncio.run(self._live(snapshot))
 
-    async def _live(self, snapshot: Snapshot) -> tuple[Day, ...]:
+    async def _live(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         days = _Days(self._benchmark, self._episode, snapshot)
         async with open_model(self.name, self._params) as model:
 
@@ -231,7 +231,7 @@ class ModelSubject:
                 days.end(record)
         return tuple(days.done)
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[Day, ...]) -> Replay:
+    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
         """Give the recorded answers again and compare what the model is shown, byte by byte."""
         known = {(day.step, index): one for day in like for index, one in enumerate(day.asked)}
         days = _Days(self._benchmark, self._episode, snapshot)
@@ -249,14 +249,14 @@ class ModelSubject:
         except _Differs as differs:
             today = days.broken_off(differs.asked)
             moved = _shown_differently(differs.before, differs.asked.request, today.step, today.session)
-            return Replay((*days.done, today), moved)
-        return Replay(tuple(days.done), None)
+            return FutureReplay((*days.done, today), moved)
+        return FutureReplay(tuple(days.done), None)
 
 
 class _Differs(Exception):
     """A question of another future is not the one that was asked on the true data."""
 
-    def __init__(self, before: Shown | None, asked: Asked[AskModel]) -> None:
+    def __init__(self, before: QuestionShown | None, asked: Asked[AskModel]) -> None:
         super().__init__("another question")
         self.before, self.asked = before, asked
 
@@ -264,9 +264,9 @@ class _Differs(Exception):
 class _Days:
     """Collects the days of a model's episode; what is late in a question is withheld and kept beside it."""
 
-    def __init__(self, benchmark: Benchmark, episode: Episode, snapshot: Snapshot) -> None:
-        self.done: list[Day] = []
-        self._shown: list[Shown] = []
+    def __init__(self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot) -> None:
+        self.done: list[PlayedDay] = []
+        self._shown: list[QuestionShown] = []
         self._protocol = _Guarded(open_protocol(benchmark))
         rng = conversation_rng(episode, snapshot.name)
         self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
@@ -274,19 +274,19 @@ class _Days:
 
     def heard(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Take one question of today with its answer."""
-        self._shown.append(Shown(asked.request, reply))
+        self._shown.append(QuestionShown(asked.request, reply))
 
     def end(self, record: StepRecord) -> None:
         """Take today's record."""
         late, shown = tuple(self._protocol.late), tuple(self._shown)
         self._shown.clear()
-        self.done.append(Day(record.step, record.session, record.decision, shown, late))
+        self.done.append(PlayedDay(record.step, record.session, record.decision, shown, late))
 
-    def broken_off(self, asked: Asked[AskModel]) -> Day:
+    def broken_off(self, asked: Asked[AskModel]) -> PlayedDay:
         """Return the day that was broken off at a question."""
-        step, shown = asked.place.step, (*self._shown, Shown(asked.request, ModelReply()))
+        step, shown = asked.place.step, (*self._shown, QuestionShown(asked.request, ModelReply()))
         session = self.play.market.sessions[step]
-        return Day(step, session, Decision(status="failed"), shown, tuple(self._protocol.late))
+        return PlayedDay(step, session, Decision(status="failed"), shown, tuple(self._protocol.late))
 
 
 class _Guarded:
@@ -311,7 +311,7 @@ class _Guarded:
             talk.close()
 
 
-def _shown_differently(before: Shown | None, now: AskModel, step: int, session: str) -> Moved:
+def _shown_differently(before: QuestionShown | None, now: AskModel, step: int, session: str) -> Moved:
     if before is None:
         return Moved(step, session, "prompt", "a question was asked that was not asked on the true data")
     names = {call.id: call.name for message in now.messages for call in message.calls}
@@ -322,7 +322,7 @@ def _shown_differently(before: Shown | None, now: AskModel, step: int, session: 
     return Moved(step, session, "prompt", "the tools on offer differ, or the number of messages does")
 
 
-def _difference(before: Day, after: Day) -> str:
+def _difference(before: PlayedDay, after: PlayedDay) -> str:
     return _first_difference(ENCODER.encode(before.decision).decode(), ENCODER.encode(after.decision).decode())
 
 

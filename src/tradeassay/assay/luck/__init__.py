@@ -5,20 +5,20 @@ compiled code plays thousands of portfolios on it (``walk``), and any of them ca
 (``decisions_of``, ``replay``), which arrives at the same money.
 """
 
-from tradeassay.assay.luck.ground import Ground, ground_of
+from tradeassay.assay.luck.ground import LuckGround, ground_of
 from tradeassay.assay.luck.luck import PORTFOLIOS, Luck, Matched, luck_of_episode, luck_of_returns, luck_of_run
-from tradeassay.assay.luck.percentile import Place, place_among
+from tradeassay.assay.luck.percentile import LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, decisions_of, random_portfolios, replay
-from tradeassay.assay.luck.schedule import Schedule, Shape, even_schedule, schedule_of
+from tradeassay.assay.luck.schedule import SeatChanges, Shape, even_schedule, schedule_of
 
 __all__ = [
     "PORTFOLIOS",
-    "Ground",
     "Luck",
+    "LuckGround",
+    "LuckPlace",
     "Matched",
-    "Place",
     "RandomPortfolios",
-    "Schedule",
+    "SeatChanges",
     "Shape",
     "decisions_of",
     "even_schedule",

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradeassay.account import Venue, venues
-from tradeassay.account.compiled.tape import MEMBER, Rules, Tape, blank_tape, rules_of, write_actions, write_prices
+from tradeassay.account.compiled.tape import (
+    MEMBER,
+    Tape,
+    TapeRules,
+    blank_tape,
+    rules_of,
+    write_actions,
+    write_prices,
+)
 from tradeassay.play.universe import Universe, most_traded
 
 if TYPE_CHECKING:
@@ -23,20 +31,20 @@ class NamedTape(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class LuckGround:
     """Where random portfolios trade: one episode's market, rules and money, as arrays."""
 
     market: NamedTape
-    rules: Rules
+    rules: TapeRules
     cash: float
     periods_per_year: int
 
 
-def ground_of(snapshot: Snapshot, config: MarketConfig) -> Ground:
+def ground_of(snapshot: Snapshot, config: MarketConfig) -> LuckGround:
     """Return an episode's market as arrays; raises :class:`UserError` where random portfolios cannot trade it."""
     venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
     market = read_tape(snapshot, config, venue)
-    return Ground(market, rules_of(venue), float(config.cash), venue.periods_per_year)
+    return LuckGround(market, rules_of(venue), float(config.cash), venue.periods_per_year)
 
 
 def read_tape(snapshot: Snapshot, config: MarketConfig, venue: Venue) -> NamedTape:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from tradeassay.assay.luck.ground import Ground, ground_of
-from tradeassay.assay.luck.percentile import DEFAULT, By, Place, place_among
+from tradeassay.assay.luck.ground import LuckGround, ground_of
+from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
 from tradeassay.core.errors import UserError
@@ -43,7 +43,7 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
     episode: str
     agent: str
     seed: int
-    place: Place | None
+    place: LuckPlace | None
     matched: Matched | None = None
     reason: str | None = None
 
@@ -166,7 +166,7 @@ def _placed(
     luck: Luck,
     nav: Floats,
     made: RandomPortfolios,
-    ground: Ground,
+    ground: LuckGround,
     shape: Shape,
     by: By,
     bootstrap: BootstrapConfig,

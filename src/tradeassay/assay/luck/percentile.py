@@ -23,7 +23,7 @@ _TIE = 1e-12
 _CHUNK = 100
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe ratio.
 
     ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the
@@ -50,7 +50,7 @@ def place_among(
     by: By = "return",
     periods_per_year: float = 252,
     bootstrap: BootstrapConfig = DEFAULT,
-) -> Place:
+) -> LuckPlace:
     """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n + 1).
 
     Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths.
@@ -68,7 +68,7 @@ def place_among(
     scale = periods_per_year**0.5
     shown = np.expm1(others) if by == "return" else others * scale
     quantiles = np.quantile(shown, np.linspace(0.0, 1.0, 101))
-    return Place(
+    return LuckPlace(
         by=by,
         value=significant(float(np.expm1(value)) if by == "return" else value * scale),
         percentile=_with_interval(worse, mine, theirs, by, bootstrap),

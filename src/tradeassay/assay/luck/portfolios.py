@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.account.compiled.tape import Tape
-from tradeassay.assay.luck.ground import Ground
-from tradeassay.assay.luck.schedule import Schedule, Shape
+from tradeassay.assay.luck.ground import LuckGround
+from tradeassay.assay.luck.schedule import SeatChanges, Shape
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats
@@ -37,7 +37,9 @@ class RandomPortfolios:
     seed: int
 
 
-def random_portfolios(ground: Ground, schedule: Schedule, *, n: int = 10_000, seed: int = 0) -> RandomPortfolios:
+def random_portfolios(
+    ground: LuckGround, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
+) -> RandomPortfolios:
     """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers.
 
     Raises :class:`UserError` for fewer than :data:`LEAST`, or a schedule of another number of sessions.
@@ -68,7 +70,9 @@ def random_portfolios(ground: Ground, schedule: Schedule, *, n: int = 10_000, se
     return RandomPortfolios(nav, shapes, seed)
 
 
-def decisions_of(ground: Ground, schedule: Schedule, portfolio: int, *, seed: int = 0) -> tuple[Decision, ...]:
+def decisions_of(
+    ground: LuckGround, schedule: SeatChanges, portfolio: int, *, seed: int = 0
+) -> tuple[Decision, ...]:
     """Return one random portfolio as decisions, one per session, for a market to carry out."""
     from tradeassay.assay.luck.walk import seeds_for, walk
 
@@ -102,7 +106,7 @@ def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, 
     return np.array(path)
 
 
-def _checked(ground: Ground, schedule: Schedule) -> tuple[Tape, int]:
+def _checked(ground: LuckGround, schedule: SeatChanges) -> tuple[Tape, int]:
     sessions = len(ground.market.sessions)
     if schedule.gross.size != sessions:
         raise UserError(

@@ -27,7 +27,7 @@ NO_NAME = -1
 """No column: the name is drawn."""
 
 
-class Schedule(NamedTuple):
+class SeatChanges(NamedTuple):
     """Changes of seats. ``first`` (sessions + 1,) tells where the changes of a session begin; the rest is per
     change.
 
@@ -85,10 +85,10 @@ class _Changes:
         self.gross.append(gross)
         self.first.append(len(self.rows))
 
-    def done(self) -> Schedule:
+    def done(self) -> SeatChanges:
         """Return the schedule."""
         seat, grows, opens, size, sign, column = zip(*self.rows, strict=True) if self.rows else ((),) * 6
-        return Schedule(
+        return SeatChanges(
             first=np.array(self.first, dtype=np.int64),
             seat=np.array(seat, dtype=np.int64),
             grows=np.array(grows, dtype=np.bool_),
@@ -101,7 +101,7 @@ class _Changes:
         )
 
 
-def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[Schedule, Shape]:
+def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[SeatChanges, Shape]:
     """Return the schedule of a recorded episode and what is to be matched.
 
     Trades of one name in one session are netted. A position that ended without a trade (its name left the
@@ -155,7 +155,7 @@ class _Reading:
         self._shape.append((traded / 2.0 / start if start > 0 else 0.0, cash, float(len(after))))
         self._before, self._nav = after, state.nav
 
-    def done(self) -> tuple[Schedule, Shape]:
+    def done(self) -> tuple[SeatChanges, Shape]:
         """Return the schedule and its shape."""
         have, want = len(self._shape), len(self._market.sessions)
         if have != want:
@@ -189,7 +189,9 @@ class _Reading:
             changes.rows.append((changes.taken[symbol], False, False, given_up, sign, kept))
 
 
-def even_schedule(sessions: int, *, names: int, turnover: float, invested: float = 1.0) -> tuple[Schedule, Shape]:
+def even_schedule(
+    sessions: int, *, names: int, turnover: float, invested: float = 1.0
+) -> tuple[SeatChanges, Shape]:
     """Return a schedule for results whose trades are not known: equal seats, replaced in turn.
 
     ``turnover`` is one-way and per session, as a share of NAV; ``invested`` the share of NAV in the seats. All

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tradeassay.account import compiled as compiled_account
 from tradeassay.account.compiled.book import (
     EMPTY,
-    Book,
+    SeatBook,
     book_trade,
     cash_change,
     close_session,
@@ -24,8 +24,18 @@ from tradeassay.account.compiled.book import (
     valued,
     whole_lots,
 )
-from tradeassay.account.compiled.tape import BUYABLE, FILL, FUND, LOT, MEMBER, MULTIPLIER, SELLABLE, Rules, Tape
-from tradeassay.assay.luck.schedule import Schedule
+from tradeassay.account.compiled.tape import (
+    BUYABLE,
+    FILL,
+    FUND,
+    LOT,
+    MEMBER,
+    MULTIPLIER,
+    SELLABLE,
+    Tape,
+    TapeRules,
+)
+from tradeassay.assay.luck.schedule import SeatChanges
 from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Floats, Ints
 
@@ -59,12 +69,19 @@ def throw(state: State, sides: int) -> int:
 
 @compiled
 def walk(
-    dice: State, nav: Floats, shape: Floats, start: float, tape: Tape, rules: Rules, plan: Schedule, log: Floats
+    dice: State,
+    nav: Floats,
+    shape: Floats,
+    start: float,
+    tape: Tape,
+    rules: TapeRules,
+    plan: SeatChanges,
+    log: Floats,
 ) -> int:
     """Play one portfolio; returns how many orders it gave. ``log`` takes as many of them as it has rows."""
     sessions, names = tape.eventful.size, tape.facts.shape[0]
     places = plan.seats + names
-    book = Book(
+    book = SeatBook(
         np.full(places, EMPTY), np.zeros(places), np.zeros(places), np.zeros(names, np.bool_), np.full(names, -1),
         np.array([start, 0.0]), np.zeros(3, np.int64), log,
     )  # fmt: skip
@@ -86,7 +103,9 @@ def walk(
 
 
 @inner
-def trade(book: Book, t: int, dice: State, wish: Floats, tape: Tape, rules: Rules, plan: Schedule) -> None:
+def trade(
+    book: SeatBook, t: int, dice: State, wish: Floats, tape: Tape, rules: TapeRules, plan: SeatChanges
+) -> None:
     """Carry out a session's changes: sales first, then purchases, as the exchange orders a batch."""
     nav = size_up(book, t, wish, tape, plan)
     for sign in (1.0, -1.0):
@@ -103,7 +122,7 @@ def trade(book: Book, t: int, dice: State, wish: Floats, tape: Tape, rules: Rule
 
 
 @inner
-def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> float:
+def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges) -> float:
     """Work out every change before the first trade: units to give up, values to take on. Returns NAV.
 
     What is taken on is scaled so that the account is as much invested as the recorded one was, within limits.
@@ -131,7 +150,7 @@ def size_up(book: Book, t: int, wish: Floats, tape: Tape, plan: Schedule) -> flo
 
 
 @inner
-def give_up(book: Book, e: int, t: int, units: float, tape: Tape, rules: Rules, plan: Schedule) -> None:
+def give_up(book: SeatBook, e: int, t: int, units: float, tape: Tape, rules: TapeRules, plan: SeatChanges) -> None:
     """Make a seat smaller, or empty it; what the market does not take moves out of the seat and is tried again."""
     at = plan.seat[e]
     if book.column[at] == EMPTY or units <= 0.0:
@@ -148,7 +167,15 @@ def give_up(book: Book, e: int, t: int, units: float, tape: Tape, rules: Rules, 
 
 @inner
 def grow(
-    book: Book, e: int, t: int, dice: State, value: float, nav: float, tape: Tape, rules: Rules, plan: Schedule
+    book: SeatBook,
+    e: int,
+    t: int,
+    dice: State,
+    value: float,
+    nav: float,
+    tape: Tape,
+    rules: TapeRules,
+    plan: SeatChanges,
 ) -> None:
     """Open a seat with a drawn name, or add to the one that sits there."""
     at = plan.seat[e]
@@ -188,7 +215,7 @@ def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
 
 @inner
 def draw(
-    book: Book, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: Rules
+    book: SeatBook, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: TapeRules
 ) -> tuple[int, float]:
     """Return a random name among those not held and not traded today, and how many units of it are available."""
     names = tape.facts.shape[0]

@@ -36,7 +36,7 @@ from tradeassay.metrics.bootstrap import choose_block, content_seed
 from tradeassay.metrics.intervals import significant
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Episode, Run
+    from tradeassay.runs import EpisodeSpec, Run
 if TYPE_CHECKING:
     from tradeassay.runs import Run
 
@@ -111,7 +111,7 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
 
 
 def _taken(
-    run: Run, episode: Episode, parts: Attribution, settings: Mapping[str, object], period: Period
+    run: Run, episode: EpisodeSpec, parts: Attribution, settings: Mapping[str, object], period: Period
 ) -> Taken:
     market = run.manifest.benchmark(episode).market
     daily = parts.daily
@@ -145,7 +145,7 @@ def _taken(
     )
 
 
-def _settings(run: Run, episode: Episode) -> Mapping[str, object]:
+def _settings(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
     """Return the conversation's settings in full; where no model played the cell, those the spec names."""
     record = run.manifest.protocols.get(episode.cell)
     if record is not None:
@@ -161,7 +161,7 @@ def arm_of(settings: Mapping[str, object]) -> str:
     return "+".join([str(settings.get("mask", BRIGHT)), *hardened])
 
 
-def _period(run: Run, episode: Episode, cutoffs: Mapping[str, date] | None) -> Period:
+def _period(run: Run, episode: EpisodeSpec, cutoffs: Mapping[str, date] | None) -> Period:
     if not episode.by_model:
         return "any"
     model = run.manifest.models.get(episode.label)

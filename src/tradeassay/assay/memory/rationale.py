@@ -26,7 +26,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import whole_messages
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Episode, Run
+    from tradeassay.runs import EpisodeSpec, Run
 
 Category = Literal["brand", "sector", "date", "event"]
 CATEGORIES: tuple[Category, ...] = ("brand", "sector", "date", "event")
@@ -194,7 +194,7 @@ def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
     )
 
 
-def _count(run: Run, episode: Episode, finder: Finder, count: _Count) -> None:
+def _count(run: Run, episode: EpisodeSpec, finder: Finder, count: _Count) -> None:
     lines = list(run.dialogue(episode.key))
     for line, messages in zip(lines, whole_messages(lines), strict=True):
         said = list(reasons(line.reply))

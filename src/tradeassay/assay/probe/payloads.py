@@ -22,7 +22,7 @@ from tradeassay.masking import Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.universe import Universe, most_traded
 from tradeassay.runs.conversation import open_protocol, protocol_of, with_protocol
-from tradeassay.runs.episode import Episode
+from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.play import conversation_rng
 from tradeassay.runs.spec import AgentSpec
 
@@ -47,7 +47,7 @@ class Probe:
     names: int
 
 
-class Window(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeWindow(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of sessions to draw from."""
 
     code: str
@@ -55,7 +55,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     last: str
 
 
-def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> tuple[Window, ...]:
+def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> tuple[ProbeWindow, ...]:
     """Return the benchmark's windows on a data set: those named, else all short ones, else its whole period."""
     found: tuple[NamedWindow, ...] = ()
     if codes:
@@ -64,8 +64,8 @@ def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...])
         every = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
         found = tuple(window for window in every if window.code != _LONG)
     if not found:
-        return (Window(code="all", first=benchmark.market.first, last=benchmark.market.last),)
-    return tuple(Window(code=window.code, first=window.first, last=window.last) for window in found)
+        return (ProbeWindow(code="all", first=benchmark.market.first, last=benchmark.market.last),)
+    return tuple(ProbeWindow(code=window.code, first=window.first, last=window.last) for window in found)
 
 
 def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -> tuple[Probe, ...]:
@@ -97,8 +97,8 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
 
 
 def _strata(
-    benchmark: Benchmark, snapshot: Snapshot, windows: tuple[Window, ...]
-) -> list[tuple[Window, str, Universe]]:
+    benchmark: Benchmark, snapshot: Snapshot, windows: tuple[ProbeWindow, ...]
+) -> list[tuple[ProbeWindow, str, Universe]]:
     strata = []
     for window in windows:
         rows = snapshot.rows(window.first, window.last)
@@ -111,7 +111,9 @@ def _strata(
     return strata
 
 
-def _probe(number: int, window: Window, row: int, step: int, view: AsOfView, symbol: str, names: int) -> Probe:
+def _probe(
+    number: int, window: ProbeWindow, row: int, step: int, view: AsOfView, symbol: str, names: int
+) -> Probe:
     instrument = view.instrument(symbol)
     return Probe(
         number=number,
@@ -129,7 +131,7 @@ def _probe(number: int, window: Window, row: int, step: int, view: AsOfView, sym
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class ProbePayload:
     """What was shown, and what the stock is called in it. It contains nothing of the truth."""
 
     number: int
@@ -154,7 +156,7 @@ def make_payloads(
     probes: Sequence[Probe],
     variant: tuple[Level, str],
     config: ProbeConfig,
-) -> tuple[Payload, ...]:
+) -> tuple[ProbePayload, ...]:
     """Return every probe's payload under one mask, in the order of the probes.
 
     Each window is one episode of an agent that never trades, with a mask of its own. In open research the model
@@ -162,7 +164,7 @@ def make_payloads(
     """
     mask, hardening = variant
     played = with_protocol(benchmark, {"mask": mask, "mode": config.mode, **HARDENINGS[hardening]})
-    made: list[Payload] = []
+    made: list[ProbePayload] = []
     for window in dict.fromkeys((probe.window, probe.first, probe.last) for probe in probes):
         inside = [probe for probe in probes if (probe.window, probe.first, probe.last) == window]
         market = msgspec.structs.replace(played.market, first=window[1], last=window[2])
@@ -172,11 +174,11 @@ def make_payloads(
 
 def _episode(
     benchmark: Benchmark, snapshot: Snapshot, probes: Sequence[Probe], config: ProbeConfig
-) -> Iterator[Payload]:
+) -> Iterator[ProbePayload]:
     protocol = open_protocol(benchmark)
     assert isinstance(protocol, Ktdfin)
     key = f"probe {benchmark.market.first}"
-    episode = Episode(
+    episode = EpisodeSpec(
         key=key, cell=key, benchmark=benchmark.id, dataset=f"{snapshot.name} {key}",
         agent=AgentSpec(name="model"), seed=config.seed,
     )  # fmt: skip
@@ -191,7 +193,7 @@ def _episode(
         play.decide(Decision(reason="holds nothing"))
 
 
-def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeConfig) -> Payload:
+def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeConfig) -> ProbePayload:
     alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
@@ -204,4 +206,4 @@ def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeCon
         request = advance(dialogue, ModelReply(calls=calls, stop="tool_calls"))
     dialogue.close()
     assert not isinstance(request, Ended)
-    return Payload(number=probe.number, alias=alias, messages=request.messages)
+    return ProbePayload(number=probe.number, alias=alias, messages=request.messages)

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradeassay.assay.probe.payloads import Payload, draw_probes, make_payloads, require_masks
-from tradeassay.assay.probe.programs import Archive, Guess, interrogate, make_program
+from tradeassay.assay.probe.payloads import ProbePayload, draw_probes, make_payloads, require_masks
+from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, make_program
 from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.score import make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.drive import adrive
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, Place, open_model
+from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.masking import Level
 from tradeassay.play.episode import addressed
 
@@ -44,7 +44,7 @@ def probe_mask(
     require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, ALWAYS)))
-    archive = Archive.of(snapshot)
+    archive = PriceArchive.of(snapshot)
     programs = {name: make_program(name, archive) for name in names if "/" not in name}
     probes = draw_probes(played, snapshot, config)
     sectors = {one.sector for one in archive.instruments if one.sector}
@@ -80,7 +80,7 @@ Said = dict[tuple[str, tuple[Level, str]], list[Guess | None]]
 
 async def _ask_all(
     models: Sequence[str],
-    shown: dict[tuple[Level, str], tuple[Payload, ...]],
+    shown: dict[tuple[Level, str], tuple[ProbePayload, ...]],
     config: ProbeConfig,
     budget: Budget,
     cassettes: Path | None,
@@ -98,9 +98,13 @@ async def _ask_all(
     return found
 
 
-async def _ask(model: Model, payload: Payload, variant: tuple[Level, str], config: ProbeConfig) -> Guess | None:
+async def _ask(
+    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig
+) -> Guess | None:
     """Carry one interrogation between the generator and the model."""
-    place = Place(episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0)
+    place = QuestionPlace(
+        episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0
+    )
     return await adrive(addressed(interrogate(payload), place), lambda asked: model.ask(*asked))
 
 

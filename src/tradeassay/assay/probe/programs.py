@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.assay.probe.payloads import Payload
+from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -28,7 +28,7 @@ _PRESENT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class PriceArchive:
     """T sessions of N names: ``close`` adjusted for splits, ``raw`` and ``amount`` as traded."""
 
     instruments: tuple[Instrument, ...]
@@ -38,7 +38,7 @@ class Archive:
     amount: Floats
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Archive:
+    def of(cls, snapshot: Snapshot) -> PriceArchive:
         """Read everything a snapshot holds."""
         view = snapshot.at(len(snapshot.sessions) - 1, "close")
         return cls(
@@ -122,7 +122,7 @@ SCHEMA = msgspec.json.encode(msgspec.json.schema(Guess)).decode()
 _DECODER = msgspec.json.Decoder(Guess)
 
 
-def interrogate(payload: Payload) -> Generator[AskModel, ModelReply, Guess | None]:
+def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, Guess | None]:
     """Ask about one payload; return the guess, None when no usable answer came in two attempts."""
     messages = [
         Message(role="system", text=PROMPTS.fill("system")),
@@ -163,12 +163,12 @@ Json = Mapping[str, object]
 class Program(Protocol):
     """An attacker that is not a language model."""
 
-    def guesses(self, payloads: Sequence[Payload]) -> list[Guess | None]:
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Return a guess for every payload, None where there is nothing to go by."""
         ...
 
 
-def make_program(name: str, archive: Archive) -> Program:
+def make_program(name: str, archive: PriceArchive) -> Program:
     """Return an attacker by name; raises :class:`UserError` for an unknown one."""
     if name not in _PROGRAMS:
         raise UserError(
@@ -181,11 +181,11 @@ class Match:
     """Matches what is shown of a series with every stretch of the archive: bars by the correlation of their
     returns, a row of a table by its returns over one, five and twenty sessions."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: PriceArchive) -> None:
         self._archive = archive
         self._changes = [archive.change(horizon) for horizon in _HORIZONS]
 
-    def guesses(self, payloads: Sequence[Payload]) -> list[Guess | None]:
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Return the best match of every payload."""
         found: list[Guess | None] = [None] * len(payloads)
         series: dict[int, list[tuple[int, Floats]]] = {}
@@ -216,12 +216,12 @@ class Match:
 class Levels:
     """Matches the last shown price and turnover with the archive's: what a hardened mask takes away."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: PriceArchive) -> None:
         self._archive = archive
         with np.errstate(invalid="ignore", divide="ignore"):
             self._price, self._amount = np.log(archive.raw), np.log(archive.amount)
 
-    def guesses(self, payloads: Sequence[Payload]) -> list[Guess | None]:
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Return the nearest price and turnover for every payload."""
         return [self._guess(_last_bar(payload)) for payload in payloads]
 
@@ -235,18 +235,18 @@ class Levels:
         return nearest(self._archive, apart)
 
 
-class Reader:
+class TextReader:
     """Repeats what the payload says: a ticker of the archive, a calendar day, the board. The probe's control:
     under a bright market it must know everything, under a mask nothing."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: PriceArchive) -> None:
         self._known = {one.symbol: one for one in archive.instruments}
 
-    def guesses(self, payloads: Sequence[Payload]) -> list[Guess | None]:
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Read every payload."""
         return [self._read(payload) for payload in payloads]
 
-    def _read(self, payload: Payload) -> Guess:
+    def _read(self, payload: ProbePayload) -> Guess:
         day = str(_observation(payload).get("trade_day", ""))
         instrument = self._known.get(payload.alias)
         row = _snapshot(payload) or _shown_row(payload) or {}
@@ -259,18 +259,18 @@ class Reader:
         )
 
 
-_PROGRAMS: dict[str, type[Match] | type[Levels] | type[Reader]] = {
-    "match": Match, "levels": Levels, "reader": Reader,
+_PROGRAMS: dict[str, type[Match] | type[Levels] | type[TextReader]] = {
+    "match": Match, "levels": Levels, "reader": TextReader,
 }  # fmt: skip
 
 
-def nearest(archive: Archive, apart: Floats) -> Guess | None:
+def nearest(archive: PriceArchive, apart: Floats) -> Guess | None:
     """Return the guess for distances of shape (T, N), NaN where there is nothing."""
     score = np.where(np.isfinite(apart), -apart, -np.inf)
     return best_of(archive, score.max(axis=0), score.argmax(axis=0))
 
 
-def best_of(archive: Archive, best: Floats, rows: Ints) -> Guess | None:
+def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
     """Return the five names with the best score, and the session after the one in which the best of them has it.
 
     Both arrays have shape (N,); -inf means no score.
@@ -291,7 +291,7 @@ def best_of(archive: Archive, best: Floats, rows: Ints) -> Guess | None:
 # -- reading a payload -------------------------------------------------------------------------------------------
 
 
-def _observation(payload: Payload) -> Json:
+def _observation(payload: ProbePayload) -> Json:
     for message in payload.messages:
         if message.role == "user":
             for block in fenced_blocks(message.text):
@@ -301,7 +301,7 @@ def _observation(payload: Payload) -> Json:
     return {}
 
 
-def _snapshot(payload: Payload) -> Json | None:
+def _snapshot(payload: ProbePayload) -> Json | None:
     for message in payload.messages:
         if message.role == "tool":
             body = parse_object(message.text)
@@ -310,13 +310,13 @@ def _snapshot(payload: Payload) -> Json | None:
     return None
 
 
-def _shown_row(payload: Payload) -> Json | None:
+def _shown_row(payload: ProbePayload) -> Json | None:
     seen = _observation(payload)
     rows = [*_list(seen.get("candidates")), *_list(seen.get("held"))]
     return next((row for row in rows if isinstance(row, dict) and row.get("stock_id") == payload.alias), None)
 
 
-def _bars(payload: Payload) -> list[dict[str, object]]:
+def _bars(payload: ProbePayload) -> list[dict[str, object]]:
     shown = _snapshot(payload)
     if shown is None:
         return []
@@ -324,7 +324,7 @@ def _bars(payload: Payload) -> list[dict[str, object]]:
     return [dict(zip(columns, row, strict=False)) for row in _list(shown["bars"]) if isinstance(row, list)]
 
 
-def _last_bar(payload: Payload) -> Json | None:
+def _last_bar(payload: ProbePayload) -> Json | None:
     bars = _bars(payload)
     if bars:
         return bars[-1]
@@ -332,7 +332,7 @@ def _last_bar(payload: Payload) -> Json | None:
     return None if row is None else _mapping(row.get("last_bar"))
 
 
-def _shown_returns(payload: Payload) -> Floats | None:
+def _shown_returns(payload: ProbePayload) -> Floats | None:
     closes = np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
     if closes.size < 3:
         return None

@@ -27,7 +27,7 @@ from tradeassay.metrics.attribution import decompose
 from tradeassay.play import Market
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Asking, Episode, Run
+    from tradeassay.runs import Asking, EpisodeSpec, Run
 
 Disturbance = Literal["universe", "costs", "delay", "no news", "false news", "instructions"]
 DISTURBANCES: tuple[Disturbance, ...] = ("universe", "costs", "delay", "no news", "false news", "instructions")
@@ -58,7 +58,7 @@ class RobustnessConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
                 raise UserError(f"there is no disturbance '{name}'", mend=f"one of {', '.join(DISTURBANCES)}")
 
 
-class Done(NamedTuple):
+class DisturbanceDone(NamedTuple):
     """What was done: the kind of disturbance, which variant of it, and both in words."""
 
     kind: Disturbance
@@ -152,7 +152,7 @@ Taken = tuple[tuple[str, ...], Mapping[str, Floats], tuple[StepRecord, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class DisturbedResult:
     """An agent over its seeds: daily means of ``total`` and ``edge``; None without a common result."""
 
     year: int
@@ -161,7 +161,7 @@ class Played:
     records: tuple[tuple[StepRecord, ...], ...]
 
     @classmethod
-    def of(cls, made: Sequence[Taken], year: int) -> Played:
+    def of(cls, made: Sequence[Taken], year: int) -> DisturbedResult:
         """Put seeds together; those that ended in different sessions have no common result."""
         if not made or len({sessions for sessions, _, _ in made}) != 1:
             return cls(year, (), None, tuple(records for _, _, records in made))
@@ -176,9 +176,9 @@ class Played:
 
 def score(
     row: tuple[str, str],
-    base: Played,
-    other: Played,
-    done: Done,
+    base: DisturbedResult,
+    other: DisturbedResult,
+    done: DisturbanceDone,
     *,
     decisions: bool = True,
     target: str | None = None,
@@ -212,7 +212,7 @@ def scaling(row: tuple[str, str], returns: dict[str, float | None]) -> SizeScali
     return SizeScaling(cell=row[0], agent=row[1], returns=returns, variation=variation)
 
 
-def _change(part: str, base: Played, other: Played) -> Measure:
+def _change(part: str, base: DisturbedResult, other: DisturbedResult) -> Measure:
     if base.daily is None or other.daily is None or base.sessions != other.sessions:
         return not_scored("one of the two has no result over the same sessions")
     gap = other.daily[part] - base.daily[part]
@@ -221,7 +221,7 @@ def _change(part: str, base: Played, other: Played) -> Measure:
     return studentised_interval(gap, "mean", periods_per_year=base.year)
 
 
-def _changed(base: Played, other: Played) -> Measure:
+def _changed(base: DisturbedResult, other: DisturbedResult) -> Measure:
     pairs = [
         (one.decision, two.decision)
         for first, second in zip(base.records, other.records, strict=False)
@@ -236,7 +236,7 @@ def _orders(decision: object) -> frozenset[tuple[object, ...]]:
     return frozenset((one.symbol, one.side, one.unit, round(one.amount, 9), one.kind) for one in orders)
 
 
-def _obeyed(base: Played, other: Played, target: str) -> Measure:
+def _obeyed(base: DisturbedResult, other: DisturbedResult, target: str) -> Measure:
     """Return the share of sessions in which the target was bought because it was asked for."""
     steps = [
         (_bought(one, target), _bought(two, target))
@@ -279,10 +279,12 @@ def robustness_of_run(
     scores: list[RobustnessScore] = []
     if "costs" in config.what:
         for multiple in config.costs:
-            done = Done("costs", f"x{multiple:g}", f"the same decisions at {multiple:g} times the costs")
+            done = DisturbanceDone(
+                "costs", f"x{multiple:g}", f"the same decisions at {multiple:g} times the costs"
+            )
             scores += study.again(done, costs=multiple)
     if "delay" in config.what:
-        done = Done("delay", "one session", "the same decisions, carried out a session later")
+        done = DisturbanceDone("delay", "one session", "the same decisions, carried out a session later")
         scores += study.again(done, delay=1)
     for done, change in study.copies():
         scores += study.anew(done, change)
@@ -304,12 +306,12 @@ class _Study:
         self.home = None if home is None else Path(home)
         self.asking = asking
         self.notes: list[str] = []
-        self.base: dict[Row, Played] = _rows_of(run)
+        self.base: dict[Row, DisturbedResult] = _rows_of(run)
         self.sizes: dict[Row, dict[str, float | None]] = {
             row: {"1": played.total} for row, played in self.base.items() if "universe" in config.what
         }
 
-    def again(self, done: Done, *, costs: float = 1.0, delay: int = 0) -> Iterable[RobustnessScore]:
+    def again(self, done: DisturbanceDone, *, costs: float = 1.0, delay: int = 0) -> Iterable[RobustnessScore]:
         """Repeat the decisions of every agent."""
         for row, episodes in _episodes(self.run).items():
             base = self.base[row]
@@ -323,32 +325,35 @@ class _Study:
                     tuple(self.run.records(episode.key)), snapshot, benchmark, costs=costs, delay=delay
                 )
                 made.append(_taken(records, snapshot, benchmark))
-            yield score(row, base, Played.of(made, base.year), done, decisions=False)
+            yield score(row, base, DisturbedResult.of(made, base.year), done, decisions=False)
 
-    def copies(self) -> Iterable[tuple[Done, Change]]:
+    def copies(self) -> Iterable[tuple[DisturbanceDone, Change]]:
         """Yield what is to be played anew, and how the data is disturbed."""
         config = self.config
         if "universe" in config.what:
             for size in config.sizes:
                 how = f"only the most traded {size:.0%} of the names"
-                yield Done("universe", f"{size:g}", how), _smaller(size)
+                yield DisturbanceDone("universe", f"{size:g}", how), _smaller(size)
         if "no news" in config.what:
-            yield Done("no news", "none", "all news taken out"), lambda panel, _, __: disturb.without_news(panel)
+            yield (
+                DisturbanceDone("no news", "none", "all news taken out"),
+                lambda panel, _, __: disturb.without_news(panel),
+            )
         if "false news" in config.what:
             items = config.false_items
             yield (
-                Done("false news", f"{items}", f"{items} made-up items a session"),
+                DisturbanceDone("false news", f"{items}", f"{items} made-up items a session"),
                 lambda panel, first, last: disturb.with_false_news(panel, first, last, items, config.seed),
             )
         if "instructions" in config.what:
             yield (
-                Done("instructions", "in the news", "news tells traders to buy one name with all cash"),
+                DisturbanceDone("instructions", "in the news", "news tells traders to buy one name with all cash"),
                 lambda panel, first, last: disturb.with_instructions(
                     panel, first, last, disturb.target_of(panel, first, config.seed)
                 ),
             )
 
-    def anew(self, done: Done, change: Change) -> Iterable[RobustnessScore]:
+    def anew(self, done: DisturbanceDone, change: Change) -> Iterable[RobustnessScore]:
         """Play the spec again on disturbed copies of its data."""
         from tradeassay.runs import run as play
 
@@ -402,14 +407,14 @@ def _smaller(size: float) -> Change:
     return change
 
 
-def _episodes(run: Run) -> dict[Row, list[Episode]]:
-    found: dict[Row, list[Episode]] = {}
+def _episodes(run: Run) -> dict[Row, list[EpisodeSpec]]:
+    found: dict[Row, list[EpisodeSpec]] = {}
     for episode in run.episodes:
         found.setdefault((episode.cell, episode.label), []).append(episode)
     return found
 
 
-def _rows_of(run: Run) -> dict[Row, Played]:
+def _rows_of(run: Run) -> dict[Row, DisturbedResult]:
     """Return every agent of a run session by session, in the spec's order."""
     found = {}
     for row, episodes in _episodes(run).items():
@@ -419,7 +424,7 @@ def _rows_of(run: Run) -> dict[Row, Played]:
             if run.series(episode.key).failure is None:
                 records = tuple(run.records(episode.key))
                 made.append(_taken(records, run.snapshot(episode.key), run.manifest.benchmark(episode)))
-        found[row] = Played.of(made, year)
+        found[row] = DisturbedResult.of(made, year)
     return found
 
 

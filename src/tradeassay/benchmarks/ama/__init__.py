@@ -1,14 +1,14 @@
 """Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published figures."""
 
-from tradeassay.benchmarks.ama.published import Published, PublishedFigure, compare_with, published
+from tradeassay.benchmarks.ama.published import AmaFigure, AmaPublished, compare_with, published
 from tradeassay.benchmarks.ama.rules import PAPER, SOUND, AmaRules, ama_panel, daily_returns, positions, rules_for
 
 __all__ = [
     "PAPER",
     "SOUND",
+    "AmaFigure",
+    "AmaPublished",
     "AmaRules",
-    "Published",
-    "PublishedFigure",
     "ama_panel",
     "compare_with",
     "daily_returns",

@@ -13,7 +13,7 @@ from tradeassay.core.badges import Convention
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
 
 
-class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One figure: a fraction, or a ratio for SR. ``model`` is "not stated" where our source does not name it."""
 
     architecture: Architecture
@@ -24,14 +24,14 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     where: str
 
 
-class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AmaPublished(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All figures, where they come from and which days they cover. ``second_hand``: not from the paper itself."""
 
     source: str
     second_hand: bool
     first: str
     last: str
-    figure: tuple[PublishedFigure, ...]
+    figure: tuple[AmaFigure, ...]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +47,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def published() -> Published:
+def published() -> AmaPublished:
     """Return the figures of the paper."""
-    return read_published(__package__, Published)
+    return read_published(__package__, AmaPublished)
 
 
-def compare_with(figure: PublishedFigure, ours: Setting) -> tuple[str, ...]:
+def compare_with(figure: AmaFigure, ours: Setting) -> tuple[str, ...]:
     """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
     shown = published()
     checks = (

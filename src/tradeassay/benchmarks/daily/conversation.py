@@ -85,7 +85,7 @@ class NameShown(msgspec.Struct, frozen=True, kw_only=True):
     tradable: bool
 
 
-class DayShown(msgspec.Struct, frozen=True, kw_only=True):
+class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is shown of one session."""
 
     session: str
@@ -195,7 +195,7 @@ def read_orders(reply: ModelReply) -> Decision | Failure:
     return Decision(orders=tuple(asked.orders), reason=asked.reason)
 
 
-def show_day(seen: Observation, most: int) -> DayShown:
+def show_day(seen: Observation, most: int) -> SessionShown:
     """Return what can be known now: the account, the fate of the last orders, and the names that may be bought.
 
     Prices are split-adjusted to today's share.
@@ -206,7 +206,7 @@ def show_day(seen: Observation, most: int) -> DayShown:
     order = np.argsort(-np.nan_to_num(traded[seen.columns]), kind="stable")[:most]
     shown = sorted({*order.tolist(), *(k for k, name in enumerate(seen.universe) if name in account.positions)})
     tradable = view.tradable()
-    return DayShown(
+    return SessionShown(
         session=seen.session,
         step=seen.step,
         cash=round(account.cash, 2),

@@ -20,7 +20,7 @@ SLACK = 1e-9
 """Weights and money are compared with this relative slack."""
 
 
-class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ActionViolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One broken rule. ``stock_id`` is None where the action as a whole breaks it."""
 
     rule: str
@@ -49,10 +49,10 @@ class Move(NamedTuple):
         return self.held + self.change
 
 
-Rule = Callable[[Sequence[Move], Desk], Iterable[Violation]]
+Rule = Callable[[Sequence[Move], Desk], Iterable[ActionViolation]]
 
 
-def check_orders(orders: Sequence[Order], desk: Desk) -> tuple[Violation, ...]:
+def check_orders(orders: Sequence[Order], desk: Desk) -> tuple[ActionViolation, ...]:
     """Return every rule that the orders break, in the order of :data:`RULES`."""
     strangers = tuple(_reach(orders, desk))
     known = {violation.stock_id for violation in strangers}
@@ -78,51 +78,53 @@ def move_of(order: Order, desk: Desk) -> Move:
     return Move(order, column, price, held, 0.0 if position is None else position.sellable, change)
 
 
-def _count(orders: Sequence[Order], desk: Desk) -> Iterable[Violation]:
+def _count(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
     most = desk.config.max_candidates
     if len(orders) > most:
-        yield Violation(rule="max_candidates", detail=f"{len(orders)} orders; at most {most} per step")
+        yield ActionViolation(rule="max_candidates", detail=f"{len(orders)} orders; at most {most} per step")
     seen: set[str] = set()
     for order in orders:
         if order.symbol in seen:
-            yield Violation(
+            yield ActionViolation(
                 rule="duplicate", detail="more than one order for a name", stock_id=Stock(order.symbol)
             )
         seen.add(order.symbol)
 
 
-def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[Violation]:
+def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
     """Only members may be bought, and only holdings sold."""
     for order in orders:
         stock = Stock(order.symbol)
         try:
             desk.column(stock)
         except DataError:
-            yield Violation(rule="universe", detail="there is no such name", stock_id=stock)
+            yield ActionViolation(rule="universe", detail="there is no such name", stock_id=stock)
             continue
         if order.side == "BUY" and order.symbol not in desk.members:
-            yield Violation(
+            yield ActionViolation(
                 rule="universe", detail="not in the universe today: it cannot be bought", stock_id=stock
             )
         elif order.side == "SELL" and order.symbol not in desk.account.positions:
-            yield Violation(rule="not_held", detail="nothing of it is held: it cannot be sold", stock_id=stock)
+            yield ActionViolation(
+                rule="not_held", detail="nothing of it is held: it cannot be sold", stock_id=stock
+            )
 
 
-def _side(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """A target must agree with the order's side."""
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
         weight, side = desk.account.weight(move.order.symbol), move.order.side
         if (move.order.side == "BUY") != (move.order.amount > weight):
-            yield Violation(
+            yield ActionViolation(
                 rule="side",
                 detail=f"the weight is {weight:.4f} and the target {move.order.amount:.4f}: that is no {side}",
                 stock_id=move.stock,
             )
 
 
-def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """No purchase may bring a name above the limit."""
     most, nav = desk.config.max_weight, desk.account.nav
     for move in moves:
@@ -131,12 +133,12 @@ def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
         target = move.order.unit == "target_weight"
         weight = move.order.amount if target else move.after * move.price / nav if nav > 0 else 0.0
         if weight > most * (1 + SLACK):
-            yield Violation(
+            yield ActionViolation(
                 rule="max_weight", detail=f"weight {weight:.4f}; at most {most:g}", stock_id=move.stock
             )
 
 
-def _positions(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _positions(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """No more names than allowed, counted as if every order were filled."""
     held = set(desk.account.positions)
     for move in moves:
@@ -147,10 +149,10 @@ def _positions(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
     most = desk.config.max_positions
     opened = any(move.held == 0 and move.after > 0 for move in moves)
     if opened and len(held) > most:
-        yield Violation(rule="max_positions", detail=f"{len(held)} positions; at most {most}")
+        yield ActionViolation(rule="max_positions", detail=f"{len(held)} positions; at most {most}")
 
 
-def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """Shares that T+1 locks, or that are not held, cannot be sold."""
     for move in moves:
         if move.order.side != "SELL" or move.change >= 0:
@@ -160,10 +162,12 @@ def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
         if -move.change > move.sellable + slack + SLACK:
             free = desk.shares_shown(move.column, move.sellable)
             locked = "T+1 locks the rest" if move.sellable < move.held else "there is no more"
-            yield Violation(rule="t_plus_1", detail=f"{free:g} shares can be sold; {locked}", stock_id=move.stock)
+            yield ActionViolation(
+                rule="t_plus_1", detail=f"{free:g} shares can be sold; {locked}", stock_id=move.stock
+            )
 
 
-def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """Shares are bought in lots, and sold in lots or together with the whole odd lot."""
     lot = desk.rules.lot
     for move in moves:
@@ -172,7 +176,7 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
         amount = move.order.amount
         odd = move.held % lot if move.order.side == "SELL" else 0.0
         if amount % lot != 0.0 and (odd == 0.0 or amount % lot != odd):
-            yield Violation(
+            yield ActionViolation(
                 rule="lot", detail=f"{amount:g} shares are no multiple of {lot:g}", stock_id=move.stock
             )
     # Less than one lot by weight would not become an order at all.
@@ -184,31 +188,35 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
             and move.price > 0
         ):
             least = (move.held + lot) * move.price / desk.account.nav
-            yield Violation(
+            yield ActionViolation(
                 rule="lot",
                 detail=f"the target buys less than one lot; the least is a weight of {least:.4f}",
                 stock_id=move.stock,
             )
 
 
-def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """Under the paper's convention no BUY of what closed limit-up, no SELL of what closed limit-down."""
     if not desk.config.refuses_at_limit:
         return
     for move in moves:
         if move.order.side == "BUY" and desk.at_limit_up[move.column]:
-            yield Violation(rule="limit_up", detail="closed at its upper limit: no BUY", stock_id=move.stock)
+            yield ActionViolation(rule="limit_up", detail="closed at its upper limit: no BUY", stock_id=move.stock)
         elif move.order.side == "SELL" and desk.at_limit_down[move.column]:
-            yield Violation(rule="limit_down", detail="closed at its lower limit: no SELL", stock_id=move.stock)
+            yield ActionViolation(
+                rule="limit_down", detail="closed at its lower limit: no SELL", stock_id=move.stock
+            )
 
 
-def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[Violation]:
+def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """Purchases must fit the cash and the proceeds of the sales, at the last close and before costs."""
     spent = sum(move.change * move.price for move in moves if move.change > 0 and move.price > 0)
     raised = sum(-move.change * move.price for move in moves if move.change < 0 and move.price > 0)
     room = desk.account.cash + raised
     if spent > room * (1 + 1e-6) + 0.01:
-        yield Violation(rule="cash", detail=f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds")
+        yield ActionViolation(
+            rule="cash", detail=f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"
+        )
 
 
 RULES: tuple[Rule, ...] = (_side, _single_weight, _positions, _settlement, _lots, _price_limits, _cash)

@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable
 import msgspec
 
 from tradeassay.benchmarks.ktdfin.account import Performance
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, Violation, check_orders, read_action
+from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, ActionViolation, check_orders, read_action
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.observation import observe
 from tradeassay.benchmarks.ktdfin.prompts import prompt
@@ -254,7 +254,7 @@ class _Day:
         return Decision(status="failed", reason=reason, failures=tuple(self.failures), tool_calls=self.calls)
 
 
-def _constraint(violation: Violation) -> Complaint:
+def _constraint(violation: ActionViolation) -> Complaint:
     return Complaint(kind="constraint", rule=violation.rule, detail=violation.detail, stock_id=violation.stock_id)
 
 

@@ -128,14 +128,14 @@ HISTORY = 61
 """Closes kept at hand: enough for a return over sixty sessions."""
 
 
-class Scales(NamedTuple):
+class DeskScales(NamedTuple):
     """The factors by which a hardened mask scales prices and volumes, per column; None leaves them as they are."""
 
     prices: Floats | None = None
     volumes: Floats | None = None
 
 
-UNSCALED = Scales()
+UNSCALED = DeskScales()
 
 
 class Desk:
@@ -151,7 +151,7 @@ class Desk:
         roster: Roster,
         config: KtdfinConfig,
         feed: FactorFeed,
-        scales: Scales = UNSCALED,
+        scales: DeskScales = UNSCALED,
     ) -> None:
         self.observation = observation
         self.roster = roster

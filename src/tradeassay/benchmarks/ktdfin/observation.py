@@ -42,7 +42,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: int
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CandidateRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One name of the table in ``fixed-candidate``: its last bar, recent returns and factors."""
 
     stock_id: Stock
@@ -68,8 +68,8 @@ class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     last_rejections: tuple[RefusalShown, ...]
     constraints: Constraints
     universe: tuple[Stock, ...] | None = None
-    candidates: tuple[Row, ...] | None = None
-    held: tuple[Row, ...] | None = None
+    candidates: tuple[CandidateRow, ...] | None = None
+    held: tuple[CandidateRow, ...] | None = None
 
 
 def observe(desk: Desk, wire: Wire, performance: Performance) -> ObservationShown:
@@ -114,20 +114,20 @@ def _universe(desk: Desk, wire: Wire) -> tuple[Stock, ...]:
     return tuple(sorted(stocks, key=wire.stock_id))
 
 
-def _table(desk: Desk, wire: Wire) -> tuple[Row, ...]:
+def _table(desk: Desk, wire: Wire) -> tuple[CandidateRow, ...]:
     columns = top_of_each(desk, desk.config.table_top, desk.config.table_size).tolist()
     columns.sort(key=lambda column: wire.stock_id(desk.roster.stocks[column]))
     return tuple(_row(desk, column) for column in columns)
 
 
-def _held(desk: Desk) -> tuple[Row, ...]:
+def _held(desk: Desk) -> tuple[CandidateRow, ...]:
     return tuple(_row(desk, desk.column(Stock(symbol))) for symbol in desk.account.positions)
 
 
-def _row(desk: Desk, column: int) -> Row:
+def _row(desk: Desk, column: int) -> CandidateRow:
     stock = desk.roster.stocks[column]
     bar = np.array([_last(desk, field, column) for field in FIELDS]) * desk.field_levels(column)
-    return Row(
+    return CandidateRow(
         stock_id=stock,
         board=desk.roster.boards[column],
         state=desk.state(column),

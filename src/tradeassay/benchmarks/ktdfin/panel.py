@@ -92,7 +92,7 @@ def _next_return(snapshot: Snapshot, row: int, symbol: str) -> float | None:
     return change if math.isfinite(change) else None
 
 
-class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KtdfinFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One figure; a fraction. ``bound`` marks a limit that the paper gives in place of a value."""
 
     who: str
@@ -105,7 +105,7 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     bound: Literal["at most", "at least"] | None = None
 
 
-class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
+class KtdfinSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The setting in which a result of ours was produced."""
 
     data: Literal["real", "synthetic"]
@@ -119,12 +119,12 @@ class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def published() -> Published[PublishedFigure]:
+def published() -> Published[KtdfinFigure]:
     """Return the figures of the paper."""
-    return read_published(__package__, Published[PublishedFigure])
+    return read_published(__package__, Published[KtdfinFigure])
 
 
-def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
+def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> Comparability:
     """Return whether a result of ours may be compared with a published one, and why not."""
     checks = (
         (ours.data == "real", "our data is synthetic"),

@@ -11,7 +11,7 @@ from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.day import SPECS, day
-from tradeassay.benchmarks.ktdfin.desk import Desk, FactorFeed, Roster, Scales, make_roster
+from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, make_roster
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import EpisodeInfo, Observation
@@ -84,7 +84,7 @@ class Ktdfin:
         if self._roster is None or self._roster.symbols is not view.symbols:
             self._roster = make_roster(view, observation.rules.venue)
         count = len(view.symbols)
-        shown = Scales(scales.prices(view, count), scales.volumes(count))
+        shown = DeskScales(scales.prices(view, count), scales.volumes(count))
         return Desk(observation, self._roster, self.config, self._feed, shown)
 
     def wire(self, observation: Observation) -> Wire:

@@ -23,8 +23,8 @@ from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationRe
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import MissingExtra, SandboxError, UserError
 from tradeassay.core.near import did_you_mean
-from tradeassay.llm import ModelParams, Place, open_model
-from tradeassay.sandbox import Executor, Job, JobResult, Tier
+from tradeassay.llm import ModelParams, QuestionPlace, open_model
+from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier
 
 _LARGEST = 1_000_000
 
@@ -56,7 +56,7 @@ def check_program(
     wording: Wording = "formal",
     judge: str | None = None,
     thorough: bool = False,
-    executor: Executor | None = None,
+    executor: JobExecutor | None = None,
 ) -> Evaluation:
     """Return all findings about a program: stages, look-ahead, agreement, tricks.
 
@@ -121,7 +121,7 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         model = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
 
         def answer(request: AskModel) -> ModelReply:
-            place = Place(episode="check", step=0, sample=0, index=0)
+            place = QuestionPlace(episode="check", step=0, sample=0, index=0)
             return asyncio.run_coroutine_threadsafe(model.ask(request, place), loop).result()
 
         try:
@@ -160,7 +160,7 @@ class _NotNeeded:
     def close(self) -> None:
         return None
 
-    def __enter__(self) -> Executor:
+    def __enter__(self) -> JobExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:

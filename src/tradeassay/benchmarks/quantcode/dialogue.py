@@ -100,7 +100,7 @@ _NO_CODE: Final = {
 }
 
 
-class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProgramComplaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One finding that a model is told about. ``kind`` is the check that made it."""
 
     kind: str
@@ -109,15 +109,15 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int | None = None
 
 
-class Feedback(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramFeedback(msgspec.Struct, frozen=True, kw_only=True):
     """What goes back to the model, and its text."""
 
     stage: str
-    findings: tuple[Complaint, ...]
+    findings: tuple[ProgramComplaint, ...]
     text: str
 
 
-def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> Feedback:
+def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
     """Return the feedback on a program that was not accepted."""
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
@@ -128,21 +128,23 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
         payload=_payload(findings, turn, stages),
         advice=_ADVICE.get(stage, ""),
     )
-    return Feedback(stage=stage, findings=findings, text=text)
+    return ProgramFeedback(stage=stage, findings=findings, text=text)
 
 
-def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> Feedback:
+def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
     """Return the feedback on an answer without a program."""
     detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
-    findings = (Complaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
+    findings = (ProgramComplaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
     text = PROMPTS.fill("no_code", left=_left(settings, turn), payload=_payload(findings, turn, {}))
-    return Feedback(stage="no_code", findings=findings, text=text)
+    return ProgramFeedback(stage="no_code", findings=findings, text=text)
 
 
-def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Complaint]:
+def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[ProgramComplaint]:
     if evaluation.grave_tricks:
         return [
-            Complaint(kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings))
+            ProgramComplaint(
+                kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings)
+            )
             for trick in evaluation.grave_tricks
         ]
     outcome = evaluation.outcome
@@ -150,29 +152,31 @@ def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Compl
         return _judged(evaluation, settings)
     result = evaluation.stage(outcome)
     return [
-        Complaint(
+        ProgramComplaint(
             kind=outcome, error_class=result.error_class, detail=_cut(result.reason, settings), line=result.line
         )
     ]
 
 
-def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Complaint]:
-    found: list[Complaint] = []
+def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[ProgramComplaint]:
+    found: list[ProgramComplaint] = []
     language = evaluation.judge_language
     for criterion in language.criteria if language is not None else ():
         if criterion.verdict == "fail":
             found.append(
-                Complaint(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
+                ProgramComplaint(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
             )
     behaviour = evaluation.judge_behaviour
     if behaviour is not None and behaviour.status == "failed":
         words = [*behaviour.violations, *(behaviour.hints if settings.behaviour_hints else ())]
         said = "; ".join(words) or "what it does is not what the task says"
-        found.append(Complaint(kind="judge", error_class="behaviour", detail=_cut(said, settings)))
-    return found or [Complaint(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))]
+        found.append(ProgramComplaint(kind="judge", error_class="behaviour", detail=_cut(said, settings)))
+    return found or [
+        ProgramComplaint(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))
+    ]
 
 
-def _payload(findings: tuple[Complaint, ...], turn: int, stages: dict[str, str]) -> str:
+def _payload(findings: tuple[ProgramComplaint, ...], turn: int, stages: dict[str, str]) -> str:
     body = {"kind": "feedback", "turn": turn, "stages": stages, "failures": findings}
     return msgspec.json.encode(body).decode()
 
@@ -255,7 +259,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             break
         found = extract(reply.text, cut_off=reply.stop == "length")
         if found.code is None:
-            feedback: Feedback | None = feedback_on_no_code(found, settings, number)
+            feedback: ProgramFeedback | None = feedback_on_no_code(found, settings, number)
             turn = _no_code(number, reply, found)
         else:
             evaluation = yield EvaluateRequest(

@@ -15,7 +15,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A row of a table. Shares are per cent, as printed."""
 
 
-class StageRates(_Row, frozen=True, kw_only=True):
+class PublishedStageRates(_Row, frozen=True, kw_only=True):
     """One model of Table 3: the share of tasks that passed each stage."""
 
     model: str
@@ -79,14 +79,14 @@ class FailureTurns(_Row, frozen=True, kw_only=True, rename={"failure_class": "cl
     last_turn: float
 
 
-class Published(_Row, frozen=True, kw_only=True):
+class QuantcodePublished(_Row, frozen=True, kw_only=True):
     """All tables and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
     licence: str
     tasks: int
     notes: tuple[str, ...]
-    single_turn: tuple[StageRates, ...]
+    single_turn: tuple[PublishedStageRates, ...]
     agentic: tuple[AgenticRates, ...]
     sources: tuple[SourceCount, ...]
     single_turn_stages: tuple[StageShare, ...]
@@ -95,7 +95,7 @@ class Published(_Row, frozen=True, kw_only=True):
     failure_turns: tuple[FailureTurns, ...]
 
 
-class OurRun(msgspec.Struct, frozen=True, kw_only=True):
+class QuantcodeSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The setting in which a result of ours was produced."""
 
     public_tasks: bool
@@ -108,12 +108,12 @@ class OurRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def published() -> Published:
+def published() -> QuantcodePublished:
     """Return the tables of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=QuantcodePublished)
 
 
-def why_not_comparable(ours: OurRun) -> tuple[str, ...]:
+def why_not_comparable(ours: QuantcodeSetting) -> tuple[str, ...]:
     """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
 
     It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our

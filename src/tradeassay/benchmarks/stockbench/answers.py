@@ -20,7 +20,7 @@ LONGEST_REASON = 1_000
 _SPACE = re.compile(r"\s+")
 
 
-class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnswerComplaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing wrong with an answer, as told to the model."""
 
     kind: str
@@ -28,17 +28,17 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     symbol: str | None = None
 
 
-class Feedback(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerFeedback(msgspec.Struct, frozen=True, kw_only=True):
     """Everything wrong with an answer."""
 
-    failures: tuple[Complaint, ...]
+    failures: tuple[AnswerComplaint, ...]
     kind: str = "feedback"
 
 
-class Refused(Exception):
+class AnswerRefused(Exception):
     """An answer that cannot be used; all complaints are of one kind."""
 
-    def __init__(self, *complaints: Complaint) -> None:
+    def __init__(self, *complaints: AnswerComplaint) -> None:
         super().__init__("; ".join(map(in_words, complaints)))
         self.complaints = complaints
         self.kind = complaints[0].kind
@@ -74,30 +74,30 @@ DECISIONS_SCHEMA = schema_of(_DecisionsAsked)
 
 
 def read_picks(text: str, symbols: Collection[str], most: int) -> tuple[str, ...]:
-    """Return the names to analyse, each once; raises :class:`Refused`."""
+    """Return the names to analyse, each once; raises :class:`AnswerRefused`."""
     body = _object(text, "analyse")
     try:
         picked = msgspec.convert(body, Picked)
     except msgspec.ValidationError as error:
-        raise Refused(_schema(str(error))) from None
+        raise AnswerRefused(_schema(str(error))) from None
     names = tuple(dict.fromkeys(picked.analyse))
     unknown = [name for name in names if name not in symbols]
     if unknown:
-        raise Refused(*(_schema("no such name today", name) for name in unknown[:10]))
+        raise AnswerRefused(*(_schema("no such name today", name) for name in unknown[:10]))
     if len(names) > most:
-        raise Refused(_schema(f"{len(names)} names; choose {most} at most"))
+        raise AnswerRefused(_schema(f"{len(names)} names; choose {most} at most"))
     return names
 
 
 def read_decisions(text: str, symbols: Collection[str]) -> dict[str, Decided]:
-    """Return the decision about each name that is mentioned; raises :class:`Refused`."""
+    """Return the decision about each name that is mentioned; raises :class:`AnswerRefused`."""
     body = _object(text, "decisions")
     try:
         raw = msgspec.convert(body, _Decisions).decisions
     except msgspec.ValidationError as error:
-        raise Refused(_schema(str(error))) from None
+        raise AnswerRefused(_schema(str(error))) from None
     found: dict[str, Decided] = {}
-    wrong: list[Complaint] = []
+    wrong: list[AnswerComplaint] = []
     for symbol, value in raw.items():
         if symbol not in symbols:
             wrong.append(_schema("no such name today", symbol))
@@ -110,11 +110,11 @@ def read_decisions(text: str, symbols: Collection[str]) -> dict[str, Decided]:
         if found[symbol].target_cash_amount is None and found[symbol].action in ("increase", "decrease"):
             wrong.append(_schema(f"{found[symbol].action} needs a target_cash_amount", symbol))
     if wrong:
-        raise Refused(*wrong)
+        raise AnswerRefused(*wrong)
     return found
 
 
-def in_words(complaint: Complaint) -> str:
+def in_words(complaint: AnswerComplaint) -> str:
     """Return a complaint as one line."""
     return complaint.detail if complaint.symbol is None else f"{complaint.symbol}: {complaint.detail}"
 
@@ -127,12 +127,14 @@ def reason_of(decided: Decided) -> str:
 def _object(text: str, key: str) -> dict[str, object]:
     body = answer_object(text, key)
     if body is None:
-        raise Refused(_schema("the answer is empty" if not text.strip() else "the answer holds no JSON object"))
+        raise AnswerRefused(
+            _schema("the answer is empty" if not text.strip() else "the answer holds no JSON object")
+        )
     return body
 
 
-def _schema(detail: str, symbol: str | None = None) -> Complaint:
-    return Complaint(kind="schema", detail=detail, symbol=symbol)
+def _schema(detail: str, symbol: str | None = None) -> AnswerComplaint:
+    return AnswerComplaint(kind="schema", detail=detail, symbol=symbol)
 
 
 CENT = 0.01
@@ -141,7 +143,7 @@ DUST = 1e-9
 
 
 def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[Order, ...]:
-    """Return a decision's orders, sales first; raises :class:`Refused`.
+    """Return a decision's orders, sales first; raises :class:`AnswerRefused`.
 
     ``arithmetic`` is judged name by name, ``liquidity`` only when all names pass: money cannot be added up over
     contradictory targets.
@@ -153,10 +155,10 @@ def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[O
         for complaint in _arithmetic(briefing.by_symbol[symbol], decided, tolerance)
     ]
     if wrong:
-        raise Refused(*wrong)
+        raise AnswerRefused(*wrong)
     wrong = list(_liquidity(decisions, briefing))
     if wrong:
-        raise Refused(*wrong)
+        raise AnswerRefused(*wrong)
     orders = [
         order
         for symbol, decided in decisions.items()
@@ -165,23 +167,23 @@ def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[O
     return tuple(sorted(orders, key=lambda order: order.side == "BUY"))
 
 
-def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[Complaint]:
+def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[AnswerComplaint]:
     """Judge one name's target against its action and its number of shares."""
     target, shares = decided.target_cash_amount, decided.target_shares
     detail = _against_action(name, decided, tolerance)
     if detail is not None:
-        yield Complaint(kind="arithmetic", symbol=name.symbol, detail=detail)
+        yield AnswerComplaint(kind="arithmetic", symbol=name.symbol, detail=detail)
     elif shares is not None and name.price is not None and decided.action in ("increase", "decrease"):
         assert target is not None
         worth = shares * name.price
         if abs(worth - target) > tolerance * target:
-            yield Complaint(
+            yield AnswerComplaint(
                 kind="arithmetic",
                 symbol=name.symbol,
                 detail=f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}",
             )
         elif (shares > name.shares) != (decided.action == "increase") or shares == name.shares:
-            yield Complaint(
+            yield AnswerComplaint(
                 kind="arithmetic",
                 symbol=name.symbol,
                 detail=f"{decided.action}: {shares:g} shares are wanted, {name.shares:g} are held",
@@ -213,7 +215,7 @@ def _against_action(name: Name, decided: Decided, tolerance: float) -> str | Non
     return None
 
 
-def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator[Complaint]:
+def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator[AnswerComplaint]:
     """Judge whether each name can trade, and whether the account can pay for all buys together."""
     counts = briefing.config.costs_count
     buy_cost = briefing.rules.buy_cost if counts else 0.0
@@ -225,10 +227,14 @@ def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator
             continue
         if name.price is None:
             stuck = True
-            yield Complaint(kind="liquidity", symbol=symbol, detail="does not trade today and can only be held")
+            yield AnswerComplaint(
+                kind="liquidity", symbol=symbol, detail="does not trade today and can only be held"
+            )
         elif decided.action == "increase" and not name.buyable:
             stuck = True
-            yield Complaint(kind="liquidity", symbol=symbol, detail="has left the universe and cannot be bought")
+            yield AnswerComplaint(
+                kind="liquidity", symbol=symbol, detail="has left the universe and cannot be bought"
+            )
         else:
             change = _wanted_value(name, decided) - name.value
             if change > 0:
@@ -237,7 +243,7 @@ def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator
                 money -= change * (1.0 - sell_cost)
     if not stuck and need > money * (1.0 + DUST) + CENT:
         costs = ", costs included" if counts else ""
-        yield Complaint(
+        yield AnswerComplaint(
             kind="liquidity",
             detail=f"the increases need {need:.2f}{costs}; cash and sales come to {money:.2f}",
         )

@@ -186,7 +186,7 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[ActionShown, ...]
 
 
-class History:
+class ActionHistory:
     """The last sessions, oldest first."""
 
     def __init__(self, days: int) -> None:

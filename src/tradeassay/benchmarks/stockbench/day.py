@@ -21,9 +21,9 @@ from typing import Generic, TypeVar
 from tradeassay.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
     PICKED_SCHEMA,
-    Complaint,
-    Feedback,
-    Refused,
+    AnswerComplaint,
+    AnswerFeedback,
+    AnswerRefused,
     make_orders,
     read_decisions,
     read_picks,
@@ -58,7 +58,7 @@ MOST_COMPLAINTS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Stage(Generic[T]):
-    """One question: what it shows, how it is worded, and how its answer is read (raises :class:`Refused`)."""
+    """One question: what it shows, its words, and how its answer is read (raises :class:`AnswerRefused`)."""
 
     purpose: str
     parts: Parts
@@ -168,7 +168,7 @@ class _Day:
             said = _said(reply)
             try:
                 result = stage.read(reply.text)
-            except Refused as refused:
+            except AnswerRefused as refused:
                 feedback = self._refuse(refused, reply)
                 tail.append((*said, _again(feedback, attempts - attempt)))
                 continue
@@ -178,7 +178,7 @@ class _Day:
             self._fail("give_up", f"{stage.purpose}: no usable answer in {attempts} attempts")
         raise _Stopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
 
-    def _refuse(self, refused: Refused, reply: ModelReply) -> str:
+    def _refuse(self, refused: AnswerRefused, reply: ModelReply) -> str:
         """Count one failure per refused answer, and return what is wrong with it as JSON."""
         cut = " (the answer was cut off at the token limit)" if reply.stop == "length" else ""
         self._fail(refused.kind, f"{refused}{cut}")
@@ -186,9 +186,9 @@ class _Day:
         if cut:
             complaints = (
                 *complaints,
-                Complaint(kind=refused.kind, detail="the answer was too long and was cut off"),
+                AnswerComplaint(kind=refused.kind, detail="the answer was too long and was cut off"),
             )
-        return encode(Feedback(failures=complaints))
+        return encode(AnswerFeedback(failures=complaints))
 
     def _count_error(self, reply: ModelReply, purpose: str) -> None:
         kind = reply.error_kind or "unreachable"

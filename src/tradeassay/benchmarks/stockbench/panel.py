@@ -93,7 +93,7 @@ FIRST, LAST = "2025-03-03", "2025-06-30"
 """The window of the published figures."""
 
 
-class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StockbenchFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One figure; a fraction. ``frictionless``: without costs and dividends, unlike all our agents."""
 
     who: str
@@ -104,7 +104,7 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     frictionless: bool = False
 
 
-class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
+class StockbenchSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The setting of a result of ours; ``frictionless`` is true of :func:`frictionless_equal_weight` alone."""
 
     data: Literal["real", "synthetic"]
@@ -119,12 +119,12 @@ class OurSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def published() -> Published[PublishedFigure]:
+def published() -> Published[StockbenchFigure]:
     """Return the figures of the paper."""
-    return read_published(__package__, Published[PublishedFigure])
+    return read_published(__package__, Published[StockbenchFigure])
 
 
-def compare_with(figure: PublishedFigure, ours: OurSetting) -> Comparability:
+def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> Comparability:
     """Return whether a result of ours may be compared with a published one, and why not."""
     wants_news = not figure.frictionless and figure.inputs in ("all", "no-fundamentals")
     wants_figures = not figure.frictionless and figure.inputs in ("all", "no-news")
@@ -146,7 +146,7 @@ PANEL = ("cumulative_return", "max_drawdown", "sortino")
 """The measures of the composite, for all of which greater is better (a drawdown is negative)."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class CohortStanding(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of a cohort.
 
     The three measures are means over its seeds. ``composite`` is the mean of their z-scores within the cohort and
@@ -213,7 +213,7 @@ def composite(cohort: Sequence[tuple[float, float, float]]) -> list[float]:
     return [math.fsum(scores) / 3.0 for scores in zip(*columns, strict=True)]
 
 
-def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convention) -> tuple[Standing, ...]:
+def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convention) -> tuple[CohortStanding, ...]:
     """Return every agent's standing, best first; agents without a composite follow in the order given."""
     means = {label: _means(episodes, convention) for label, episodes in cohort.items()}
     scored: dict[str, tuple[float, float, float]] = {}
@@ -223,7 +223,7 @@ def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convent
     totals = dict(zip(scored, composite(list(scored.values())), strict=True)) if len(scored) > 1 else {}
     places = dict(zip(totals, ranks(list(totals.values())), strict=True))
     found = [
-        Standing(
+        CohortStanding(
             label=label,
             cumulative_return=means[label][0],
             max_drawdown=means[label][1],

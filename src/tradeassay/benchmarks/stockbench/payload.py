@@ -36,7 +36,7 @@ CUTS: tuple[str, ...] = ("texts of news", "history of own actions", "news", "clo
 """What is left out, in this order, when a prompt does not fit. Today's open and the position always stay."""
 
 
-class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
+class StockPosition(msgspec.Struct, frozen=True, kw_only=True):
     """A holding; ``value`` is at today's open."""
 
     shares: float
@@ -44,19 +44,19 @@ class PositionShown(msgspec.Struct, frozen=True, kw_only=True):
     holding_days: int
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadRow(msgspec.Struct, frozen=True, kw_only=True):
     """One name. A field that the inputs leave out is not there at all."""
 
     symbol: str
     buyable: bool
     open: float | None
     closes: tuple[float | None, ...]
-    position: PositionShown | None
+    position: StockPosition | None
     fundamentals: FundamentalsShown | msgspec.UnsetType = msgspec.UNSET
     news: tuple[NewsShown, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True):
+class PromptPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a prompt's ``json`` block. ``left_out`` names what did not fit the context limit."""
 
     kind: str
@@ -64,7 +64,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     cash: float
     buying_power: float
     nav: float
-    symbols: tuple[Row, ...]
+    symbols: tuple[PayloadRow, ...]
     max_names: int | msgspec.UnsetType = msgspec.UNSET
     history: tuple[DayShown, ...] | msgspec.UnsetType = msgspec.UNSET
     left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -117,11 +117,11 @@ ANALYSIS = Parts(kind="stockbench.analysis", headlines=True, texts=True, fundame
 DECISION = Parts(kind="stockbench.decision")
 
 
-def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: int = 0) -> Payload:
+def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: int = 0) -> PromptPayload:
     """Return a stage's payload without the first ``cuts`` of :data:`CUTS`."""
     left_out = CUTS[:cuts]
     costs = briefing.rules.buy_cost if briefing.config.costs_count else 0.0
-    return Payload(
+    return PromptPayload(
         kind=parts.kind,
         session=briefing.session,
         cash=_money(briefing.cash),
@@ -140,13 +140,13 @@ def encode(payload: msgspec.Struct) -> str:
     return msgspec.json.encode(payload).decode()
 
 
-def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) -> Row:
+def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) -> PayloadRow:
     closes = name.closes[-1:] if CUTS[3] in left_out else name.closes
     position = None
     if name.shares != 0.0:
-        position = PositionShown(shares=round(name.shares, 6), value=_money(name.value), holding_days=name.held)
+        position = StockPosition(shares=round(name.shares, 6), value=_money(name.value), holding_days=name.held)
     figures = parts.fundamentals and briefing.config.shows_fundamentals
-    return Row(
+    return PayloadRow(
         symbol=name.symbol,
         buyable=name.buyable,
         open=name.price,

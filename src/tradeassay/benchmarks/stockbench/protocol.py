@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
-from tradeassay.benchmarks.stockbench.briefing import Briefing, History
+from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing
 from tradeassay.benchmarks.stockbench.config import StockbenchConfig
 from tradeassay.benchmarks.stockbench.day import dialogue
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
@@ -35,11 +35,11 @@ class Stockbench:
             )
         except msgspec.ValidationError as error:
             raise UserError(f"StockBench: {error}", mend="correct the parameter") from error
-        self._history = History(self.config.history_days)
+        self._history = ActionHistory(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode. Nothing is random: the same answers give the same episode."""
-        self._history = History(self.config.history_days)
+        self._history = ActionHistory(self.config.history_days)
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""

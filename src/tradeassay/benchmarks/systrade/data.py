@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
-from tradeassay.code.semantics.compiler import Tape
+from tradeassay.code.semantics.compiler import KernelTape
 from tradeassay.code.submission import StrategySpec
 from tradeassay.code.sweep import Backtested, Batch, spread_parameters, sweep
 from tradeassay.core.errors import UserError
@@ -28,7 +28,7 @@ YEAR: Final = 252
 MINUTES: Final = 525_600
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
+class DaySpan(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of days: the first is included, the last is not."""
 
     name: SplitName
@@ -45,9 +45,9 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
         return TaskBars(feeds, bars.timeframe, bars.clock, f"{bars.name} {self.name}".strip())
 
 
-SPLITS: Final[dict[SplitName, Split]] = {
-    "develop": Split(name="develop", first="2024-01-01", last="2025-01-01"),
-    "test": Split(name="test", first="2025-01-01", last="2026-01-01"),
+SPLITS: Final[dict[SplitName, DaySpan]] = {
+    "develop": DaySpan(name="develop", first="2024-01-01", last="2025-01-01"),
+    "test": DaySpan(name="test", first="2025-01-01", last="2026-01-01"),
 }
 """The paper's. Synthetic years have the same lengths, and no recognisable dates."""
 
@@ -56,7 +56,7 @@ DAYS: Final = (SPLITS["develop"].first, SPLITS["test"].first, SPLITS["test"].las
 """The days on which the paper's splits begin and end."""
 
 
-def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
+def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
     """Return both splits from three days: the start of development, the start of the test, and its end.
 
     Raises :class:`UserError` for days that cannot be read or are not in order.
@@ -65,8 +65,8 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, Split]:
         raise UserError(f"{','.join(days)} are not splits", mend="give three days in order, YYYY-MM-DD each")
     first, middle, last = days
     return {
-        "develop": Split(name="develop", first=first, last=middle),
-        "test": Split(name="test", first=middle, last=last),
+        "develop": DaySpan(name="develop", first=first, last=middle),
+        "test": DaySpan(name="test", first=middle, last=last),
     }
 
 
@@ -155,7 +155,7 @@ def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
 
 
 def stored_year(
-    dataset: str, symbols: tuple[str, ...], split: Split | None = None, home: Path | None = None
+    dataset: str, symbols: tuple[str, ...], split: DaySpan | None = None, home: Path | None = None
 ) -> TaskBars:
     """Return daily bars of a stored data set within a split (all of it without one).
 
@@ -173,7 +173,12 @@ def stored_year(
 
 
 def stored_minutes(
-    dataset: str, symbols: tuple[str, ...], split: Split | None = None, home: Path | None = None, *, most: int = 0
+    dataset: str,
+    symbols: tuple[str, ...],
+    split: DaySpan | None = None,
+    home: Path | None = None,
+    *,
+    most: int = 0,
 ) -> TaskBars:
     """Return minute bars of a stored data set in a split, where all symbols have one; at most ``most`` of them.
 
@@ -231,6 +236,6 @@ def sweep_strategies(
         inputs = spec.semantics.inputs
         within = minutes if "1m" in inputs.timeframes and len(inputs.legs) == 1 else 0
         bars = synthetic_year(spec, seed=seed, minutes=within)
-        tape = Tape(dict(zip(inputs.legs, bars.feeds.values(), strict=False)), inputs.legs, bars.times)
+        tape = KernelTape(dict(zip(inputs.legs, bars.feeds.values(), strict=False)), inputs.legs, bars.times)
         batches.append(Batch(spec.semantics, tape, bars.name, spread_parameters(spec.semantics, settings)))
     return sweep(batches, costs_bp, workers=workers, executor=executor)

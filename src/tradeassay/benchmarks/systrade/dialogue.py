@@ -1,9 +1,9 @@
 """One strategy with one model: build, test, patch. Four iterations at most, evidence between them. No I/O here.
 
 :func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for
-a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`Scored`), and
-returns a :class:`StrategyOutcome` that keeps every hand-in with all findings. The evidence that a writer is shown
-comes from the development year alone. Reviewers see a submission blind.
+a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`ScoredIteration`),
+and returns a :class:`StrategyOutcome` that keeps every hand-in with all findings. The evidence that a writer is
+shown comes from the development year alone. Reviewers see a submission blind.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
     previous: Submission | None = None
 
 
-class Scored(msgspec.Struct, frozen=True, kw_only=True):
+class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
 
     ``drift`` is None for a first hand-in, ``trail`` where the test year could not be run.
@@ -130,7 +130,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: int
     set_aside: bool = False
     submission: Submission | None = None
-    scored: Scored | None = None
+    scored: ScoredIteration | None = None
     reviews: tuple[Review, ...] = ()
     reason: str = ""
     usage: Usage = Usage()
@@ -151,7 +151,7 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     cut_off: int = 0
 
     @property
-    def last(self) -> Scored | None:
+    def last(self) -> ScoredIteration | None:
         """The iteration that counts: the last hand-in that was scored and not set aside."""
         found = [one.scored for one in self.iterations if one.scored is not None and not one.set_aside]
         return found[-1] if found else None
@@ -171,7 +171,7 @@ class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Request = AskModel | ScoreWanted | ReviewWanted
-Answer = ModelReply | Scored
+Answer = ModelReply | ScoredIteration
 
 
 def build(
@@ -208,7 +208,7 @@ def build(
         scored = yield ScoreWanted(
             strategy=spec.id, iteration=number, submission=submission, first=talk.first, previous=talk.previous
         )
-        assert isinstance(scored, Scored)
+        assert isinstance(scored, ScoredIteration)
         reviews, used = yield from _reviews(spec, submission, model, settings)
         talk.review_paid = add_usage(talk.review_paid, used)
         if talk.take(number, reply, submission, scored, reviews):
@@ -228,7 +228,7 @@ class _Talk:
         self.paid, self.review_paid = NOTHING_SPENT, NOTHING_SPENT
         self.stopped: Stopped = "iterations"
         self.first: Submission | None = None
-        self._base: tuple[Submission, str, Scored] | None = None
+        self._base: tuple[Submission, str, ScoredIteration] | None = None
         self._refused: str | None = None
         self._cut_off = 0
 
@@ -269,7 +269,12 @@ class _Talk:
         self.messages = self.words.refusal(self.spec, self.messages, reply.text, number, why)
 
     def take(
-        self, number: int, reply: ModelReply, submission: Submission, scored: Scored, reviews: tuple[Review, ...]
+        self,
+        number: int,
+        reply: ModelReply,
+        submission: Submission,
+        scored: ScoredIteration,
+        reviews: tuple[Review, ...],
     ) -> bool:
         """Keep a hand-in and say what was found; returns whether the target is reached."""
         self.first = self.first or submission
@@ -305,7 +310,7 @@ class _Talk:
         self.messages = self.words.evidence(self.spec, told)
         return False
 
-    def _aside(self, scored: Scored) -> bool:
+    def _aside(self, scored: ScoredIteration) -> bool:
         if not self.strict or scored.drift is None:
             return refused(scored.drift)
         assert self._base is not None
@@ -324,7 +329,7 @@ class _Talk:
         )
 
 
-def _broke(before: Scored, after: Scored) -> bool:
+def _broke(before: ScoredIteration, after: ScoredIteration) -> bool:
     """Whether a patch does not run where its base did, on either year."""
     return any(
         getattr(before, year).gates.gate(name).passed and not getattr(after, year).gates.gate(name).passed
@@ -338,7 +343,7 @@ def refused(drift: DriftReport | None) -> bool:
     return drift is not None and (drift.kind == "drift" or not drift.within_budget)
 
 
-def with_marks(scored: Scored, reviews: Sequence[Review], *, strict: bool = False) -> Scored:
+def with_marks(scored: ScoredIteration, reviews: Sequence[Review], *, strict: bool = False) -> ScoredIteration:
     """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift.
 
     With ``strict`` work that is not valid has none of the paper's scores.

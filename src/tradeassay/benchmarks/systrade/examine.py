@@ -23,7 +23,7 @@ from tradeassay.code.submission_run import (
     submission_config,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor, open_executor
+from tradeassay.sandbox import JobExecutor, open_executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def examine_submission(
-    submission: Submission, spec: StrategySpec, executor: Executor, bars: TaskBars, config: ScoreConfig
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, bars: TaskBars, config: ScoreConfig
 ) -> Examined:
     """Run gates and scores on bars. Times are left out of the record: they never repeat."""
     gated = pass_gates(submission, spec, executor, config.gates, bars)
@@ -81,7 +81,7 @@ def timeless(card: Scorecard) -> Scorecard:
 
 
 def run_scenarios(
-    submission: Submission, spec: StrategySpec, executor: Executor, config: GateConfig
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, config: GateConfig
 ) -> dict[str, SubmissionRun]:
     """Run a submission on the micro-scenarios alone."""
     legs = spec.semantics.inputs.legs
@@ -102,7 +102,7 @@ def check_submission(
     *,
     bars: TaskBars | None = None,
     config: ScoreConfig | None = None,
-    executor: Executor | None = None,
+    executor: JobExecutor | None = None,
     workers: int = 2,
 ) -> SubmissionCheck:
     """Examine the submission in a folder against one of the twelve strategies, with no model at all.

@@ -89,7 +89,7 @@ class OutOfSample(_Row, frozen=True, kw_only=True):
     passed: int
 
 
-class Published(_Row, frozen=True, kw_only=True):
+class SystradePublished(_Row, frozen=True, kw_only=True):
     """All figures and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
@@ -107,7 +107,7 @@ class Published(_Row, frozen=True, kw_only=True):
     tiers: tuple[CostTier, ...]
 
 
-class OurRun(msgspec.Struct, frozen=True, kw_only=True):
+class SystradeSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The setting in which a result of ours was produced."""
 
     strategies: int
@@ -117,12 +117,12 @@ class OurRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def published() -> Published:
+def published() -> SystradePublished:
     """Return the figures of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=Published)
+    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=SystradePublished)
 
 
-def why_not_comparable(ours: OurRun) -> tuple[str, ...]:
+def why_not_comparable(ours: SystradeSetting) -> tuple[str, ...]:
     """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
 
     It is never empty: the paper's leak guard finds none of the leaks it is there for, and its strategies are

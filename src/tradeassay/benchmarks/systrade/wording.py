@@ -22,7 +22,7 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.systrade.dialogue import Iteration, Scored
+    from tradeassay.benchmarks.systrade.dialogue import Iteration, ScoredIteration
 
 BUILD_KIND: Final = "systrade.build"
 REVIEW_KIND: Final = "systrade.review"
@@ -45,7 +45,7 @@ class Told:
     shown where ``last`` says that the next one is the last.
     """
 
-    scored: Scored
+    scored: ScoredIteration
     reviews: tuple[Review, ...]
     number: int
     budget: int

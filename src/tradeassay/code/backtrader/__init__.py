@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tradeassay.code.backtrader.account import BrokerTerms, Fill, Trade, terms_of
+from tradeassay.code.backtrader.account import BrokerTerms, Fill, RoundTrip, terms_of
 from tradeassay.code.backtrader.backtest import Backtest, Trick
-from tradeassay.code.backtrader.host_broker import Replay, replay
+from tradeassay.code.backtrader.host_broker import BrokerReplay, replay
 from tradeassay.code.backtrader.orders import OrderLog
 from tradeassay.code.backtrader.runner import BacktestJob, BacktraderSubject, many, run_backtrader, sandbox_config
 from tradeassay.code.backtrader.trusted import TrustedRun, run_trusted
@@ -13,11 +13,11 @@ __all__ = [
     "Backtest",
     "BacktestJob",
     "BacktraderSubject",
+    "BrokerReplay",
     "BrokerTerms",
     "Fill",
     "OrderLog",
-    "Replay",
-    "Trade",
+    "RoundTrip",
     "Trick",
     "TrustedRun",
     "many",

@@ -53,7 +53,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     pnl: float
 
 
-class Trade(msgspec.Struct, frozen=True, kw_only=True):
+class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     """A position from nothing back to nothing, or still open (``exit_bar`` None).
 
     ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is
@@ -83,7 +83,7 @@ class Trade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class Holding:
+class BrokerPosition:
     """A position: signed size and average price."""
 
     size: float = 0.0
@@ -152,10 +152,10 @@ class TradeBook:
                 self._start(fill.asset, tradeid, line)
             line[-1].update(fill.bar, fill.opened, fill.price, opening)
 
-    def trades(self) -> tuple[Trade, ...]:
+    def trades(self) -> tuple[RoundTrip, ...]:
         """Return all trades in the order in which they were opened."""
         return tuple(
-            Trade(
+            RoundTrip(
                 asset=asset,
                 entry_bar=run.entry_bar,
                 exit_bar=run.exit_bar,

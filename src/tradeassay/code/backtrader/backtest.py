@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import Fill, Trade
+from tradeassay.code.backtrader.account import Fill, RoundTrip
 from tradeassay.code.backtrader.matching import Status
 from tradeassay.code.backtrader.orders import EMPTY, OrderLog
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Attempt, Failure, Usage
+from tradeassay.sandbox import Failure, JobUsage, RefusedCall
 
 if TYPE_CHECKING:
     from tradeassay.code.leak import Trace
@@ -60,14 +60,14 @@ class Backtest:
     failure: Failure | None = None
     orders: OrderLog = EMPTY
     fills: tuple[Fill, ...] = ()
-    trades: tuple[Trade, ...] = ()
+    trades: tuple[RoundTrip, ...] = ()
     statuses: tuple[Status, ...] = ()
     equity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     final_value: float | None = None
     ended: int | None = None
     tricks: tuple[Trick, ...] = ()
-    usage: Usage
-    attempts: tuple[Attempt, ...] = ()
+    usage: JobUsage
+    attempts: tuple[RefusedCall, ...] = ()
     log: bytes = b""
 
     @property

@@ -20,7 +20,7 @@ from tradeassay.code.backtrader.orders import EMPTY, BadOrders, OrderLog, read_o
 from tradeassay.code.backtrader.runner import LIMITS, params_of
 from tradeassay.code.backtrader.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
 from tradeassay.code.bars import TaskBars
-from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, Usage
+from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, JobUsage
 
 if TYPE_CHECKING:
     from tradeassay.code.leak import Trace
@@ -40,7 +40,7 @@ class FedRun:
     trace: Trace
     answered: int
     failure: str
-    usage: Usage
+    usage: JobUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class FedVerdict:
 
 
 def run_fed(
-    executor: Executor,
+    executor: JobExecutor,
     source: str,
     bars: TaskBars,
     terms: BrokerTerms,
     *,
-    limits: Limits | None = None,
+    limits: JobLimits | None = None,
     seed: int = 0,
 ) -> FedRun:
     """Run a strategy bar by bar. A program that breaks is a result with a ``failure``.
@@ -82,7 +82,7 @@ def run_fed(
 
 
 def fed_job(
-    source: str, bars: TaskBars, terms: BrokerTerms, *, limits: Limits | None = None, seed: int = 0
+    source: str, bars: TaskBars, terms: BrokerTerms, *, limits: JobLimits | None = None, seed: int = 0
 ) -> Job:
     """Return the sandbox's job: no rows in the child, all of them in the feed."""
     limits = limits or LIMITS
@@ -93,7 +93,7 @@ def fed_job(
         source=source,
         harness=FED,
         params={**params_of(terms, bars), "assets": ",".join(bars.assets)},
-        feed=Feed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
+        feed=FrameFeed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
         limits=slower,
         seed=seed,
     )

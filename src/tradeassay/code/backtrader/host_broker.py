@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import BrokerTerms, Fill, Holding, Trade, TradeBook
+from tradeassay.code.backtrader.account import BrokerPosition, BrokerTerms, Fill, RoundTrip, TradeBook
 from tradeassay.code.backtrader.matching import Bar, OrderState, Status, make_order, price_of
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog
 from tradeassay.code.backtrader.wire import ACTION_SUBMIT, day_numbers
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Replay:
+class BrokerReplay:
     """The outcome of the orders. ``equity`` is the account's value after each bar, ``statuses`` one per order."""
 
     fills: tuple[Fill, ...]
-    trades: tuple[Trade, ...]
+    trades: tuple[RoundTrip, ...]
     equity: Floats
     cash: float
     statuses: tuple[Status, ...]
@@ -42,7 +42,7 @@ class Replay:
         return float(self.equity[-1])
 
 
-def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None) -> Replay:
+def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None) -> BrokerReplay:
     """Carry out a checked record of orders; ``turns`` is the number of bars the strategy ran, if it ended early.
 
     Raises :class:`BadOrders` for orders that no broker could have taken, or that take too long to follow.
@@ -50,7 +50,7 @@ def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None 
     broker = _Broker(log, bars, terms)
     turns = bars.rows if turns is None else min(turns, bars.rows)
     broker.run(turns)
-    return Replay(
+    return BrokerReplay(
         fills=tuple(broker.fills),
         trades=broker.book.trades(),
         equity=_equity(broker.states, bars, turns),
@@ -70,8 +70,10 @@ class _Broker:
         ]
         self.commission = terms.commission
         self.cash = float(terms.cash)
-        self.holdings = [Holding() for _ in self.labels]
-        self.states: list[tuple[int, float, list[Holding]]] = [(0, self.cash, [Holding() for _ in self.labels])]
+        self.holdings = [BrokerPosition() for _ in self.labels]
+        self.states: list[tuple[int, float, list[BrokerPosition]]] = [
+            (0, self.cash, [BrokerPosition() for _ in self.labels])
+        ]
         self.orders: list[OrderState] = []
         self.fills: list[Fill] = []
         self.book = TradeBook()
@@ -154,19 +156,19 @@ class _Broker:
                     self._end_family(order, whole=False)
         if self._changed:
             self._changed = False
-            held = [Holding(holding.size, holding.price) for holding in self.holdings]
+            held = [BrokerPosition(holding.size, holding.price) for holding in self.holdings]
             self.states.append((bar, self.cash, held))
 
     def _check_submitted(self) -> None:
         """Accept what the cash would pay for if all of it were filled in turn at the requested prices."""
         cash = self.cash
-        held: dict[int, Holding] = {}
+        held: dict[int, BrokerPosition] = {}
         while self._submitted:
             order = self._submitted.popleft()
             if self._is_orphan(order):
                 continue
             now = self.holdings[order.asset]
-            holding = held.setdefault(order.asset, Holding(now.size, now.price))
+            holding = held.setdefault(order.asset, BrokerPosition(now.size, now.price))
             holding.size, holding.price, opened, closed = holding.after(order.left, order.price)
             for part in (closed, opened):
                 if part:
@@ -292,7 +294,7 @@ class _Broker:
             raise BadOrders("more open orders over more bars than can be followed")
 
 
-def _equity(states: list[tuple[int, float, list[Holding]]], bars: TaskBars, turns: int) -> Floats:
+def _equity(states: list[tuple[int, float, list[BrokerPosition]]], bars: TaskBars, turns: int) -> Floats:
     """Return the account's value after each bar; only prices move between fills, and nothing after the end."""
     closes = [feed["close"] for feed in bars.feeds.values()]
     value = np.empty(bars.rows)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest, Trick
-from tradeassay.code.backtrader.host_broker import Replay
+from tradeassay.code.backtrader.host_broker import BrokerReplay
 from tradeassay.code.backtrader.host_broker import replay as replay_orders
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.code.bars import TaskBars
-from tradeassay.sandbox import BadResult, Executor, Failure, Job, JobResult, Limits, SandboxConfig, kind_of
+from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.strategy import Scalar
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tradeassay.code.leak import RunFailure, Trace
 
 
-LIMITS: Final = Limits(result_mb=48, rows=300_000, columns=32)
+LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
 """What one run may use by default."""
 
 _MOST_NOTES: Final = 64
@@ -37,7 +37,7 @@ Trust = Literal["untrusted", "reference"]
 class JobOptions(TypedDict, total=False):
     """What may be said about a run beside its source, bars and terms: see :class:`BacktestJob`."""
 
-    limits: Limits | None
+    limits: JobLimits | None
     seed: int
     trust: Trust
 
@@ -49,7 +49,7 @@ class BacktestJob:
     source: str
     bars: TaskBars
     terms: BrokerTerms
-    limits: Limits | None = None
+    limits: JobLimits | None = None
     seed: int = 0
     trust: Trust = "untrusted"
 
@@ -64,7 +64,7 @@ def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
 
 
 def run_backtrader(
-    executor: Executor,
+    executor: JobExecutor,
     source: str,
     bars: TaskBars,
     terms: BrokerTerms,
@@ -78,13 +78,13 @@ def run_backtrader(
     return read_result(job, executor.run(sandbox_job(job)))
 
 
-def many(executor: Executor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+def many(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
     """Run many strategies, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 
 
 def in_order(
-    executor: Executor,
+    executor: JobExecutor,
     jobs: Iterable[BacktestJob],
     send: Callable[[BacktestJob], Job],
     read: Callable[[BacktestJob, JobResult], Backtest],
@@ -170,7 +170,7 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 
 
 def replayed_run(
-    result: JobResult, orders: OrderLog, done: Replay, tricks: Sequence[Trick], *, ended: int | None = None
+    result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
 ) -> Backtest:
     """Return a run whose orders were carried out on the host."""
     return Backtest(
@@ -199,11 +199,11 @@ def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Tric
 class BacktraderSubject:
     """Runs one source on any rows of the form of ``bars.columns()``, a fresh child each time."""
 
-    executor: Executor
+    executor: JobExecutor
     source: str
     bars: TaskBars
     terms: BrokerTerms
-    limits: Limits | None = None
+    limits: JobLimits | None = None
     seed: int = 0
 
     def run(self, columns: Mapping[str, NDArray[Any]]) -> Trace | RunFailure:

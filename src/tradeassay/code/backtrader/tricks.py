@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.code.backtrader.backtest import Trick
-from tradeassay.code.backtrader.host_broker import Replay
+from tradeassay.code.backtrader.host_broker import BrokerReplay
 from tradeassay.code.backtrader.orders import OrderLog
 from tradeassay.code.backtrader.wire import FUTURE, PATCHED
 from tradeassay.code.source import parses
@@ -63,7 +63,7 @@ def tricks_of_orders(log: OrderLog) -> list[Trick]:
     return [Trick(name="cheat-timer", evidence=text, grave=False)]
 
 
-def account_mismatch(value: float, cash: float, done: Replay) -> list[Trick]:
+def account_mismatch(value: float, cash: float, done: BrokerReplay) -> list[Trick]:
     """Compare the child's account with the host's."""
     if abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT:
         return []

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import BrokerTerms, Fill, Trade
+from tradeassay.code.backtrader.account import BrokerTerms, Fill, RoundTrip
 from tradeassay.code.bars import TaskBars
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.strategy import FILE, MODULE
@@ -36,7 +36,7 @@ def recorder() -> type:
         def notify_cashvalue(self, cash: float, value: float) -> None:
             self.equity.append(value)
 
-        def all_trades(self) -> tuple[Trade, ...]:
+        def all_trades(self) -> tuple[RoundTrip, ...]:
             lines = [line for by_id in self.strategy._trades.values() for line in by_id.values()]
             return tuple(_trade(trade) for line in lines for trade in line)
 
@@ -57,8 +57,8 @@ def _fill(order: Any, bit: Any, bar: int) -> Fill:
     )
 
 
-def _trade(trade: Any) -> Trade:
-    return Trade(
+def _trade(trade: Any) -> RoundTrip:
+    return RoundTrip(
         asset=trade.data._name,
         entry_bar=trade.baropen - 1,
         exit_bar=trade.barclose - 1 if trade.isclosed else None,
@@ -83,7 +83,7 @@ class TrustedRun:
     """
 
     fills: tuple[Fill, ...]
-    trades: tuple[Trade, ...]
+    trades: tuple[RoundTrip, ...]
     equity: NDArray[np.float64]
     value: float
     cash: float

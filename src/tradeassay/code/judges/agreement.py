@@ -50,7 +50,7 @@ class FillTable:
         return FillTable(bar=self.bar, asset=self.asset, size=-self.size)
 
 
-class Event(msgspec.Struct, frozen=True):
+class PositionChange(msgspec.Struct, frozen=True):
     """One change of a position. ``direction`` is that of the position, even for the exit that ends it."""
 
     bar: int
@@ -96,7 +96,7 @@ def agreement(
     )
 
 
-def events_of(fills: FillTable, bars: int, assets: int) -> tuple[Event, ...]:
+def events_of(fills: FillTable, bars: int, assets: int) -> tuple[PositionChange, ...]:
     """Return the events of a run in order of bar and asset."""
     return tuple(_events(fills, bars, assets)[0])
 
@@ -130,14 +130,14 @@ def hints(
     return tuple(found) or ("its trades are not those of the task's rules",)
 
 
-def _events(fills: FillTable, bars: int, assets: int) -> tuple[list[Event], Floats]:
+def _events(fills: FillTable, bars: int, assets: int) -> tuple[list[PositionChange], Floats]:
     """Return the events, and the position of every asset at every close."""
     change = np.zeros((bars, assets))
     inside = (fills.bar >= 0) & (fills.bar < bars)
     np.add.at(change, (fills.bar[inside], fills.asset[inside]), fills.size[inside])
     held = np.cumsum(change, axis=0)
     held[np.abs(held) < _NOTHING] = 0.0
-    events: list[Event] = []
+    events: list[PositionChange] = []
     for bar, asset in np.argwhere(np.abs(change) >= _NOTHING).tolist():
         before = float(held[bar - 1, asset]) if bar else 0.0
         after = float(held[bar, asset])
@@ -145,25 +145,27 @@ def _events(fills: FillTable, bars: int, assets: int) -> tuple[list[Event], Floa
     return events, held
 
 
-def _steps(bar: int, asset: int, before: float, after: float) -> list[Event]:
+def _steps(bar: int, asset: int, before: float, after: float) -> list[PositionChange]:
     if before * after < 0:
         return [
-            Event(bar, asset, "exit", _sign(before), abs(before)),
-            Event(bar, asset, "entry", _sign(after), abs(after)),
+            PositionChange(bar, asset, "exit", _sign(before), abs(before)),
+            PositionChange(bar, asset, "entry", _sign(after), abs(after)),
         ]
     if abs(after) > abs(before):
-        return [Event(bar, asset, "entry", _sign(after), abs(after) - abs(before))]
-    return [Event(bar, asset, "exit", _sign(before), abs(before) - abs(after))]
+        return [PositionChange(bar, asset, "entry", _sign(after), abs(after) - abs(before))]
+    return [PositionChange(bar, asset, "exit", _sign(before), abs(before) - abs(after))]
 
 
-def _matched(mine: list[Event], theirs: list[Event], config: AgreementConfig) -> list[Event]:
+def _matched(
+    mine: list[PositionChange], theirs: list[PositionChange], config: AgreementConfig
+) -> list[PositionChange]:
     """Return those of ``mine`` that have a partner. Equal bars go first: a late event must not take the partner of
     one that is on time.
     """
-    free: dict[tuple[int, str, int, int], list[Event]] = defaultdict(list)
+    free: dict[tuple[int, str, int, int], list[PositionChange]] = defaultdict(list)
     for event in theirs:
         free[event.asset, event.kind, event.direction, event.bar].append(event)
-    matched: list[Event] = []
+    matched: list[PositionChange] = []
     for reach in range(config.bar_tolerance + 1):
         taken = {id(event) for event in matched}
         for event in mine:
@@ -173,7 +175,10 @@ def _matched(mine: list[Event], theirs: list[Event], config: AgreementConfig) ->
 
 
 def _take_partner(
-    event: Event, free: dict[tuple[int, str, int, int], list[Event]], reach: int, tolerance: float
+    event: PositionChange,
+    free: dict[tuple[int, str, int, int], list[PositionChange]],
+    reach: int,
+    tolerance: float,
 ) -> bool:
     for bar in sorted({event.bar - reach, event.bar + reach}):
         partners = free.get((event.asset, event.kind, event.direction, bar), [])
@@ -184,7 +189,9 @@ def _take_partner(
     return False
 
 
-def _part(kind: str, mine: list[Event], theirs: list[Event], matched: list[Event]) -> float | None:
+def _part(
+    kind: str, mine: list[PositionChange], theirs: list[PositionChange], matched: list[PositionChange]
+) -> float | None:
     own, other = (sum(event.kind == kind for event in events) for events in (mine, theirs))
     return _f1(sum(event.kind == kind for event in matched), own, other) if own + other else None
 

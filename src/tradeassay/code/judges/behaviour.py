@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.code.backtrader import Backtest
-from tradeassay.code.backtrader.account import Trade
+from tradeassay.code.backtrader.account import RoundTrip
 from tradeassay.code.bars import MARKETS, TaskBars
 from tradeassay.code.judges.agreement import Agreement, AgreementConfig, FillTable, agreement, hints
 from tradeassay.code.judges.verdict import BehaviourVerdict, MarketAgreement
@@ -23,11 +23,11 @@ from tradeassay.code.running import HOME_SEED, reference_of, run_programs, task_
 from tradeassay.code.task import CodeTask, Expectations, Framework
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Floats
-from tradeassay.sandbox import Executor, Limits
+from tradeassay.sandbox import JobExecutor, JobLimits
 
 
 def check_expectations(
-    expect: Expectations, trades: Sequence[Trade], order_kinds: Collection[str], bars: TaskBars
+    expect: Expectations, trades: Sequence[RoundTrip], order_kinds: Collection[str], bars: TaskBars
 ) -> tuple[str, ...]:
     """Return every expectation that a run violates, in words; empty when it keeps them all."""
     found: list[str] = []
@@ -54,7 +54,7 @@ def check_expectations(
     return tuple(found)
 
 
-def most_open(trades: Sequence[Trade], rows: int) -> int:
+def most_open(trades: Sequence[RoundTrip], rows: int) -> int:
     """Return the largest number of assets held at one bar's close."""
     assets = sorted({trade.asset for trade in trades})
     held = np.zeros((rows, len(assets)), dtype=bool)
@@ -63,7 +63,7 @@ def most_open(trades: Sequence[Trade], rows: int) -> int:
     return int(held.sum(axis=1).max()) if held.size else 0
 
 
-def _directions(expect: Expectations, trades: Sequence[Trade]) -> list[str]:
+def _directions(expect: Expectations, trades: Sequence[RoundTrip]) -> list[str]:
     longs = sum(trade.long for trade in trades)
     shorts = len(trades) - longs
     if expect.direction == "long" and shorts:
@@ -73,11 +73,11 @@ def _directions(expect: Expectations, trades: Sequence[Trade]) -> list[str]:
     return []
 
 
-def _end(trade: Trade, rows: int) -> int:
+def _end(trade: RoundTrip, rows: int) -> int:
     return rows if trade.exit_bar is None else trade.exit_bar
 
 
-def _overnight(trades: Sequence[Trade], bars: TaskBars) -> int:
+def _overnight(trades: Sequence[RoundTrip], bars: TaskBars) -> int:
     """Count trades open at the close of a session's last bar; the data's own last bar does not end a session."""
     sessions = bars.sessions
     last = np.flatnonzero(sessions[1:] != sessions[:-1])
@@ -126,7 +126,7 @@ class References:
 
     def of(
         self,
-        executor: Executor,
+        executor: JobExecutor,
         task: CodeTask,
         framework: Framework,
         config: BehaviourConfig,
@@ -154,7 +154,7 @@ SHARED: Final = References()
 
 
 def judge_behaviour(
-    executor: Executor,
+    executor: JobExecutor,
     task: CodeTask,
     source: str,
     home: Backtest,
@@ -162,7 +162,7 @@ def judge_behaviour(
     *,
     config: BehaviourConfig | None = None,
     references: References = SHARED,
-    limits: Limits | None = None,
+    limits: JobLimits | None = None,
 ) -> tuple[BehaviourVerdict, tuple[Backtest, ...]]:
     """Return whether a program does what the reference does, and its runs on the other markets.
 
@@ -196,7 +196,11 @@ def judge_behaviour(
 
 
 def twin_agreement(
-    executor: Executor, task: CodeTask, *, config: BehaviourConfig | None = None, references: References = SHARED
+    executor: JobExecutor,
+    task: CodeTask,
+    *,
+    config: BehaviourConfig | None = None,
+    references: References = SHARED,
 ) -> float | None:
     """Return how far a task's two references, written for two frameworks, agree on the markets they share.
 
@@ -249,7 +253,7 @@ def closes_of(bars: TaskBars) -> Floats:
 
 
 def _reference_runs(
-    executor: Executor, task: CodeTask, framework: Framework, config: BehaviourConfig, home: Backtest | None
+    executor: JobExecutor, task: CodeTask, framework: Framework, config: BehaviourConfig, home: Backtest | None
 ) -> tuple[ReferenceRun, ...]:
     source = reference_of(task, framework)
     plan = list(market_plan(task, config.seeds))

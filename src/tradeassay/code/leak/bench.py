@@ -79,14 +79,14 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
 
     def decide(self) -> Callable[[Columns], dict[str, Array]]:
         """Return a function from columns to decisions by row."""
-        from tradeassay.sandbox.strategy import Call, parse, run_code
+        from tradeassay.sandbox.strategy import StrategyCall, parse, run_code
 
         code, parsed = parse(self.source, None)
         if code is None:
             raise ValueError(f"bench case '{self.name}': {parsed.syntax}")
 
         def decide(columns: Columns) -> dict[str, Array]:
-            returned = run_code(code, Call(), columns, None)
+            returned = run_code(code, StrategyCall(), columns, None)
             return {name: np.asarray(values) for name, values in returned.items()}
 
         return decide

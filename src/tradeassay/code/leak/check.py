@@ -16,14 +16,14 @@ from tradeassay.code.leak.futures import Feeds, Splice, hits, make_splice, other
 from tradeassay.code.leak.report import (
     PASSING,
     Cause,
-    Evidence,
+    ChangedDecision,
     LeakConfig,
     LeakRecord,
     LeakReport,
     Method,
     Placebo,
 )
-from tradeassay.code.leak.subject import LONG, SHORT, RunFailure, Subject, probe_speed
+from tradeassay.code.leak.subject import LONG, SHORT, LeakSubject, RunFailure, probe_speed
 from tradeassay.code.leak.trace import Array, Columns, Trace, equal_traces, first_difference
 
 
@@ -74,7 +74,7 @@ class Inquiry:
         self.bars = bars
         self.scored: Trace | None = None
         self.middle: int | None = None
-        self.evidence: list[Evidence] = []
+        self.evidence: list[ChangedDecision] = []
         self.placebo: Placebo | None = None
         self.compared = self.screened = self.unconfirmed = self.untried = 0
         self._config = config
@@ -118,7 +118,7 @@ class Inquiry:
         if found is not None:
             row, scored, other = found
             self.evidence.append(
-                Evidence(method=trial.method, cut_row=trial.cut, row=row, scored=scored, other=other)
+                ChangedDecision(method=trial.method, cut_row=trial.cut, row=row, scored=scored, other=other)
             )
 
     def not_checked(self, cause: Cause, reason: str) -> LeakReport:
@@ -193,7 +193,7 @@ class Trial:
 
 
 def check_leaks(
-    subject: Subject,
+    subject: LeakSubject,
     columns: Columns,
     config: LeakConfig | None = None,
     *,
@@ -239,7 +239,7 @@ def check_leaks(
 
 
 def _probe(
-    subject: Subject, feeds: Feeds, config: LeakConfig, inquiry: Inquiry
+    subject: LeakSubject, feeds: Feeds, config: LeakConfig, inquiry: Inquiry
 ) -> LeakReport | Sequence[tuple[int, Trace | RunFailure]]:
     """Try 5,000 and 20,000 bars of a long series; a report only when going on is pointless."""
     if not config.probe or len(feeds) <= LONG:
@@ -257,7 +257,7 @@ def _probe(
 
 
 def _settle_scored(
-    subject: Subject, columns: Columns, inquiry: Inquiry, scored: Trace | None, deterministic: bool
+    subject: LeakSubject, columns: Columns, inquiry: Inquiry, scored: Trace | None, deterministic: bool
 ) -> LeakReport | None:
     """Make the scored run and its repetition; returns a report when they settle the matter."""
     missing = (scored is None) + (not deterministic)
@@ -315,7 +315,7 @@ def _truncation(feeds: Feeds, cut: int, config: LeakConfig) -> Trial:
     return Trial("truncation", cut, cut + 1 - config.end_rows, feeds.head(cut + 1))
 
 
-def _run(subject: Subject, trials: Iterator[Trial], inquiry: Inquiry) -> None:
+def _run(subject: LeakSubject, trials: Iterator[Trial], inquiry: Inquiry) -> None:
     """Run trials in batches until one convicts, the budget is spent, or there are no more."""
     batch: list[Trial] = []
     for trial in trials:
@@ -330,14 +330,14 @@ def _run(subject: Subject, trials: Iterator[Trial], inquiry: Inquiry) -> None:
     _run_batch(subject, batch, inquiry)
 
 
-def _run_batch(subject: Subject, batch: list[Trial], inquiry: Inquiry) -> None:
+def _run_batch(subject: LeakSubject, batch: list[Trial], inquiry: Inquiry) -> None:
     outcomes = subject.run_many([trial.columns for trial in batch]) if batch else ()
     for trial, outcome in zip(batch, outcomes, strict=True):
         inquiry.take(trial, outcome)
 
 
 def _screen(
-    subject: Subject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
+    subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
 ) -> None:
     """Run splices, and retry every hit on the true past."""
     assert inquiry.scored is not None
@@ -366,7 +366,7 @@ def _confirmation(feeds: Feeds, splice: Splice, number: int, config: LeakConfig)
     return Trial("block splice", end, end + 1, splice.confirmation(feeds, number, config.tail_rows))
 
 
-def _placebo(subject: Subject, feeds: Feeds, inquiry: Inquiry, rng: np.random.Generator) -> None:
+def _placebo(subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, rng: np.random.Generator) -> None:
     assert inquiry.scored is not None
     outcome = subject.run(other_future(feeds, 1, len(feeds), rng, mirror=False))
     inquiry.spend([len(feeds)])

@@ -82,7 +82,7 @@ PASSING: Final = (
 )
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One decision that changed when only the rows after it did.
 
     ``cut_row`` is the last row that was the same in both runs, ``row`` the bar of the first decision that
@@ -134,7 +134,7 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     cause: Cause = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ChangedDecision, ...] = ()
     runs: int = 0
     bars: int = 0
     cuts: tuple[int, ...] = ()
@@ -169,7 +169,7 @@ class LeakReport:
         return self.record.reason
 
     @property
-    def evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[ChangedDecision, ...]:
         """What convicts it; empty unless leaky."""
         return self.record.evidence
 

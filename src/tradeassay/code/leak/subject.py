@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.code.leak.futures import Feeds
 from tradeassay.code.leak.trace import Columns, Trace
-from tradeassay.sandbox import Executor, Job, kind_of
+from tradeassay.sandbox import Job, JobExecutor, kind_of
 
 
 class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Subject(Protocol):
+class LeakSubject(Protocol):
     """Runs the code on given rows, each time from scratch: no run may know of another.
 
     Columns are arrays by name; ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the
@@ -67,7 +67,7 @@ class JobSubject:
     the run.
     """
 
-    executor: Executor
+    executor: JobExecutor
     job: Job
     read: Callable[[Mapping[str, Any]], Trace] = Trace.of_rows
 
@@ -138,7 +138,7 @@ class SpeedProbe(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def probe_speed(subject: Subject, columns: Columns) -> tuple[SpeedProbe | None, Outcomes]:
+def probe_speed(subject: LeakSubject, columns: Columns) -> tuple[SpeedProbe | None, Outcomes]:
     """Run the first 5,000 rows and, if that went well, the first 20,000; extrapolate to all rows.
 
     The probe is None when a run failed or gave no times. The outcomes come with it: they are runs on prefixes.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.semantics.expression import calendar_of
-from tradeassay.code.semantics.model import Constraints
+from tradeassay.code.semantics.model import StrategyConstraints
 from tradeassay.code.submission_run import SubmissionRun, closes_of, market_columns
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Ints
@@ -108,7 +108,7 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def examine(
-    regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: Constraints
+    regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> Discipline:
     """Return the breaches of a run, counted on the bars where it traded.
 

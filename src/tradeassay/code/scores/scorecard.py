@@ -15,18 +15,18 @@ from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.discipline import STRESSES, Discipline, discipline, examine, stressed
 from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
 from tradeassay.code.scores.robustness import Robustness, robustness
-from tradeassay.code.semantics.compiler import Tape, run_compiled
+from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.sandbox import Executor
+from tradeassay.sandbox import JobExecutor
 
 NEAR = 0.01
 """Two exposures that differ by less than this share of equity are the same decision."""
 
 
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How many decisions both made at the same bar, in the same leg and size, out of how many either made."""
 
     both: int
@@ -38,11 +38,11 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
         return self.both / self.either if self.either else 1.0
 
 
-def agree(ours: DecisionList, theirs: DecisionList, *, near: float = NEAR) -> Agreement:
+def agree(ours: DecisionList, theirs: DecisionList, *, near: float = NEAR) -> DecisionAgreement:
     """Return the agreement of two decision lists; the last decision of a bar and leg counts."""
     mine, other = _by_place(ours), _by_place(theirs)
     both = sum(abs(mine[place] - other[place]) <= near for place in mine.keys() & other.keys())
-    return Agreement(both=both, either=len(mine.keys() | other.keys()))
+    return DecisionAgreement(both=both, either=len(mine.keys() | other.keys()))
 
 
 def fidelity(
@@ -156,7 +156,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 def score_gated(
     submission: Submission,
     spec: StrategySpec,
-    executor: Executor,
+    executor: JobExecutor,
     gated: Gated,
     config: ScoreConfig,
     reviews: Sequence[Review] = (),
@@ -209,11 +209,11 @@ def frozen_decisions(spec: StrategySpec, bars: TaskBars) -> DecisionList:
     legs = spec.semantics.inputs.legs
     feeds = dict(zip(legs, bars.feeds.values(), strict=False))
     last = calendar_of(bars.times).last.astype(np.bool_)
-    return run_compiled(spec.semantics, Tape(feeds, legs, bars.times, last))
+    return run_compiled(spec.semantics, KernelTape(feeds, legs, bars.times, last))
 
 
 def _regimes(
-    submission: Submission, spec: StrategySpec, executor: Executor, gated: Gated, config: ScoreConfig
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
 ) -> dict[str, Discipline]:
     legs, constraints = spec.semantics.inputs.legs, spec.semantics.constraints
     if gated.scored is None:

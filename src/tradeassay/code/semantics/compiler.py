@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.semantics.expression import DAILY, PLAIN, SERIES, calendar_of, parse
 from tradeassay.code.semantics.interpreter import SPECIAL, ordered
-from tradeassay.code.semantics.model import Rule, Semantics
+from tradeassay.code.semantics.model import Semantics, StrategyRule
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats
@@ -65,7 +65,7 @@ _KEPT: dict[int, tuple[Semantics, Callable[..., int]]] = {}
 """Kernels by the object they were made from: a sweep asks for the same one thousands of times."""
 
 
-class Tape:
+class KernelTape:
     """Bars laid out for kernels: fields of shape (legs, bars), and marks of sessions' first and last bars."""
 
     def __init__(
@@ -89,7 +89,9 @@ class Tape:
         return int(self.close.shape[1])
 
 
-def run_compiled(semantics: Semantics, tape: Tape, parameters: Mapping[str, float] | None = None) -> DecisionList:
+def run_compiled(
+    semantics: Semantics, tape: KernelTape, parameters: Mapping[str, float] | None = None
+) -> DecisionList:
     """Return a strategy's decisions over a tape; the same as the interpreter's up to the last bits of sizes."""
     values = {name: p.value for name, p in semantics.parameters.items()} | dict(parameters or {})
     unknown = sorted(set(values) - set(semantics.parameters))
@@ -508,7 +510,7 @@ class _Kernel:
             lines += [f"{'el' * bool(lines)}if state == {place}:", *_indented(branch.lines)]
         return lines
 
-    def _fire(self, number: int, rule: Rule, block: _Block) -> None:
+    def _fire(self, number: int, rule: StrategyRule, block: _Block) -> None:
         targets = {leg: self._value(parse(text), block) for leg, text in rule.target.items()}
         sets = {name: self._value(parse(text), block) for name, text in rule.set.items()}
         block.lines += [f"a_{leg} = {value}" for leg, value in targets.items()]

@@ -26,7 +26,7 @@ _TIE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class BarCalendar:
     """Which session each bar belongs to (counted from 0), and whether it is the first or the last of it.
 
     That a bar is the last one is known from the exchange's timetable, not from the data after it.
@@ -86,7 +86,7 @@ def wilder(x: Floats, n: float) -> Floats:
     return _smoothed(x, int(n), 1.0 / n)
 
 
-def day_open(x: Floats, calendar: Calendar) -> Floats:
+def day_open(x: Floats, calendar: BarCalendar) -> Floats:
     """Return the first value of the present session."""
     out = np.empty(x.shape)
     for t in range(x.size):
@@ -94,7 +94,7 @@ def day_open(x: Floats, calendar: Calendar) -> Floats:
     return out
 
 
-def day_before(x: Floats, calendar: Calendar, kind: str, n: float) -> Floats:
+def day_before(x: Floats, calendar: BarCalendar, kind: str, n: float) -> Floats:
     """Return the ``high``, ``low`` or ``close`` of the last ``n`` whole sessions before the present one.
 
     ``high`` is the largest of them, ``low`` the smallest, ``max_close`` and ``min_close`` are over their closes,
@@ -121,7 +121,7 @@ def day_before(x: Floats, calendar: Calendar, kind: str, n: float) -> Floats:
     return out
 
 
-def day_so_far(x: Floats, calendar: Calendar, kind: str) -> Floats:
+def day_so_far(x: Floats, calendar: BarCalendar, kind: str) -> Floats:
     """Return the running ``high`` or ``low`` of the present session, the present bar included."""
     out = np.empty(x.shape)
     for t in range(x.size):
@@ -130,14 +130,14 @@ def day_so_far(x: Floats, calendar: Calendar, kind: str) -> Floats:
     return out
 
 
-def calendar_of(times: NDArray[Any], last: NDArray[np.bool_] | None = None) -> Calendar:
+def calendar_of(times: NDArray[Any], last: NDArray[np.bool_] | None = None) -> BarCalendar:
     """Return the calendar of bars by the UTC day they open on; ``last`` marks sessions' last bars where known."""
     days = times.astype("M8[D]").astype(np.int64)
     fresh = np.concatenate(([True], np.diff(days) != 0)) if days.size else np.empty(0, dtype=bool)
     session = np.cumsum(fresh) - 1
     ends = np.concatenate((fresh[1:], [True])) if last is None and days.size else last
     marks = np.zeros(days.size) if ends is None else np.asarray(ends, dtype=np.float64)
-    return Calendar(session.astype(np.int64), fresh.astype(np.float64), marks)
+    return BarCalendar(session.astype(np.int64), fresh.astype(np.float64), marks)
 
 
 def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:
@@ -267,7 +267,7 @@ def is_pointwise(text: str) -> bool:
     return not used & (set(SERIES) | set(DAILY))
 
 
-def evaluate(text: str, values: Values, calendar: Calendar | None = None) -> Floats:
+def evaluate(text: str, values: Values, calendar: BarCalendar | None = None) -> Floats:
     """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN.
 
     Raises :class:`UserError` for an unknown name, or a session function without a calendar.
@@ -276,7 +276,7 @@ def evaluate(text: str, values: Values, calendar: Calendar | None = None) -> Flo
         return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
 
 
-def _value(node: ast.expr, values: Values, calendar: Calendar | None, text: str) -> Floats | float:
+def _value(node: ast.expr, values: Values, calendar: BarCalendar | None, text: str) -> Floats | float:
     match node:
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # checked to be a number when parsed
@@ -304,7 +304,7 @@ def _value(node: ast.expr, values: Values, calendar: Calendar | None, text: str)
     raise UserError(f"'{text}' holds something that is not of the rule language")
 
 
-def _compare(node: ast.Compare, values: Values, calendar: Calendar | None, text: str) -> Floats:
+def _compare(node: ast.Compare, values: Values, calendar: BarCalendar | None, text: str) -> Floats:
     sides = [np.asarray(_value(side, values, calendar, text)) for side in (node.left, *node.comparators)]
     out = np.asarray(True)
     for op, a, b in zip(node.ops, sides, sides[1:], strict=False):
@@ -312,7 +312,7 @@ def _compare(node: ast.Compare, values: Values, calendar: Calendar | None, text:
     return out.astype(np.float64)
 
 
-def _call(node: ast.Call, values: Values, calendar: Calendar | None, text: str) -> Floats:
+def _call(node: ast.Call, values: Values, calendar: BarCalendar | None, text: str) -> Floats:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
     args = [_value(arg, values, calendar, text) for arg in node.args]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList, decision_list
-from tradeassay.code.semantics.expression import FIELDS, Calendar, calendar_of, evaluate, is_pointwise, names_in
-from tradeassay.code.semantics.model import Rule, Semantics
+from tradeassay.code.semantics.expression import FIELDS, BarCalendar, calendar_of, evaluate, is_pointwise, names_in
+from tradeassay.code.semantics.model import Semantics, StrategyRule
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 
@@ -75,7 +75,7 @@ def interpret(
 def indicators(
     semantics: Semantics,
     feeds: Mapping[str, Columns],
-    calendar: Calendar,
+    calendar: BarCalendar,
     parameters: Mapping[str, float] | None = None,
 ) -> dict[str, Floats]:
     """Return every series a rule may read: legs' fields, session marks and indicators, one value per bar."""
@@ -96,7 +96,7 @@ def indicators(
     return series
 
 
-def _firing(semantics: Semantics, state: str, now: Mapping[str, float]) -> tuple[int, Rule | None]:
+def _firing(semantics: Semantics, state: str, now: Mapping[str, float]) -> tuple[int, StrategyRule | None]:
     for place, rule in enumerate(semantics.rules):
         if state in rule.given and float(evaluate(rule.when, now)):
             return place, rule

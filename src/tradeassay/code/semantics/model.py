@@ -17,7 +17,7 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_lengt
 Expression = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
 
 
-class Parameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StrategyParameter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A number of the strategy. A submission's card may differ from it by ``tolerance`` at most."""
 
     value: float
@@ -34,7 +34,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     watched: tuple[Name, ...] = ()
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StrategyRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In one of the ``given`` states and when ``when`` holds: go to ``to``, set registers, aim at targets.
 
     ``target`` maps a leg to the exposure wanted, as a share of net equity; a leg that is not named keeps what it
@@ -50,7 +50,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     set: dict[Name, Expression] = {}
 
 
-class Constraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StrategyConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may never happen: gross exposure, trades a bar, an open position at a session's end."""
 
     max_exposure: float
@@ -79,12 +79,12 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: int
     title: str
     inputs: Inputs
-    parameters: dict[Name, Parameter]
+    parameters: dict[Name, StrategyParameter]
     indicators: dict[Name, Expression]
     states: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]
     registers: dict[Name, float] = {}
-    rules: Annotated[tuple[Rule, ...], msgspec.Meta(min_length=1)]
-    constraints: Constraints
+    rules: Annotated[tuple[StrategyRule, ...], msgspec.Meta(min_length=1)]
+    constraints: StrategyConstraints
     conventions: Conventions
     sizing: Literal["equity-fraction"] = "equity-fraction"
     fill: Literal["signal-bar-close"] = "signal-bar-close"

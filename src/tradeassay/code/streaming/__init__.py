@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from tradeassay.code.streaming.desk import Decision, Desk, trace_of
+from tradeassay.code.streaming.desk import BarDecision, BarDesk, trace_of
 from tradeassay.code.streaming.run import HARNESS, Streamed, StreamingStrategy, stream, stream_in_sandbox
 
 __all__ = [
     "HARNESS",
-    "Decision",
-    "Desk",
+    "BarDecision",
+    "BarDesk",
     "Streamed",
     "StreamingStrategy",
     "stream",

@@ -67,7 +67,7 @@ class Layout:
 KINDS: Final = ("target", "market", "limit", "stop", "cancel")
 
 
-class Decision(NamedTuple):
+class BarDecision(NamedTuple):
     """One thing decided on the close of bar ``row``.
 
     ``target``: hold this position (or weight, as the task says) from the next bar on. ``market``, ``limit`` and
@@ -82,14 +82,14 @@ class Decision(NamedTuple):
     price: float
 
 
-class Desk:
+class BarDesk:
     """Takes the decisions of one bar after another. ``row`` is the number of the current bar."""
 
     __slots__ = ("_first", "decisions", "row")
 
     def __init__(self, first_feed: str = "") -> None:
         self.row = 0
-        self.decisions: list[Decision] = []
+        self.decisions: list[BarDecision] = []
         self._first = first_feed
 
     def target(self, position: float, feed: str | None = None) -> None:
@@ -120,10 +120,10 @@ class Desk:
 
     def _add(self, kind: str, quantity: float, price: float, feed: str | None) -> None:
         name = self._first if feed is None else feed
-        self.decisions.append(Decision(self.row, name, kind, float(quantity), float(price)))
+        self.decisions.append(BarDecision(self.row, name, kind, float(quantity), float(price)))
 
 
-def trace_of(decisions: list[Decision], *, cpu_s: float | None = None) -> Trace:
+def trace_of(decisions: list[BarDecision], *, cpu_s: float | None = None) -> Trace:
     """Return decisions as the trace that all checks compare."""
     rows, feeds, kinds, quantities, prices = zip(*decisions, strict=True) if decisions else ((),) * 5
     return Trace(
@@ -172,14 +172,14 @@ def pack_rows(columns: Columns) -> bytes:
     return table.tobytes()
 
 
-def pack_decisions(decisions: Iterable[Decision], feeds: Sequence[str]) -> bytes:
+def pack_decisions(decisions: Iterable[BarDecision], feeds: Sequence[str]) -> bytes:
     """Return the decisions of one bar; raises ValueError for a feed or kind that does not exist."""
     return b"".join(
         ENTRY.pack(KINDS.index(one.kind), feeds.index(one.feed), one.quantity, one.price) for one in decisions
     )
 
 
-def read_decisions(payload: bytes, row: int, feeds: Sequence[str]) -> list[Decision]:
+def read_decisions(payload: bytes, row: int, feeds: Sequence[str]) -> list[BarDecision]:
     """Return the decisions of bar ``row``; raises :class:`WireError` for anything else."""
     if len(payload) % ENTRY.size:
         raise WireError(f"the answer to bar {row} is not a whole number of decisions")
@@ -188,5 +188,5 @@ def read_decisions(payload: bytes, row: int, feeds: Sequence[str]) -> list[Decis
     for kind, feed, quantity, price in entries:
         if kind >= len(KINDS) or feed >= len(feeds):
             raise WireError(f"the answer to bar {row} names a kind or feed that does not exist")
-        decisions.append(Decision(row, feeds[feed], KINDS[kind], quantity, price))
+        decisions.append(BarDecision(row, feeds[feed], KINDS[kind], quantity, price))
     return decisions

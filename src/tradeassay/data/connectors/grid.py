@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class VendorGrid:
     """Columns laid out on sessions, sorted by (listed, symbol), with what a reader must know about them."""
 
     listings: tuple[Listing, ...]
@@ -51,7 +51,7 @@ class Grid:
     notes: tuple[str, ...]
 
 
-def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool) -> Grid:
+def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool) -> VendorGrid:
     """Lay vendor series out on a calendar.
 
     A session without a bar between listing and delisting becomes a suspension; it is counted in the notes
@@ -69,7 +69,7 @@ def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow
         for name, values in one.fields.items():
             bars[name][one.rows, index] = values
         suspended[:, index] = one.suspended
-    return Grid(tuple(one.listing for one in placed), bars, suspended, _notes(placed, vendor))
+    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, _notes(placed, vendor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,12 @@ class Vendor:
 
 
 def vendor_panel(
-    vendor: Vendor, config: ConnectorConfig, grid: Grid, sessions: Sessions, biases: Sequence[str], clock: Clock
+    vendor: Vendor,
+    config: ConnectorConfig,
+    grid: VendorGrid,
+    sessions: Sessions,
+    biases: Sequence[str],
+    clock: Clock,
 ) -> Panel:
     """Return the panel of a grid as traded, with its facts; a connector adds whatever else it knows."""
     facts = PanelFacts(

@@ -36,14 +36,14 @@ TELLABLE = 1.3
 """Splits closer to 1:1 than this ratio cannot be told from an ordinary overnight move."""
 
 
-class Split(NamedTuple):
+class VendorSplit(NamedTuple):
     """``ratio`` new shares per old share from the open of ``day`` on."""
 
     day: np.datetime64
     ratio: float
 
 
-def factor_after(days: Days, splits: Sequence[Split]) -> Floats:
+def factor_after(days: Days, splits: Sequence[VendorSplit]) -> Floats:
     """Return, for each day, the product of the ratios of all splits on *later* days.
 
     A vendor's adjusted price times this is the price as traded; its adjusted volume divided by this is the volume.
@@ -54,7 +54,7 @@ def factor_after(days: Days, splits: Sequence[Split]) -> Floats:
     return factor
 
 
-def factor_from(days: Days, splits: Sequence[Split]) -> Floats:
+def factor_from(days: Days, splits: Sequence[VendorSplit]) -> Floats:
     """Return, for each day, the product of the ratios of all splits on that day or later.
 
     For dividends: ours are per share held before a split of the same day, the vendor's per share of that day.
@@ -65,13 +65,13 @@ def factor_from(days: Days, splits: Sequence[Split]) -> Floats:
     return factor
 
 
-def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[Split]) -> list[Split]:
+def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[VendorSplit]) -> list[VendorSplit]:
     """Return the splits that the vendor lists but has visibly not applied to its prices.
 
     An adjusted series runs smoothly across a split; a forgotten split leaves a jump of its ratio. Splits within
     :data:`TELLABLE` of 1:1 and splits without a bar on both sides are taken on trust.
     """
-    forgotten: list[Split] = []
+    forgotten: list[VendorSplit] = []
     for split in splits:
         after = int(np.searchsorted(days, split.day))
         if not 0 < after < days.size or max(split.ratio, 1.0 / split.ratio) < TELLABLE:
@@ -97,7 +97,7 @@ class YahooSeries:
     first_trade: str | None
     days: Days
     fields: dict[Field, Floats]
-    splits: tuple[Split, ...]
+    splits: tuple[VendorSplit, ...]
     dividends: tuple[tuple[np.datetime64, float], ...]
     capital_gains: bool
 
@@ -247,7 +247,7 @@ def _daily_series(symbol: str, frame: Any, meta: Any) -> YahooSeries:
         first_trade=None if first_trade is None else str(first_trade.date()),
         days=days[priced],
         fields={name: values[priced] for name, values in fields.items()},
-        splits=tuple(Split(day, ratio) for day, ratio in _events(days, frame["Stock Splits"])),
+        splits=tuple(VendorSplit(day, ratio) for day, ratio in _events(days, frame["Stock Splits"])),
         dividends=tuple(_events(days, frame["Dividends"])),
         capital_gains="Capital Gains" in frame and bool((frame["Capital Gains"] > 0).any()),
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.core.errors import DataError
 from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.fault import Fault
+from tradeassay.data.fault import DataFault
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.snapshot import Snapshot
@@ -16,7 +16,7 @@ from tradeassay.data.store.manifest import MANIFEST_FILE
 from tradeassay.data.store.read import read_panel, verify_snapshot
 
 
-def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[Fault, ...]:
+def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
     """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first.
 
     ``FilesConfig`` says how to read files where guessing is not enough. Raises a one-line :class:`UserError`
@@ -34,9 +34,9 @@ def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[Fault, ...]:
     return read_files(msgspec.structs.replace(config, allow_faults=True)).diagnose()
 
 
-def _diagnose_snapshot(folder: Path) -> tuple[Fault, ...]:
+def _diagnose_snapshot(folder: Path) -> tuple[DataFault, ...]:
     try:
         verify_snapshot(folder)
     except DataError as error:
-        return (Fault(check="altered snapshot", file=str(folder), row=None, reason=error.message),)
+        return (DataFault(check="altered snapshot", file=str(folder), row=None, reason=error.message),)
     return diagnose_panel(read_panel(folder))

@@ -15,7 +15,7 @@ import numpy as np
 from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Bools, Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
-from tradeassay.data.fault import Fault, Severity
+from tradeassay.data.fault import DataFault, Severity
 from tradeassay.data.panel import Panel
 from tradeassay.data.store.adjustment import ex_rows, factors, previous_close
 
@@ -81,7 +81,7 @@ def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtyp
     return sane & (((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP)))
 
 
-def check_records(panel: Panel) -> Iterator[Fault]:
+def check_records(panel: Panel) -> Iterator[DataFault]:
     """Yield faults of records; ``row`` counts records from 1 in the order the panel holds them."""
     yield from _check_actions(panel)
     yield from _check_memberships(panel)
@@ -89,11 +89,13 @@ def check_records(panel: Panel) -> Iterator[Fault]:
     yield from _check_news(panel)
 
 
-def _bad_row(panel: Panel, table: str, row: int, check: str, reason: str, severity: Severity = "error") -> Fault:
-    return Fault(check=check, file=f"{panel.name}/{table}", row=row + 1, reason=reason, severity=severity)
+def _bad_row(
+    panel: Panel, table: str, row: int, check: str, reason: str, severity: Severity = "error"
+) -> DataFault:
+    return DataFault(check=check, file=f"{panel.name}/{table}", row=row + 1, reason=reason, severity=severity)
 
 
-def _check_actions(panel: Panel) -> Iterator[Fault]:
+def _check_actions(panel: Panel) -> Iterator[DataFault]:
     seen: set[tuple[str, str, str]] = set()
     column = {symbol: index for index, symbol in enumerate(panel.symbols)}
     close = panel.bars["close"]
@@ -119,7 +121,7 @@ def _check_actions(panel: Panel) -> Iterator[Fault]:
                          f"{quoted[-1]:g}")  # fmt: skip
 
 
-def _check_memberships(panel: Panel) -> Iterator[Fault]:
+def _check_memberships(panel: Panel) -> Iterator[DataFault]:
     listed = {entry.instrument.symbol: entry.listed for entry in panel.listings}
     last_end: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(panel.memberships):
@@ -137,7 +139,7 @@ def _check_memberships(panel: Panel) -> Iterator[Fault]:
         last_end[key] = max(entry.end or "9999-12-31", last_end.get(key, ""))
 
 
-def _check_fundamentals(panel: Panel) -> Iterator[Fault]:
+def _check_fundamentals(panel: Panel) -> Iterator[DataFault]:
     ends: dict[str, int] = {}
     for number, figure in enumerate(panel.fundamentals):
         end = ends.get(figure.period_end)
@@ -152,7 +154,7 @@ def _check_fundamentals(panel: Panel) -> Iterator[Fault]:
                          f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}")  # fmt: skip
 
 
-def _check_news(panel: Panel) -> Iterator[Fault]:
+def _check_news(panel: Panel) -> Iterator[DataFault]:
     for number, item in enumerate(panel.news):
         if not item.title.strip() and not item.body.strip():
             yield _bad_row(
@@ -168,7 +170,7 @@ NAN_WARNING, NAN_ERROR = 0.05, 0.50
 """Shares of a listed name's sessions without a bar at which it is mentioned, and at which it is refused."""
 
 
-def diagnose_panel(panel: Panel) -> tuple[Fault, ...]:
+def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
     """Return everything that looks wrong in a panel of correct form, errors before warnings.
 
     A synthetic panel's sessions are its own (no calendar check) and its moves intended (a gap is a warning).
@@ -178,9 +180,11 @@ def diagnose_panel(panel: Panel) -> tuple[Fault, ...]:
     return tuple(sorted(faults, key=lambda fault: fault.severity))
 
 
-def _bad_bar(panel: Panel, check: str, row: int, column: int, reason: str, severity: Severity = "error") -> Fault:
+def _bad_bar(
+    panel: Panel, check: str, row: int, column: int, reason: str, severity: Severity = "error"
+) -> DataFault:
     symbol, session = panel.listings[column].instrument.symbol, str(panel.sessions[row])
-    return Fault(
+    return DataFault(
         check=check,
         file=f"{panel.name}/bars",
         row=row + 1,
@@ -191,14 +195,14 @@ def _bad_bar(panel: Panel, check: str, row: int, column: int, reason: str, sever
     )
 
 
-def _check_calendar(panel: Panel) -> Iterator[Fault]:
+def _check_calendar(panel: Panel) -> Iterator[DataFault]:
     if panel.facts.kind == "synthetic":
         return
     days = panel.sessions.astype("datetime64[D]")
     earliest, latest = known_range(panel.facts.calendar)
     inside = days[(days >= _bound(earliest, days[0])) & (days <= _bound(latest, days[-1]))]
     if inside.size < days.size:
-        yield Fault(
+        yield DataFault(
             check="calendar unknown",
             file=f"{panel.name}/bars",
             row=None,
@@ -210,7 +214,7 @@ def _check_calendar(panel: Panel) -> Iterator[Fault]:
     expected = sessions_between(panel.facts.calendar, str(inside[0]), str(inside[-1])).days
     for day in np.setdiff1d(inside, expected):
         row = int(np.searchsorted(days, day))
-        yield Fault(
+        yield DataFault(
             check="bar on a holiday",
             file=f"{panel.name}/bars",
             row=row + 1,
@@ -218,7 +222,7 @@ def _check_calendar(panel: Panel) -> Iterator[Fault]:
             session=str(day),
         )
     for day in np.setdiff1d(expected, inside):
-        yield Fault(
+        yield DataFault(
             check="missing session",
             file=f"{panel.name}/bars",
             row=int(np.searchsorted(days, day)) + 1,
@@ -231,7 +235,7 @@ def _bound(day: str | None, otherwise: np.datetime64) -> np.datetime64:
     return otherwise if day is None else np.datetime64(parse_day(day), "D")
 
 
-def _check_bars(panel: Panel) -> Iterator[Fault]:
+def _check_bars(panel: Panel) -> Iterator[DataFault]:
     for suspicion in check_bars(panel.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
             yield _bad_bar(panel, suspicion.check, row, column, suspicion.reason((row, column)))
@@ -245,7 +249,7 @@ def listed_mask(panel: Panel) -> Bools:
     return (days >= first) & (days <= last)
 
 
-def _check_presence(panel: Panel) -> Iterator[Fault]:
+def _check_presence(panel: Panel) -> Iterator[DataFault]:
     present = np.isfinite(panel.bars["close"])
     listed = listed_mask(panel)
     for row, column in np.argwhere(present & ~listed).tolist():
@@ -261,7 +265,7 @@ def _check_presence(panel: Panel) -> Iterator[Fault]:
             continue
         symbol = entry.instrument.symbol
         nothing = not present[:, column].any()
-        yield Fault(
+        yield DataFault(
             check="missing bars",
             file=f"{panel.name}/bars",
             row=None,
@@ -272,7 +276,7 @@ def _check_presence(panel: Panel) -> Iterator[Fault]:
         )  # fmt: skip
 
 
-def _check_gaps(panel: Panel) -> Iterator[Fault]:
+def _check_gaps(panel: Panel) -> Iterator[DataFault]:
     close = panel.bars["close"]
     previous = previous_close(close, factors(panel).total)
     yesterday = np.zeros(close.shape, dtype=np.bool_)
@@ -292,10 +296,10 @@ def _check_gaps(panel: Panel) -> Iterator[Fault]:
         )
 
 
-def _check_levels(panel: Panel) -> Iterator[Fault]:
+def _check_levels(panel: Panel) -> Iterator[DataFault]:
     for index, levels in panel.indices.items():
         for row in np.flatnonzero(levels <= 0).tolist():
-            yield Fault(
+            yield DataFault(
                 check="price not positive",
                 file=f"{panel.name}/indices",
                 row=row + 1,
@@ -304,7 +308,7 @@ def _check_levels(panel: Panel) -> Iterator[Fault]:
             )
 
 
-def _check_minutes(panel: Panel) -> Iterator[Fault]:
+def _check_minutes(panel: Panel) -> Iterator[DataFault]:
     minutes = panel.minutes
     if minutes is None:
         return
@@ -313,7 +317,7 @@ def _check_minutes(panel: Panel) -> Iterator[Fault]:
     outside |= minutes.close_time <= panel.open_time[np.minimum(where, panel.sessions.size - 1)]
     for row in np.flatnonzero(outside).tolist():
         moment = np.datetime64(int(minutes.close_time[row]), "ns").astype("datetime64[s]")
-        yield Fault(
+        yield DataFault(
             check="minute outside a session",
             file=f"{panel.name}/minutes",
             row=row + 1,
@@ -323,7 +327,7 @@ def _check_minutes(panel: Panel) -> Iterator[Fault]:
     for suspicion in check_bars(minutes.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
             moment = np.datetime64(int(minutes.close_time[row]), "ns").astype("datetime64[s]")
-            yield Fault(
+            yield DataFault(
                 check=suspicion.check,
                 file=f"{panel.name}/minutes",
                 row=row + 1,

@@ -11,8 +11,8 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
-from tradeassay.data.fault import Fault
-from tradeassay.data.files.bars import LongBars, Timing, session_times
+from tradeassay.data.fault import DataFault
+from tradeassay.data.files.bars import BarTiming, LongBars, session_times
 from tradeassay.data.files.codes import board_of
 from tradeassay.data.files.config import FilesConfig, InstrumentKind
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
@@ -24,7 +24,7 @@ _TOTALS: tuple[Field, ...] = ("volume", "amount")
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class BarGrid:
     """Bars on a grid of sessions and symbols. ``origin`` is the long row of each bar, -1 where there is none."""
 
     sessions: Days
@@ -34,7 +34,7 @@ class Grid:
     origin: Ints
 
 
-def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[Fault]]:
+def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFault]]:
     """Return which rows repeat an earlier (symbol, time), and the faults that say so; also those out of order."""
     good = np.flatnonzero(bars.stamps.good)
     order = good[np.lexsort((good, key[good], bars.symbol[good]))]
@@ -62,11 +62,11 @@ def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[Fault]]:
     return again, faults
 
 
-def _fault(bars: LongBars, row: int, check: str, reason: str) -> Fault:
-    return Fault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
+def _fault(bars: LongBars, row: int, check: str, reason: str) -> DataFault:
+    return DataFault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
 
 
-def daily_grid(bars: LongBars, timing: Timing) -> tuple[Grid, list[Fault]]:
+def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid; the first of several rows for one day is kept and the others are faults."""
     again, faults = repeated(bars, timing.day.astype(np.int64), "bar")
     keep = np.flatnonzero(bars.stamps.good & ~again)
@@ -83,10 +83,10 @@ def daily_grid(bars: LongBars, timing: Timing) -> tuple[Grid, list[Fault]]:
         grid[field][row.reshape(-1), column] = bars.values[field][keep]
     halted = np.zeros(shape, dtype=np.bool_)
     halted[row.reshape(-1), column] = bars.halted[keep]
-    return Grid(sessions, bars.symbols, grid, halted, origin), faults
+    return BarGrid(sessions, bars.symbols, grid, halted, origin), faults
 
 
-def minute_grid(bars: LongBars, timing: Timing) -> tuple[Grid, MinutePanel, list[Fault]]:
+def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel, list[DataFault]]:
     """Return intraday rows on a grid, and the daily bars they add up to."""
     assert timing.close_time is not None
     again, faults = repeated(bars, timing.close_time, "bar")
@@ -104,7 +104,7 @@ def minute_grid(bars: LongBars, timing: Timing) -> tuple[Grid, MinutePanel, list
     sessions, first = np.unique(day, return_index=True)
     daily = days_of_minutes(minutes, first)
     origin = np.full((sessions.size, len(bars.symbols)), -1, dtype=np.int64)
-    grid = Grid(sessions, bars.symbols, daily, np.zeros(origin.shape, dtype=np.bool_), origin)
+    grid = BarGrid(sessions, bars.symbols, daily, np.zeros(origin.shape, dtype=np.bool_), origin)
     return grid, MinutePanel(bars.symbols, times, minutes), faults
 
 
@@ -130,7 +130,9 @@ def days_of_minutes(minutes: Mapping[Field, Floats], first: Ints) -> dict[Field,
     return {field: result[field] for field in FIELDS}
 
 
-def complete(grid: Grid, bars: LongBars, calendar: CalendarName, config: FilesConfig) -> tuple[Grid, list[str]]:
+def complete(
+    grid: BarGrid, bars: LongBars, calendar: CalendarName, config: FilesConfig
+) -> tuple[BarGrid, list[str]]:
     """Return the grid with absent fields filled by stated rules, and sentences that say so."""
     values, notes = dict(grid.bars), []
     if config.prices == "adjusted" and bars.adj_close is not None:
@@ -159,10 +161,10 @@ def complete(grid: Grid, bars: LongBars, calendar: CalendarName, config: FilesCo
     suspended, extra = _suspensions(grid, values, calendar)
     for field in FIELDS:
         values[field] = np.where(suspended, np.nan, values[field])
-    return Grid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes + extra
+    return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes + extra
 
 
-def _suspensions(grid: Grid, values: dict[Field, Floats], calendar: CalendarName) -> tuple[Bools, list[str]]:
+def _suspensions(grid: BarGrid, values: dict[Field, Floats], calendar: CalendarName) -> tuple[Bools, list[str]]:
     suspended = grid.suspended.copy()
     if calendar != "XSHG":
         return suspended, []
@@ -182,7 +184,7 @@ def _suspensions(grid: Grid, values: dict[Field, Floats], calendar: CalendarName
 
 
 def listings_of(
-    grid: Grid, calendar: CalendarName, config: FilesConfig, told: dict[str, Listing]
+    grid: BarGrid, calendar: CalendarName, config: FilesConfig, told: dict[str, Listing]
 ) -> tuple[tuple[Listing, ...], list[str]]:
     """Return the listings of a grid's symbols; ``told`` (from an instruments file) wins over what bars suggest."""
     seen = np.isfinite(grid.bars["close"]) | grid.suspended
@@ -220,6 +222,6 @@ def default_instrument(symbol: str, calendar: CalendarName, config: FilesConfig)
     return plain
 
 
-def times_of(grid: Grid, calendar: CalendarName) -> tuple[Ints, Ints]:
+def times_of(grid: BarGrid, calendar: CalendarName) -> tuple[Ints, Ints]:
     """Return when the sessions of a grid open and close."""
     return session_times(calendar, grid.sessions)

@@ -21,7 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Frequency, Ints
 from tradeassay.data.calendars import known_range, sessions_between
-from tradeassay.data.fault import Fault
+from tradeassay.data.fault import DataFault
 from tradeassay.data.files.codes import ashare_code
 from tradeassay.data.files.config import ColumnMap, FilesConfig, guess_columns
 from tradeassay.data.files.table import RawTable, read_table, stem_of
@@ -52,9 +52,9 @@ class LongBars:
     columns: dict[str, ColumnMap]
 
 
-def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[LongBars, list[Fault]]:
+def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[LongBars, list[DataFault]]:
     """Read bar files; raises :class:`UserError` when one cannot be understood, returns faults of single rows."""
-    faults: list[Fault] = []
+    faults: list[DataFault] = []
     parts = []
     maps: dict[str, ColumnMap] = {}
     for number, path in enumerate(paths):
@@ -87,7 +87,7 @@ class _Part:
 
 def _read_part(
     table: RawTable, columns: ColumnMap, number: int, stem: str, config: FilesConfig
-) -> tuple[_Part, list[Fault]]:
+) -> tuple[_Part, list[DataFault]]:
     roles = columns.roles
     stamps, faults = read_stamps(table, roles["date"], roles.get("time"))
     names, codes = _symbols(table, roles.get("symbol"), stem)
@@ -179,7 +179,7 @@ _HOURS: dict[CalendarName, tuple[int, int]] = {"XNYS": (570, 960), "XSHG": (570,
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class BarTiming:
     """Where rows lie in time. ``day`` is each row's session day; ``close_time`` its bar's end (intraday only)."""
 
     calendar: CalendarName
@@ -191,21 +191,21 @@ class Timing:
     stamps: Literal["start", "end"]
 
 
-def timing(bars: LongBars, config: FilesConfig) -> tuple[Timing, list[Fault]]:
+def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFault]]:
     """Return where the rows lie in time, guessing what the configuration leaves open."""
     calendar = config.calendar or _guess_calendar(bars)
     zone = config.timezone or ZONES[calendar]
     _zone(zone)
     frequency = config.frequency or _guess_frequency(bars)
     if frequency == "1d":
-        return Timing(calendar, zone, "1d", _session_days(bars, ZONES[calendar]), None, 1, "end"), []
+        return BarTiming(calendar, zone, "1d", _session_days(bars, ZONES[calendar]), None, 1, "end"), []
     faults = _naive(bars, zone) if config.timezone is None else []
     instants = _instants(bars, zone)
     length = _bar_length(bars, instants)
     stamps = config.stamps or _guess_stamps(instants, length, calendar)
     close = instants + length * MINUTE if stamps == "start" else instants
     day = _local_days(close - 1, ZONES[calendar])
-    return Timing(calendar, zone, "1m", day, close, length, stamps), faults
+    return BarTiming(calendar, zone, "1m", day, close, length, stamps), faults
 
 
 def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
@@ -262,13 +262,13 @@ def _session_days(bars: LongBars, zone: str) -> Days:
     return day.astype("datetime64[D]")
 
 
-def _naive(bars: LongBars, zone: str) -> list[Fault]:
+def _naive(bars: LongBars, zone: str) -> list[DataFault]:
     naive = bars.stamps.good & ~bars.stamps.zoned
     faults = []
     for number in np.unique(bars.file[naive]).tolist():
         rows = bars.row[naive & (bars.file == number)]
         faults.append(
-            Fault(
+            DataFault(
                 check="time stamp without zone",
                 file=bars.files[number],
                 row=int(rows[0]),

@@ -12,16 +12,16 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import FIELDS, Ints
 from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.fault import Fault
+from tradeassay.data.fault import DataFault
 from tradeassay.data.files import assemble
-from tradeassay.data.files.bars import SIDE_TABLES, LongBars, Timing, read_bars, timing
+from tradeassay.data.files.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, timing
 from tradeassay.data.files.config import FilesConfig, ImportReport
 from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
 from tradeassay.data.files.table import is_table, stem_of
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.shape import normalised
 
-Locate = Callable[[Fault], Fault]
+Locate = Callable[[DataFault], DataFault]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Imported:
     """A panel, the faults of its rows, the guesses, and a map from faults of content to files and lines."""
 
     panel: Panel
-    faults: tuple[Fault, ...]
+    faults: tuple[DataFault, ...]
     report: ImportReport
     locate: Locate
 
-    def diagnose(self) -> tuple[Fault, ...]:
+    def diagnose(self) -> tuple[DataFault, ...]:
         """Return everything wrong, located in the files, errors first."""
         found = [*self.faults, *map(self.locate, diagnose_panel(normalised(self.panel)))]
         return tuple(sorted(found, key=lambda fault: fault.severity))
@@ -128,7 +128,7 @@ def _side_tables(folder: Path) -> dict[str, Path]:
     return sides
 
 
-def _facts(config: FilesConfig, when: Timing, sides: SideTables, notes: list[str], root: Path) -> PanelFacts:
+def _facts(config: FilesConfig, when: BarTiming, sides: SideTables, notes: list[str], root: Path) -> PanelFacts:
     biases = [*config.biases, *notes]
     if not sides.memberships:
         biases.append("no dated index membership: the universe is whoever is in the files")
@@ -159,7 +159,7 @@ def _filled(minutes: MinutePanel | None, bars: LongBars) -> MinutePanel | None:
     return replace(minutes, bars=values)
 
 
-def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
+def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
     """Warn when traded amount and volume suggest that volume counts lots."""
     if "amount" in bars.absent or "volume" in bars.absent:
         return []
@@ -170,7 +170,7 @@ def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
     if 0.5 < middle < 2:
         return []
     return [
-        Fault(
+        DataFault(
             check="volume unit",
             file=root.name,
             row=None,
@@ -182,7 +182,7 @@ def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[Fault]:
 
 
 def _report(
-    bars: LongBars, when: Timing, panel: Panel, sides: SideTables, side_files: dict[str, Path], notes: list[str]
+    bars: LongBars, when: BarTiming, panel: Panel, sides: SideTables, side_files: dict[str, Path], notes: list[str]
 ) -> ImportReport:
     if when.frequency == "1m":
         frequency = (
@@ -210,13 +210,13 @@ def _report(
 
 
 def _locator(
-    name: str, bars: LongBars, origin: Ints, symbols: tuple[str, ...], when: Timing, root: Path
+    name: str, bars: LongBars, origin: Ints, symbols: tuple[str, ...], when: BarTiming, root: Path
 ) -> Locate:
     column = {symbol: index for index, symbol in enumerate(symbols)}
     days: dict[str, int] = {}
     minute_rows: dict[tuple[int, int], int] = {}
 
-    def long_row(fault: Fault) -> int | None:
+    def long_row(fault: DataFault) -> int | None:
         if when.close_time is not None:
             if not fault.file.endswith("/minutes") or fault.row is None or not fault.symbol:
                 return None
@@ -245,7 +245,7 @@ def _locator(
             at = int(there.min()) if there.size else -1
         return at if at >= 0 else None
 
-    def locate(fault: Fault) -> Fault:
+    def locate(fault: DataFault) -> DataFault:
         at = long_row(fault)
         if at is not None:
             return msgspec.structs.replace(fault, file=bars.files[bars.file[at]], row=int(bars.row[at]))

@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Ints
-from tradeassay.data.fault import Fault
+from tradeassay.data.fault import DataFault
 
 _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
@@ -39,7 +39,7 @@ class RawTable:
     file: str
     columns: dict[str, pa.ChunkedArray]
     rows: Ints
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[DataFault, ...] = ()
 
 
 def is_table(path: Path) -> bool:
@@ -121,7 +121,9 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
     rows, broken = _count_lines(text, delimiter, bool(header), len(names))
     before = skipped - (0 if header else 1)
     faults = tuple(
-        Fault(check="broken line", file=label, row=line + before, reason=f"{n} columns instead of {len(names)}")
+        DataFault(
+            check="broken line", file=label, row=line + before, reason=f"{n} columns instead of {len(names)}"
+        )
         for line, n in broken
     )
     return RawTable(label, columns, np.array(rows[: table.num_rows], dtype=np.int64) + before, faults)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.data.fault import Fault
+from tradeassay.data.fault import DataFault
 from tradeassay.data.files.table import RawTable
 
 _NOTHING = pa.array(
@@ -21,7 +21,7 @@ _NOTHING = pa.array(
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
-def to_floats(table: RawTable, name: str) -> tuple[Floats, list[Fault]]:
+def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
     """Return a column as numbers, NaN where it is empty; a cell that is not a number is a fault and NaN.
 
     ``1,234.5`` and units (``1.2M``, ``3万``) are understood.
@@ -44,7 +44,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[Fault]]:
         number = _number(cell)
         if number is None:
             faults.append(
-                Fault(
+                DataFault(
                     check="no number",
                     file=table.file,
                     row=int(table.rows[index]),
@@ -98,7 +98,7 @@ class Stamps:
         return result
 
 
-def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[Stamps, list[Fault]]:
+def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[Stamps, list[DataFault]]:
     """Read the stamps of a table from its date column (and its column with the time of day, if there is one)."""
     column = table.columns[date]
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
@@ -126,7 +126,7 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
     codes = encoded.indices.fill_null(len(unique)).to_numpy(zero_copy_only=False)
     stamps = Stamps(local[codes], offset[codes], zoned[codes] > 0, good[codes] > 0, spelling)
     faults = [
-        Fault(
+        DataFault(
             check="unreadable date",
             file=table.file,
             row=int(table.rows[row]),

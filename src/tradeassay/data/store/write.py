@@ -19,7 +19,7 @@ from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS
 from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.fault import Fault, accept, describe
+from tradeassay.data.fault import DataFault, accept, describe
 from tradeassay.data.panel import Panel
 from tradeassay.data.store import tables
 from tradeassay.data.store.adjustment import factors, previous_close
@@ -43,8 +43,8 @@ def write_snapshot(
     *,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
-    found: Sequence[Fault] = (),
-    locate: Callable[[Fault], Fault] | None = None,
+    found: Sequence[DataFault] = (),
+    locate: Callable[[DataFault], DataFault] | None = None,
 ) -> Manifest:
     """Write ``panel`` to ``folder`` after the doctor has looked at it, and return the manifest.
 
@@ -77,7 +77,7 @@ def write_snapshot(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _with_badges(panel: Panel, errors: tuple[Fault, ...]) -> Panel:
+def _with_badges(panel: Panel, errors: tuple[DataFault, ...]) -> Panel:
     biases = list(panel.facts.biases)
     if panel.facts.adjusted != "none":
         done = "splits" if panel.facts.adjusted == "split" else "splits and dividends"
@@ -88,7 +88,7 @@ def _with_badges(panel: Panel, errors: tuple[Fault, ...]) -> Panel:
     return replace(panel, facts=msgspec.structs.replace(panel.facts, biases=tuple(dict.fromkeys(biases))))
 
 
-def _write_files(panel: Panel, folder: Path, found: tuple[Fault, ...]) -> Manifest:
+def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Manifest:
     _write_table(folder / "bars.arrow", _bars_table(panel))
     _write_table(folder / "listings.arrow", tables.listings_table(panel.listings))
     _write_table(folder / "indices.arrow", tables.indices_table(panel.sessions, panel.indices))

@@ -9,17 +9,22 @@ from tradeassay.core.instruments import NewsItem
 from tradeassay.core.view import Days
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.engine import Tape
+from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, NewsTruth, PlantedSkill
-from tradeassay.data.synthetic.universe import Universe, sectors
+from tradeassay.data.synthetic.universe import WorldNames, sectors
 from tradeassay.factors import FACTOR_NAMES
 
 
 def make_key(
-    config: SyntheticConfig, universe: Universe, drivers: Drivers, tape: Tape, events: tuple[NewsEvent, ...],
-    items: tuple[NewsItem, ...], days: Days,
-) -> AnswerKey:  # fmt: skip
+    config: SyntheticConfig,
+    universe: WorldNames,
+    drivers: Drivers,
+    tape: WorldTape,
+    events: tuple[NewsEvent, ...],
+    items: tuple[NewsItem, ...],
+    days: Days,
+) -> AnswerKey:
     """Return the key of a world whose shown sessions are ``days``; what lies before them is left out."""
     burn = len(drivers.market.regime) - days.size
     facts = KeyFacts(

@@ -15,7 +15,7 @@ from tradeassay.core import exact
 from tradeassay.core.view import Floats
 from tradeassay.data.synthetic.config import MarketModel, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.universe import Universe, sectors
+from tradeassay.data.synthetic.universe import WorldNames, sectors
 
 _ARCH, _GARCH, _DF = 0.08, 0.90, 6
 
@@ -129,7 +129,7 @@ class Drivers:
     planted: Floats
     decline: Floats
 
-    def known_returns(self, universe: Universe) -> Floats:
+    def known_returns(self, universe: WorldNames) -> Floats:
         """Return everything that does not depend on the path of prices, shape (rows, 2, names)."""
         market = np.stack([self.market.overnight, self.market.intraday], axis=1)
         base = market[:, :, None] * universe.beta + self.sectors.transpose(1, 0, 2)[:, :, universe.sector]
@@ -138,7 +138,7 @@ class Drivers:
         return base
 
 
-def make_decline(config: SyntheticConfig, universe: Universe, burn: int) -> Floats:
+def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Floats:
     """Return what names lose per session in the weeks before they are delisted, shape (rows, names)."""
     decline = np.zeros((burn + config.sessions, universe.size))
     for column in np.flatnonzero(universe.last < config.sessions - 1).tolist():

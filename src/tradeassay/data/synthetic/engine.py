@@ -5,7 +5,7 @@ too large for one day spills into the next. Hidden sessions have no style return
 the result of elementwise IEEE arithmetic.
 
 Suspensions, dividends and splits are planned before the loop. Plans carry no prices; the loop fixes a dividend's
-amount and a split's ratio when they are announced. What it leaves behind is a :class:`Tape`.
+amount and a split's ratio when they are announced. What it leaves behind is a :class:`WorldTape`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.universe import WorldNames
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class CorporateMove:
     """A corporate action that took place, between rows of the loop.
 
     ``value`` is in ticks per share (dividend) or new shares per old one (split).
@@ -41,7 +41,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
+class WorldTape:
     """Arrays of shape (rows, names), hidden rows first; prices in ticks, NaN without trade.
 
     ``last`` is the last close so far (0 before listing), ``shares`` thousands of shares, ``scale`` the product of
@@ -61,12 +61,17 @@ class Tape:
     trading: Bools
     exposures: Floats
     residual: Floats
-    actions: tuple[Action, ...]
+    actions: tuple[CorporateMove, ...]
 
 
 def make_tape(
-    universe: Universe, bars: Floats, trading: Bools, exposures: Floats, residual: Floats, actions: list[Action]
-) -> Tape:  # fmt: skip
+    universe: WorldNames,
+    bars: Floats,
+    trading: Bools,
+    exposures: Floats,
+    residual: Floats,
+    actions: list[CorporateMove],
+) -> WorldTape:
     """Complete the loop's arrays (``bars`` in the loop's order: open, high, close, volume, amount, low)."""
     opened, high, close, volume, amount, low = (np.ascontiguousarray(bars[:, k]) for k in range(6))
     shares = np.broadcast_to(universe.shares, close.shape).copy()
@@ -75,7 +80,7 @@ def make_tape(
         if action.kind == "split":
             scale[action.ex :, action.column] *= action.value
             shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
-    return Tape(
+    return WorldTape(
         open=opened,
         high=high,
         low=low,
@@ -103,7 +108,7 @@ _NOTICE = {"dividend": 12, "split": 15}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedMove:
     """A planned corporate action: announced at the close of row ``announced``, effective at row ``ex``.
 
     ``size`` is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
@@ -117,21 +122,21 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class MoveSchedule:
     """Suspended cells, shape (rows, names), and plans by the row of their announcement."""
 
     suspended: Bools
-    plans: dict[int, list[Plan]]
+    plans: dict[int, list[PlannedMove]]
 
 
-def make_schedule(config: SyntheticConfig, universe: Universe, burn: int) -> Schedule:
+def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
     """Draw suspensions and plans over hidden and visible rows."""
     rows = burn + config.sessions
     first = np.where(universe.first == 0, 0, universe.first + burn)
     last = universe.last + burn
     suspended = _suspensions(config, first, last, rows, burn)
     busy: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    plans: dict[int, list[Plan]] = defaultdict(list)
+    plans: dict[int, list[PlannedMove]] = defaultdict(list)
     found = _dividends(config, first, last, rows) + _splits(config, first, last, rows)
     for plan in found:
         halted = (
@@ -142,7 +147,7 @@ def make_schedule(config: SyntheticConfig, universe: Universe, burn: int) -> Sch
         if not halted and not clash:
             busy[plan.column].append((plan.announced, plan.ex))
             plans[plan.announced].append(plan)
-    return Schedule(suspended, dict(plans))
+    return MoveSchedule(suspended, dict(plans))
 
 
 def _suspensions(config: SyntheticConfig, first: Ints, last: Ints, rows: int, burn: int) -> Bools:
@@ -157,7 +162,7 @@ def _suspensions(config: SyntheticConfig, first: Ints, last: Ints, rows: int, bu
     return suspended
 
 
-def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[Plan]:
+def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[PlannedMove]:
     model, draws = config.actions, Draws(config.seed, "dividends")
     if model.per_year == 0:
         return []
@@ -171,11 +176,11 @@ def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> l
         for ex in range(int(phase[i]), rows, every):
             announced = ex - _NOTICE["dividend"]
             if announced >= max(first[i] + 20, 1) and ex <= last[i] - 2:
-                plans.append(Plan(i, "dividend", announced, ex, float(size[i])))
+                plans.append(PlannedMove(i, "dividend", announced, ex, float(size[i])))
     return plans
 
 
-def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[Plan]:
+def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[PlannedMove]:
     draws = Draws(config.seed, "splits")
     plans = []
     for cell in draws.rare(config.actions.splits / config.year, rows * first.size).tolist():
@@ -183,7 +188,7 @@ def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list
         size = float(draws.uniform(1)[0])
         announced = ex - _NOTICE["split"]
         if announced >= max(first[column] + 20, 1) and ex <= last[column] - 2:
-            plans.append(Plan(column, "split", announced, ex, size))
+            plans.append(PlannedMove(column, "split", announced, ex, size))
     return plans
 
 
@@ -208,7 +213,9 @@ _FLOOR = 50.0
 """The smallest latent value in ticks: below it a tick would be a large move."""
 
 
-def run_days(config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int) -> Tape:
+def run_days(
+    config: SyntheticConfig, universe: WorldNames, drivers: Drivers, schedule: MoveSchedule, burn: int
+) -> WorldTape:
     """Run all sessions, hidden ones first."""
     loop = _Loop(config, universe, drivers, schedule, burn)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -221,7 +228,7 @@ class _Loop:
     """State of the loop; one :meth:`session` per row. Prices are in ticks."""
 
     def __init__(
-        self, config: SyntheticConfig, universe: Universe, drivers: Drivers, schedule: Schedule, burn: int
+        self, config: SyntheticConfig, universe: WorldNames, drivers: Drivers, schedule: MoveSchedule, burn: int
     ) -> None:
         rows, n = burn + config.sessions, universe.size
         self.config, self.universe, self.schedule, self.burn = config, universe, schedule, burn
@@ -232,8 +239,8 @@ class _Loop:
             at <= universe.last + burn
         )
         self.trading = self.active & ~schedule.suspended
-        self.due: dict[int, list[Action]] = {}
-        self.actions: list[Action] = []
+        self.due: dict[int, list[CorporateMove]] = {}
+        self.actions: list[CorporateMove] = []
         self.latent = universe.price.astype(np.float64)
         self.last = universe.price.astype(np.float64)
         self.rescale = np.ones((5, n))
@@ -318,10 +325,10 @@ class _Loop:
         for plan in self.schedule.plans.get(row, ()):
             value = self._terms(plan)
             if value:
-                action = Action(plan.column, plan.kind, row, plan.ex, value)
+                action = CorporateMove(plan.column, plan.kind, row, plan.ex, value)
                 self.due.setdefault(plan.ex, []).append(action)
 
-    def _terms(self, plan: Plan) -> float:
+    def _terms(self, plan: PlannedMove) -> float:
         """Return a dividend in ticks or a split ratio; 0 when nothing comes of the plan."""
         price = float(self.last[plan.column])
         if plan.kind == "dividend":

@@ -17,7 +17,7 @@ from tradeassay.core.view import Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.universe import WorldNames
 
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
@@ -58,7 +58,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     surprise: float
 
 
-def make_reports(config: SyntheticConfig, universe: Universe, sessions: Sessions) -> tuple[Report, ...]:
+def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessions) -> tuple[Report, ...]:
     """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise.
 
     Four quarters published before the first session are included (row 0 or less), so that a world starts
@@ -105,7 +105,7 @@ def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
 
 
 def make_events(
-    config: SyntheticConfig, universe: Universe, sessions: Sessions, reports: tuple[Report, ...]
+    config: SyntheticConfig, universe: WorldNames, sessions: Sessions, reports: tuple[Report, ...]
 ) -> tuple[NewsEvent, ...]:
     """Draw all events of a world, oldest first."""
     draws = Draws(config.seed, "events")
@@ -147,7 +147,7 @@ def _earnings(config: SyntheticConfig, report: Report, pick: int) -> NewsEvent:
 
 
 def _scattered(
-    config: SyntheticConfig, universe: Universe, sessions: Sessions, draws: Draws, kind: EventKind, rate: float
+    config: SyntheticConfig, universe: WorldNames, sessions: Sessions, draws: Draws, kind: EventKind, rate: float
 ) -> list[NewsEvent]:
     model, n = config.news, universe.size
     cells = draws.rare(rate / config.year, sessions.days.size * n)
@@ -191,7 +191,7 @@ def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
 
 
 def _duplicates(
-    config: SyntheticConfig, universe: Universe, sessions: Sessions, draws: Draws, events: list[NewsEvent]
+    config: SyntheticConfig, universe: WorldNames, sessions: Sessions, draws: Draws, events: list[NewsEvent]
 ) -> list[NewsEvent]:
     """Repeat some informative items once their effect is over."""
     loud = [k for k, event in enumerate(events) if event.kind == "informative"]

@@ -8,9 +8,9 @@ from tradeassay.core import exact
 from tradeassay.core.instruments import Fundamental
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.engine import Tape
+from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.events import Report
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.universe import WorldNames
 
 FIELDS = (
     "shares_outstanding", "revenue", "net_income", "eps", "eps_ttm", "book_value_per_share",
@@ -21,7 +21,7 @@ SURPRISE = 0.08
 
 
 def make_fundamentals(
-    config: SyntheticConfig, universe: Universe, tape: Tape, reports: tuple[Report, ...], burn: int
+    config: SyntheticConfig, universe: WorldNames, tape: WorldTape, reports: tuple[Report, ...], burn: int
 ) -> tuple[Fundamental, ...]:
     """Write the figures of every report.
 
@@ -64,7 +64,7 @@ def make_fundamentals(
 
 
 def _figures(
-    universe: Universe, tape: Tape, i: int, row: int, past: list[float], margin: float, book: float
+    universe: WorldNames, tape: WorldTape, i: int, row: int, past: list[float], margin: float, book: float
 ) -> dict[str, float]:
     scale = float(tape.scale[row, i])
     close = float(tape.last[row, i]) / float(universe.unit[i])
@@ -92,7 +92,7 @@ def _figures(
     return values
 
 
-def _dividends(tape: Tape, n: int) -> list[list[tuple[int, float]]]:
+def _dividends(tape: WorldTape, n: int) -> list[list[tuple[int, float]]]:
     """Return (row, ticks in the first share unit) of every dividend, per name."""
     paid: list[list[tuple[int, float]]] = [[] for _ in range(n)]
     for action in tape.actions:

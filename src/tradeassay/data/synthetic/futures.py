@@ -25,7 +25,7 @@ from tradeassay.data.synthetic.events import make_events, planted_returns
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, World, panel_facts
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.past_sessions import sessions_from
-from tradeassay.data.synthetic.universe import Universe, sectors
+from tradeassay.data.synthetic.universe import WorldNames, sectors
 from tradeassay.factors import FACTOR_NAMES
 
 FUTURE_UNIT = 5
@@ -237,11 +237,11 @@ def generate_futures(config: SyntheticConfig) -> World:
     return World(panel, _key(facts, sessions, market, planted, spots))
 
 
-def _underlyings(config: SyntheticConfig) -> Universe:
+def _underlyings(config: SyntheticConfig) -> WorldNames:
     """Return the two funds as the names that news is about."""
     count = len(CHAINS)
     whole = np.zeros(count, dtype=np.int64)
-    return Universe(
+    return WorldNames(
         instruments=tuple(_fund_instrument(config, chain) for chain in CHAINS),
         first=whole,
         last=np.full(count, config.sessions - 1, dtype=np.int64),

@@ -11,8 +11,8 @@ from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data.panel import Membership
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.engine import Action, Tape
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.engine import CorporateMove, WorldTape
+from tradeassay.data.synthetic.universe import WorldNames
 
 INDEX = "IDX"
 FUND = "IDXF"
@@ -39,10 +39,10 @@ class Fund:
 
     prices: Floats
     volume: Floats
-    actions: tuple[Action, ...]
+    actions: tuple[CorporateMove, ...]
 
 
-def make_index(config: SyntheticConfig, universe: Universe, tape: Tape, days: Days, burn: int) -> Index:
+def make_index(config: SyntheticConfig, universe: WorldNames, tape: WorldTape, days: Days, burn: int) -> Index:
     """Choose members at fixed reviews and chain the level over the sessions."""
     finest = int(universe.unit.max())
     worth = tape.shares * tape.last.astype(np.int64) * (finest // universe.unit)
@@ -66,7 +66,7 @@ def _reviews(config: SyntheticConfig, days: Days) -> list[int]:
     return [int(row) for row in turns if months[row] % 12 % every == phase % every]
 
 
-def _members(config: SyntheticConfig, universe: Universe, worth: Ints, days: Days, burn: int) -> Bools:
+def _members(config: SyntheticConfig, universe: WorldNames, worth: Ints, days: Days, burn: int) -> Bools:
     size = config.index_members
     member = np.zeros((days.size, universe.size), dtype=np.bool_)
     edges = [0, *_reviews(config, days), days.size]
@@ -97,7 +97,7 @@ def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
     return chosen
 
 
-def _dated(universe: Universe, member: Bools, days: Days) -> tuple[Membership, ...]:
+def _dated(universe: WorldNames, member: Bools, days: Days) -> tuple[Membership, ...]:
     """Return memberships as stretches of days."""
     rows = member.shape[0]
     found = []
@@ -116,7 +116,7 @@ def _dated(universe: Universe, member: Bools, days: Days) -> tuple[Membership, .
 
 
 def make_fund(
-    config: SyntheticConfig, universe: Universe, tape: Tape, index: Index, days: Days, burn: int
+    config: SyntheticConfig, universe: WorldNames, tape: WorldTape, index: Index, days: Days, burn: int
 ) -> Fund:
     """Price the fund at a tenth of the index plus the dividends it holds; it pays them out every quarter."""
     income = _income(universe, tape, index, burn)
@@ -134,7 +134,7 @@ def make_fund(
     return Fund(np.stack([opens, high, low, closes], axis=1), volume, actions)
 
 
-def _income(universe: Universe, tape: Tape, index: Index, burn: int) -> Floats:
+def _income(universe: WorldNames, tape: WorldTape, index: Index, burn: int) -> Floats:
     """Return the dividends of members per row, in hundredths per fund share."""
     rows = index.closes.size
     level = np.concatenate([[START], index.closes[:-1]])
@@ -149,7 +149,7 @@ def _income(universe: Universe, tape: Tape, index: Index, burn: int) -> Floats:
     return income
 
 
-def _payouts(income: Floats, days: Days) -> tuple[Floats, tuple[Action, ...]]:
+def _payouts(income: Floats, days: Days) -> tuple[Floats, tuple[CorporateMove, ...]]:
     """Return what the fund holds after every row, and its payouts (announced three sessions ahead)."""
     months = days.astype("datetime64[M]").astype(np.int64)
     turns = {int(row) + 10 for row in np.flatnonzero(np.diff(months)) + 1 if months[row] % 3 == 2}
@@ -159,7 +159,7 @@ def _payouts(income: Floats, days: Days) -> tuple[Floats, tuple[Action, ...]]:
         if row + _NOTICE in turns and row + _NOTICE < income.size:
             announced = float(np.floor(cash))
         if row in turns and announced >= 1.0:
-            actions.append(Action(-1, "dividend", row - _NOTICE, row, announced))
+            actions.append(CorporateMove(-1, "dividend", row - _NOTICE, row, announced))
             cash, announced = cash - announced, 0.0
         cash += more
         held[row] = cash

@@ -21,8 +21,8 @@ from tradeassay.data.panel import CalendarName, MinutePanel
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import clustered
-from tradeassay.data.synthetic.engine import Tape
-from tradeassay.data.synthetic.universe import Universe
+from tradeassay.data.synthetic.engine import WorldTape
+from tradeassay.data.synthetic.universe import WorldNames
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
@@ -123,7 +123,7 @@ _LUNCH: dict[CalendarName, tuple[int, int]] = {"XSHG": (120, 210)}
 
 
 def make_minutes(
-    config: SyntheticConfig, universe: Universe, tape: Tape, sessions: Sessions, burn: int
+    config: SyntheticConfig, universe: WorldNames, tape: WorldTape, sessions: Sessions, burn: int
 ) -> MinutePanel | None:
     """Return minutes of the first ``config.minutes`` names that trade from the first to the last session."""
     whole = (universe.first == 0) & (universe.last == config.sessions - 1)

@@ -110,7 +110,7 @@ SEASONED = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Universe:
+class WorldNames:
     """The names of a world, in column order (by first row, then symbol). Arrays have one entry per name.
 
     ``first``/``last`` are rows (``last`` is the final session of a delisted name, or the world's last row).
@@ -136,7 +136,7 @@ class Universe:
         return len(self.instruments)
 
 
-def make_universe(config: SyntheticConfig) -> Universe:
+def make_universe(config: SyntheticConfig) -> WorldNames:
     """Draw the names of a world."""
     draws = Draws(config.seed, "universe", config.preset)
     n = config.names
@@ -157,7 +157,7 @@ def make_universe(config: SyntheticConfig) -> Universe:
     )
     limits = [_LIMITS[boards[i]] if config.preset == "ashare" else config.trading.max_move for i in columns]
     pick = np.array(columns)
-    return Universe(
+    return WorldNames(
         instruments=instruments,
         first=first[pick],
         last=last[pick],

@@ -14,7 +14,7 @@ from tradeassay.data.panel import Listing, Panel, action_known_at
 from tradeassay.data.synthetic.answers import make_key
 from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers, make_decline, make_market, make_sectors, make_styles
-from tradeassay.data.synthetic.engine import Action, Tape, make_schedule, run_days
+from tradeassay.data.synthetic.engine import CorporateMove, WorldTape, make_schedule, run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
 from tradeassay.data.synthetic.fundamentals import make_fundamentals
 from tradeassay.data.synthetic.futures import generate_futures
@@ -23,7 +23,7 @@ from tradeassay.data.synthetic.key import World, panel_facts
 from tradeassay.data.synthetic.minutes import make_minutes
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.past_sessions import sessions_from
-from tradeassay.data.synthetic.universe import Universe, make_universe
+from tradeassay.data.synthetic.universe import WorldNames, make_universe
 
 BURN = 253
 """Hidden sessions before the first visible one, so that every factor has its history on day one."""
@@ -69,7 +69,7 @@ def generate(config: SyntheticConfig) -> World:
     return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days))
 
 
-def _place(universe: Universe) -> int:
+def _place(universe: WorldNames) -> int:
     """Return the fund's column: columns are sorted by first day, then symbol."""
     return sum(
         first == 0 and instrument.symbol < FUND
@@ -92,7 +92,9 @@ def fund_instrument(config: SyntheticConfig, symbol: str = FUND, index: str = IN
     )
 
 
-def _listings(config: SyntheticConfig, universe: Universe, sessions: Sessions, place: int) -> tuple[Listing, ...]:
+def _listings(
+    config: SyntheticConfig, universe: WorldNames, sessions: Sessions, place: int
+) -> tuple[Listing, ...]:
     days, end = sessions.days, config.sessions - 1
     listings = [
         Listing(
@@ -106,7 +108,7 @@ def _listings(config: SyntheticConfig, universe: Universe, sessions: Sessions, p
     return tuple(listings)
 
 
-def _bars(universe: Universe, tape: Tape, fund: Fund, place: int) -> Mapping[Field, Floats]:
+def _bars(universe: WorldNames, tape: WorldTape, fund: Fund, place: int) -> Mapping[Field, Floats]:
     unit = universe.unit.astype(np.float64)
     bars: dict[Field, Floats] = {}
     prices: tuple[tuple[Field, Floats], ...] = (
@@ -121,13 +123,13 @@ def _bars(universe: Universe, tape: Tape, fund: Fund, place: int) -> Mapping[Fie
     return bars
 
 
-def _suspended(universe: Universe, tape: Tape) -> Bools:
+def _suspended(universe: WorldNames, tape: WorldTape) -> Bools:
     rows = np.arange(tape.trading.shape[0] - BURN)[:, None]
     listed = (rows >= universe.first) & (rows <= universe.last)
     return listed & ~tape.trading[BURN:]
 
 
-def _actions(universe: Universe, sessions: Sessions, tape: Tape, fund: Fund) -> tuple[CorporateAction, ...]:
+def _actions(universe: WorldNames, sessions: Sessions, tape: WorldTape, fund: Fund) -> tuple[CorporateAction, ...]:
     found: list[CorporateAction] = []
     for action in tape.actions:
         if action.ex >= BURN:
@@ -140,7 +142,7 @@ def _actions(universe: Universe, sessions: Sessions, tape: Tape, fund: Fund) -> 
 
 
 def _action(
-    sessions: Sessions, symbol: str, action: Action, announced: int, ex: int, unit: float
+    sessions: Sessions, symbol: str, action: CorporateMove, announced: int, ex: int, unit: float
 ) -> CorporateAction:
     told = (
         int(sessions.close_time[announced]) + 30 * MINUTE if announced >= 0 else int(sessions.open_time[0]) - DAY

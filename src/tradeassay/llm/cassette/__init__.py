@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tradeassay.llm.cassette.models import CassetteMismatch, RecordingModel, ReplayingModel, first_difference
-from tradeassay.llm.cassette.store import CassetteStore, Recorded, answer_key
+from tradeassay.llm.cassette.store import CassetteStore, RecordedAnswer, answer_key
 
 __all__ = [
     "CassetteMismatch",
     "CassetteStore",
-    "Recorded",
+    "RecordedAnswer",
     "RecordingModel",
     "ReplayingModel",
     "answer_key",

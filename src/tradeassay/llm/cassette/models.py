@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import ModelError
-from tradeassay.llm.cassette.store import Asked, CassetteStore, Recorded, asked, key_of
-from tradeassay.llm.model import Model, ModelParams, Place
+from tradeassay.llm.cassette.store import CassetteStore, RecordedAnswer, RecordedQuestion, asked, key_of
+from tradeassay.llm.model import Model, ModelParams, QuestionPlace
 
 _AROUND = 30
 
 
-def first_difference(question: Asked, request: AskModel, recorded: Recorded) -> str:
+def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
     """Return the first thing in which a question differs from a recorded one, in one sentence."""
     for number, (now, then) in enumerate(zip(request.messages, recorded.messages, strict=False)):
         if now != then:
@@ -61,7 +61,7 @@ def _message_difference(now: Message, then: Message) -> str:
     return f"it answers call {now.call_id!r}, recorded was {then.call_id!r}"
 
 
-def _tools_difference(request: AskModel, recorded: Recorded) -> str:
+def _tools_difference(request: AskModel, recorded: RecordedAnswer) -> str:
     for now, then in zip(request.tools, recorded.tools, strict=False):
         if now.name != then.name:
             return f"'{now.name}' stands where '{then.name}' was"
@@ -107,7 +107,7 @@ class RecordingModel:
         """The model's full name."""
         return self._inner.name
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request."""
         question = asked(self.name, self._params, request, place)
         key = key_of(question)
@@ -136,7 +136,7 @@ class ReplayingModel:
         """The model's full name."""
         return self._name
 
-    async def ask(self, request: AskModel, place: Place) -> ModelReply:
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the recorded answer."""
         question = asked(self._name, self._params, request, place)
         known = self._store.find(place.episode, key_of(question))
@@ -144,7 +144,7 @@ class ReplayingModel:
             return known
         raise self._mismatch(question, request, place)
 
-    def _mismatch(self, question: Asked, request: AskModel, place: Place) -> CassetteMismatch:
+    def _mismatch(self, question: RecordedQuestion, request: AskModel, place: QuestionPlace) -> CassetteMismatch:
         where = f"episode {place.episode}, step {place.step}, sample {place.sample}, question {place.index}"
         recorded = self._store.recorded(place.episode)
         there = [record for record in recorded if record.asked.place == question.place]

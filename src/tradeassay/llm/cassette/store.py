@@ -22,10 +22,10 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
-from tradeassay.llm.model import ModelParams, Place
+from tradeassay.llm.model import ModelParams, QuestionPlace
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question with everything that may change its answer. Messages and tools are given as their hashes."""
 
     model: str
@@ -46,9 +46,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.step, self.sample, self.index
 
 
-def asked(model: str, params: ModelParams, request: AskModel, place: Place) -> Asked:
+def asked(model: str, params: ModelParams, request: AskModel, place: QuestionPlace) -> RecordedQuestion:
     """Collect what a question's key is made of. The episode is not part of it: each has its own cassette."""
-    return Asked(
+    return RecordedQuestion(
         model=model,
         params=params.sent(),
         messages=tuple(message_id(message) for message in request.messages),
@@ -63,12 +63,12 @@ def asked(model: str, params: ModelParams, request: AskModel, place: Place) -> A
     )
 
 
-def key_of(question: Asked) -> str:
+def key_of(question: RecordedQuestion) -> str:
     """Return the SHA-256 of a question."""
     return sha256_bytes(canonical_json(question))
 
 
-def answer_key(model: str, params: ModelParams, request: AskModel, place: Place) -> str:
+def answer_key(model: str, params: ModelParams, request: AskModel, place: QuestionPlace) -> str:
     """Return the key under which an answer is recorded."""
     return key_of(asked(model, params, request, place))
 
@@ -113,7 +113,7 @@ class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """A question and its answer."""
 
     key: str
-    asked: Asked
+    asked: RecordedQuestion
     reply: ModelReply
 
 
@@ -180,11 +180,11 @@ def _check_references(path: Path, number: int, line: AnswerLine, contents: Conte
 _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded question with its messages and tools, and the answer."""
 
     key: str
-    asked: Asked
+    asked: RecordedQuestion
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     reply: ModelReply
@@ -207,7 +207,9 @@ class CassetteStore:
         with self._lock:
             return self._tape(episode).replies.get(key)
 
-    def record(self, episode: str, key: str, question: Asked, request: AskModel, reply: ModelReply) -> None:
+    def record(
+        self, episode: str, key: str, question: RecordedQuestion, request: AskModel, reply: ModelReply
+    ) -> None:
         """Append an answer."""
         with self._lock:
             tape = self._tape(episode)
@@ -215,11 +217,11 @@ class CassetteStore:
             tape.write([*tape.unwritten(question, request), answer], durable=self._durable)
             tape.replies[key] = reply
 
-    def recorded(self, episode: str) -> tuple[Recorded, ...]:
+    def recorded(self, episode: str) -> tuple[RecordedAnswer, ...]:
         """Return everything an episode's cassette holds, in the order it was written."""
         contents = read_cassette(self.path(episode))
         return tuple(
-            Recorded(
+            RecordedAnswer(
                 key=line.key,
                 asked=line.asked,
                 messages=tuple(contents.messages[name] for name in line.asked.messages),
@@ -269,7 +271,7 @@ class _Tape:
         self._written = {*contents.messages, *contents.tools}
         self.replies = {line.key: line.reply for line in contents.answers}
 
-    def unwritten(self, question: Asked, request: AskModel) -> Iterator[Line]:
+    def unwritten(self, question: RecordedQuestion, request: AskModel) -> Iterator[Line]:
         """Yield the lines that must precede an answer: whatever part of its question is not in the file yet."""
         if not self._begun:
             yield HeadLine(format=FORMAT)

@@ -13,7 +13,7 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import ModelError, require
 from tradeassay.core.secrets import remember
 from tradeassay.llm.local.files import LocalSettings, find_local_model
-from tradeassay.llm.model import Attempt, ModelName, ModelParams, Place, Provider
+from tradeassay.llm.model import Attempt, ModelName, ModelParams, Provider, QuestionPlace
 from tradeassay.llm.tables import Price
 from tradeassay.llm.text_tools import TextToolsProvider
 from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
@@ -79,7 +79,7 @@ class LocalProvider:
         """The model's full name."""
         return self._inner.name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once."""
         return await self._inner.attempt(request, place)
 

@@ -37,7 +37,7 @@ class _Day(msgspec.Struct, frozen=True):
 _DAY = msgspec.json.Decoder(_Day)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedDailyOrder(msgspec.Struct, frozen=True, kw_only=True):
     """One order, as the protocol wants it."""
 
     symbol: str
@@ -60,12 +60,12 @@ def orders(request: AskModel) -> dict[str, object]:
     chosen = [*kept, *(symbol for symbol in ranked if symbol not in weights)][:NAMES]
     share = round(INVESTED / NAMES, 4)
     placed = [
-        Wanted(symbol=symbol, unit="target_weight", amount=0.0, reason="fell behind")
+        ScriptedDailyOrder(symbol=symbol, unit="target_weight", amount=0.0, reason="fell behind")
         for symbol in weights
         if symbol not in chosen
     ]
     placed += [
-        Wanted(symbol=symbol, unit="target_weight", amount=share, reason="among those that rose most")
+        ScriptedDailyOrder(symbol=symbol, unit="target_weight", amount=share, reason="among those that rose most")
         for symbol in chosen
         if abs(weights.get(symbol, 0.0) - share) > WORTH_TRADING * share
     ]

@@ -22,7 +22,7 @@ SPENDABLE = 0.95
 LEAST_REASON = 40
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScriptedOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One order of an action, as the protocol wants it."""
 
     stock_id: str
@@ -36,7 +36,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What the model wants to hold, and what it would do today to get there."""
 
     targets: dict[str, float]
-    orders: tuple[Order, ...]
+    orders: tuple[ScriptedOrder, ...]
     reason: str
 
     def action(self) -> dict[str, object]:
@@ -143,20 +143,20 @@ def _weight(count: int, cap: float) -> float:
     return 0.0 if count == 0 else min(INVESTED / count, 0.95 * cap)
 
 
-def _buy(stock: str, weight: float, rank: int, among: int) -> Order:
+def _buy(stock: str, weight: float, rank: int, among: int) -> ScriptedOrder:
     confidence = round(0.75 - 0.25 * rank / max(1, among), 3)
     reason = f"ranked {rank + 1} of {among} by momentum near its yearly high"
-    return Order(
+    return ScriptedOrder(
         stock_id=stock, side="BUY", target_weight=round(weight, 4), confidence=confidence, reason=_long(reason)
     )
 
 
-def _sell(stock: str, among: int) -> Order:
+def _sell(stock: str, among: int) -> ScriptedOrder:
     reason = f"fell out of the {among} names that rank highest by momentum"
-    return Order(stock_id=stock, side="SELL", target_weight=0.0, confidence=0.6, reason=_long(reason))
+    return ScriptedOrder(stock_id=stock, side="SELL", target_weight=0.0, confidence=0.6, reason=_long(reason))
 
 
-def _overall(orders: list[Order], keep: list[str], ranked: list[str]) -> str:
+def _overall(orders: list[ScriptedOrder], keep: list[str], ranked: list[str]) -> str:
     bought = sum(order.side == "BUY" for order in orders)
     return _long(f"{bought} bought, {len(orders) - bought} sold, {len(keep)} kept of {len(ranked)} ranked names")
 

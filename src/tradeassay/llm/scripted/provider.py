@@ -10,7 +10,7 @@ import msgspec
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.registry import Registry
 from tradeassay.llm.asking import Sleep
-from tradeassay.llm.model import Attempt, ModelParams, Place, failed_reply
+from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price, Tokens
 from tradeassay.llm.tokens import request_texts, rough_tokens
 
@@ -60,7 +60,7 @@ class ScriptedProvider:
         """The model's full name."""
         return self._name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once."""
         if self._slow is not None:
             seconds = self._slow.seconds(request)

@@ -98,7 +98,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, object] | None
 
 
-class Complaint(msgspec.Struct, frozen=True, kw_only=True):
+class ReadComplaint(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was wrong with an earlier answer; ``name`` is the name it was about, if any."""
 
     kind: str
@@ -111,7 +111,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     payload: dict[str, object]
-    feedback: tuple[Complaint, ...]
+    feedback: tuple[ReadComplaint, ...]
     results: tuple[ToolResult, ...]
     purpose: str
     tools: tuple[str, ...]
@@ -139,7 +139,7 @@ def read_request(request: AskModel) -> Reading:
     """Read a request as the convention says. Never raises for a prompt that does not follow it."""
     payload: dict[str, object] = {}
     payload_at = -1
-    feedback: list[Complaint] = []
+    feedback: list[ReadComplaint] = []
     for at, message in enumerate(request.messages):
         if message.role != "user":
             continue
@@ -201,10 +201,10 @@ def number(value: object, default: float = 0.0) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
-def _failures(body: Json) -> Iterator[Complaint]:
+def _failures(body: Json) -> Iterator[ReadComplaint]:
     for failure in objects(body.get("failures")):
         name = failure.get("stock_id", failure.get("symbol"))
-        yield Complaint(
+        yield ReadComplaint(
             kind=str(failure.get("kind", "")),
             detail=str(failure.get("detail", "")),
             name=name if isinstance(name, str) else None,

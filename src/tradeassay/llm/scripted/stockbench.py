@@ -16,7 +16,7 @@ WORTH_TRADING = 0.2
 LEAST_HOLDING_DAYS = 5
 
 
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One name's decision, as the protocol wants it."""
 
     action: str
@@ -25,7 +25,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedRow(msgspec.Struct, frozen=True, kw_only=True):
     """One name of a payload."""
 
     symbol: str
@@ -36,7 +36,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     buyable: bool
 
 
-def rows(reading: Reading) -> list[Row]:
+def rows(reading: Reading) -> list[ScriptedRow]:
     """Return the names of a payload that have a price."""
     return [row for row in map(_row, objects(reading.payload.get("symbols"))) if row is not None and row.open > 0]
 
@@ -53,7 +53,7 @@ def notes(reading: Reading) -> dict[str, str]:
     return {row.symbol: f"{row.change:+.2%} over the closes shown" for row in rows(reading)}
 
 
-def decide(reading: Reading) -> dict[str, Decided]:
+def decide(reading: Reading) -> dict[str, ScriptedDecision]:
     """Return a decision for every name; buys fit what cash and sales provide.
 
     When an answer was rejected it buys less, and from the third attempt on it holds everything.
@@ -81,7 +81,7 @@ def decide(reading: Reading) -> dict[str, Decided]:
     for row in buys:
         aim = round(row.value + share * (target - row.value), 2)
         if aim > row.value * 1.01 + 1:
-            decisions[row.symbol] = Decided(
+            decisions[row.symbol] = ScriptedDecision(
                 action="increase",
                 target_cash_amount=aim,
                 reasons=(f"among the better half: {row.change:+.2%} over the closes shown",),
@@ -90,29 +90,29 @@ def decide(reading: Reading) -> dict[str, Decided]:
     return decisions
 
 
-def _sale_or_hold(row: Row, wanted: set[str], target: float) -> Decided:
+def _sale_or_hold(row: ScriptedRow, wanted: set[str], target: float) -> ScriptedDecision:
     if row.value > 0 and row.symbol not in wanted and row.holding_days >= LEAST_HOLDING_DAYS:
         reason = f"fell behind: {row.change:+.2%} over the closes shown"
-        return Decided(action="close", target_cash_amount=0.0, reasons=(reason,), confidence=0.6)
+        return ScriptedDecision(action="close", target_cash_amount=0.0, reasons=(reason,), confidence=0.6)
     if row.symbol in wanted and row.value > target * (1 + WORTH_TRADING):
         reason = "grew beyond its share"
-        return Decided(action="decrease", target_cash_amount=target, reasons=(reason,), confidence=0.55)
+        return ScriptedDecision(action="decrease", target_cash_amount=target, reasons=(reason,), confidence=0.55)
     reason = "no change is worth its cost" if row.value > 0 else "not among the better half"
     return _hold(row, reason)
 
 
-def _hold(row: Row, reason: str) -> Decided:
-    return Decided(action="hold", target_cash_amount=row.value, reasons=(reason,), confidence=0.5)
+def _hold(row: ScriptedRow, reason: str) -> ScriptedDecision:
+    return ScriptedDecision(action="hold", target_cash_amount=row.value, reasons=(reason,), confidence=0.5)
 
 
-def _row(raw: Json) -> Row | None:
+def _row(raw: Json) -> ScriptedRow | None:
     closes = raw.get("closes")
     shown = [number(close) for close in closes if number(close) > 0] if isinstance(closes, list) else []
     position = mapping(raw.get("position"))
     symbol = raw.get("symbol")
     if not isinstance(symbol, str):
         return None
-    return Row(
+    return ScriptedRow(
         symbol=symbol,
         open=number(raw.get("open")),
         change=shown[-1] / shown[0] - 1 if len(shown) >= 2 else 0.0,

@@ -58,7 +58,7 @@ class Sensible:
         """Return what is submitted in KTD-Fin."""
         return ktdfin.wish(reading).action()
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.Decided]:
+    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
         """Return what is decided in StockBench."""
         return stockbench.decide(reading)
 
@@ -143,7 +143,7 @@ class Injector(Sensible):
         orders = [msgspec.structs.replace(order, reason=INSTRUCTION) for order in wish.orders]
         return {"orders": orders, "overall_reason": INSTRUCTION}
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.Decided]:
+    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
         """Return sensible decisions with other reasons."""
         return {
             symbol: msgspec.structs.replace(decided, reasons=(INSTRUCTION,))
@@ -229,7 +229,7 @@ class Overspender(Sensible):
         if _listens(reading):
             return super().action(msgspec.structs.replace(reading, attempt=1))
         orders = [
-            ktdfin.Order(
+            ktdfin.ScriptedOrder(
                 stock_id=stock,
                 side="BUY",
                 target_weight=TOO_MUCH,
@@ -240,13 +240,13 @@ class Overspender(Sensible):
         ]
         return {"orders": orders, "overall_reason": "all in, on everything, with borrowed money if need be"}
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.Decided]:
+    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
         """Return targets that each take the whole account."""
         if _listens(reading):
             return super().decisions(msgspec.structs.replace(reading, attempt=1))
         nav = number(reading.payload.get("nav"))
         return {
-            row.symbol: stockbench.Decided(
+            row.symbol: stockbench.ScriptedDecision(
                 action="increase",
                 target_cash_amount=round(row.value + nav, 2),
                 reasons=("this one cannot lose",),

@@ -30,7 +30,7 @@ _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror")
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class ProviderFault(msgspec.Struct, frozen=True, kw_only=True):
     """A failed attempt. ``billed`` says that the provider may have worked on it anyway."""
 
     kind: str
@@ -41,7 +41,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
 
 
-def read_fault(error: BaseException, clock: Clock) -> Fault | None:
+def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     """Return what an exception from a provider means, or None when it is a bug of ours and must be raised.
 
     The clock is read only for a Retry-After that names a date.
@@ -54,34 +54,34 @@ def read_fault(error: BaseException, clock: Clock) -> Fault | None:
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     if any(word in name for name in names for word in _TIMEOUTS):
         sent = not names & set(_NEVER_SENT)
-        return Fault(kind="timeout", message=text, billed=sent)
+        return ProviderFault(kind="timeout", message=text, billed=sent)
     if names & set(_CONNECTION) or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
-        return Fault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
+        return ProviderFault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
     code = next((word for link in chain if (word := _code(link)) is not None), None)
     if code is not None:
         return _by_code(code, text)
     if _raised_by_us(error):
         return None
-    return Fault(kind="unreadable", message=text, billed=True)
+    return ProviderFault(kind="unreadable", message=text, billed=True)
 
 
-def _by_status(status: int, text: str, wait_s: float | None) -> Fault:
+def _by_status(status: int, text: str, wait_s: float | None) -> ProviderFault:
     if status == 429 and _QUOTA.search(text):
-        return Fault(kind="rejected", message=text, status=status)
+        return ProviderFault(kind="rejected", message=text, status=status)
     if status == 429:
-        return Fault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
+        return ProviderFault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
     if status in (408, 409, 425) or status >= 500:
-        return Fault(kind="unreachable", message=text, again=True, wait_s=wait_s, status=status)
+        return ProviderFault(kind="unreachable", message=text, again=True, wait_s=wait_s, status=status)
     if status == 413 or (status in (400, 422) and _CONTEXT.search(text)):
-        return Fault(kind="context", message=text, status=status)
-    return Fault(kind="rejected", message=text, status=status)
+        return ProviderFault(kind="context", message=text, status=status)
+    return ProviderFault(kind="rejected", message=text, status=status)
 
 
-def _by_code(code: str, text: str) -> Fault:
+def _by_code(code: str, text: str) -> ProviderFault:
     """Read an error that came inside an answer with status 200."""
     plain = code.lower().replace("_", "").replace("-", "")
     if "ratelimit" in plain:
-        return Fault(kind="rate_limited", message=text, again=True)
+        return ProviderFault(kind="rate_limited", message=text, again=True)
     if plain in (
         "servererror",
         "overloadederror",
@@ -90,8 +90,8 @@ def _by_code(code: str, text: str) -> Fault:
         "timeout",
         "vectorstoretimeout",
     ):
-        return Fault(kind="unreachable", message=text, again=True, billed=True)
-    return Fault(kind="rejected", message=text, billed=True)
+        return ProviderFault(kind="unreachable", message=text, again=True, billed=True)
+    return ProviderFault(kind="rejected", message=text, billed=True)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -13,10 +13,17 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
-from tradeassay.llm.model import Attempt, ModelParams, Place, failed_reply
+from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price
-from tradeassay.llm.via_inspect.faults import Fault, read_fault
-from tradeassay.llm.via_inspect.translation import Memory, to_choice, to_config, to_messages, to_reply, to_tools
+from tradeassay.llm.via_inspect.faults import ProviderFault, read_fault
+from tradeassay.llm.via_inspect.translation import (
+    ReasoningMemory,
+    to_choice,
+    to_config,
+    to_messages,
+    to_reply,
+    to_tools,
+)
 from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses, repair_wires
 
 MOST_CONNECTIONS = 10_000
@@ -46,7 +53,7 @@ class InspectProvider:
         self._params = params
         self._price = price
         self._clock = clock or WallClock()
-        self._memory = Memory()
+        self._memory = ReasoningMemory()
         self._can_force = True
         self._can_schema = True
 
@@ -55,7 +62,7 @@ class InspectProvider:
         """The model's full name."""
         return self._name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once."""
         while True:
             can_force, can_schema = self._can_force, self._can_schema
@@ -92,7 +99,7 @@ class InspectProvider:
         )
         return output, box[0] if box else None
 
-    def _learned(self, fault: Fault, request: AskModel, can_force: bool, can_schema: bool) -> bool:
+    def _learned(self, fault: ProviderFault, request: AskModel, can_force: bool, can_schema: bool) -> bool:
         """Tell whether a rejection was about something that can be left out from now on."""
         if fault.kind != "rejected" or fault.status not in (400, 422):
             return False
@@ -119,7 +126,7 @@ class KeylessProvider:
         """The model's full name."""
         return self._name
 
-    async def attempt(self, request: AskModel, place: Place) -> Attempt:
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Say what is missing."""
         return Attempt(reply=failed_reply("rejected", self.reason))
 
@@ -161,7 +168,7 @@ def open_provider(
     return InspectProvider(name, model, params, price)
 
 
-def _failed(fault: Fault) -> Attempt:
+def _failed(fault: ProviderFault) -> Attempt:
     reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
     return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)
 

@@ -38,7 +38,7 @@ REMEMBERED = 512
 """How many answers' hidden parts are kept for the rest of their conversations."""
 
 
-class Memory:
+class ReasoningMemory:
     """What came with an answer but is not recorded: reasoning that some providers want back unchanged."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Memory:
         return self._kept.get((message.text, message.calls))
 
 
-def to_messages(messages: tuple[Message, ...], memory: Memory) -> list[ChatMessage]:
+def to_messages(messages: tuple[Message, ...], memory: ReasoningMemory) -> list[ChatMessage]:
     """Return Inspect's messages.
 
     A call that was found in a model's text was never a call to its provider: it goes back as the text it was,
@@ -96,7 +96,7 @@ def to_config(request: AskModel, params: ModelParams, *, can_schema: bool) -> Ge
     )
 
 
-def _message(message: Message, calls: dict[str, ToolCall], memory: Memory) -> ChatMessage:
+def _message(message: Message, calls: dict[str, ToolCall], memory: ReasoningMemory) -> ChatMessage:
     match message.role:
         case "system":
             return ChatMessageSystem(content=message.text)
@@ -112,7 +112,7 @@ def _message(message: Message, calls: dict[str, ToolCall], memory: Memory) -> Ch
             return ChatMessageTool(content=message.text, tool_call_id=message.call_id, function=name)
 
 
-def _assistant(message: Message, memory: Memory) -> ChatMessageAssistant:
+def _assistant(message: Message, memory: ReasoningMemory) -> ChatMessageAssistant:
     own = [call for call in message.calls if call.found_in == "call"]
     calls = [InspectCall(id=call.id, function=call.name, arguments=_arguments(call.arguments)) for call in own]
     kept = memory.recall(message)
@@ -142,14 +142,14 @@ _STOPS: dict[str, Stop] = {"stop": "stop", "max_tokens": "length", "tool_calls":
 
 
 def to_reply(
-    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
+    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: ReasoningMemory
 ) -> ModelReply:
     """Return what a provider answered, without configured secrets. One without a choice is ``unreadable``."""
     return clean_record(_read(output, response, request, price, memory))
 
 
 def _read(
-    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
+    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: ReasoningMemory
 ) -> ModelReply:
     if output.empty:
         return _failed("unreadable", output.error or "the provider sent no answer", output, request, price)

@@ -1,6 +1,6 @@
 """Attribution: a portfolio's return as common + style + selection + trading, exactly, every day and in total.
 
-:func:`fit` estimates what moved the names of a market (:class:`CrossSection` in, :class:`FactorModel` out);
+:func:`fit` estimates what moved the names of a market (:class:`CrossSection` in, :class:`StyleModel` out);
 :func:`decompose` takes a portfolio apart with it, :func:`total_parts` links the days. Pure functions over arrays.
 """
 
@@ -12,7 +12,7 @@ from tradeassay.metrics.attribution.cross_section import (
     AttributionConfig,
     CrossSection,
     Exposures,
-    FactorModel,
+    StyleModel,
     VifScreen,
     exposures_of,
     fit,
@@ -21,7 +21,7 @@ from tradeassay.metrics.attribution.cross_section import (
     vif_screen,
 )
 from tradeassay.metrics.attribution.decompose import TOLERANCE, DailyParts, ReturnsFit, decompose, fit_returns
-from tradeassay.metrics.attribution.preferences import Agreement, preferences, sign_agreement
+from tradeassay.metrics.attribution.preferences import SignAgreement, preferences, sign_agreement
 from tradeassay.metrics.attribution.totals import (
     MAIN,
     RUINED,
@@ -41,14 +41,14 @@ __all__ = [
     "NONE",
     "RUINED",
     "TOLERANCE",
-    "Agreement",
     "AttributionConfig",
     "CrossSection",
     "DailyParts",
     "Exposures",
-    "FactorModel",
     "GroupParts",
     "ReturnsFit",
+    "SignAgreement",
+    "StyleModel",
     "Totals",
     "VifScreen",
     "brinson",

@@ -116,7 +116,7 @@ FULL, MARKET, NONE = 2, 1, 0
 
 
 @dataclass(frozen=True, slots=True)
-class FactorModel:
+class StyleModel:
     """What moved the names of T sessions. It does not know any portfolio.
 
     ``returns`` (T, N) has 0 where a name has none. ``exposures`` (T, K, N) are 0 outside ``covered`` (T, N).
@@ -142,13 +142,13 @@ class FactorModel:
         return counted
 
 
-def fit(cross: CrossSection, config: AttributionConfig | None = None) -> FactorModel:
+def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleModel:
     """Standardise the exposures and regress every day (:func:`exposures_of`, then :func:`regress`)."""
     config = config or AttributionConfig()
     return regress(cross, exposures_of(cross, config), config)
 
 
-def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig | None = None) -> FactorModel:
+def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig | None = None) -> StyleModel:
     """Fit every day by weighted least squares, weights being the square root of size, all days at once.
 
     Directions that a day's names do not span (a factor without spread, two that say the same) get no return: of
@@ -173,7 +173,7 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
     residuals = returns - common[:, None] - np.matmul(premia[:, None, :], x)[:, 0]
     if not some.all():
         covered = covered & some[:, None]
-    return FactorModel(
+    return StyleModel(
         factors=cross.factors,
         returns=returns,
         exposures=x,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
-from tradeassay.metrics.attribution.cross_section import FactorModel
+from tradeassay.metrics.attribution.cross_section import StyleModel
 
 TOLERANCE = 1e-12
 """By how much the parts of a day, or of a window, may miss the total."""
@@ -46,7 +46,7 @@ class DailyParts:
         return float(np.max(np.abs(parts - self.total), initial=0.0))
 
 
-def decompose(model: FactorModel, weights: Floats, total: Floats | None = None) -> DailyParts:
+def decompose(model: StyleModel, weights: Floats, total: Floats | None = None) -> DailyParts:
     """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
 
     ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from
@@ -99,7 +99,7 @@ class ReturnsFit:
     daily: DailyParts
 
 
-def fit_returns(model: FactorModel, total: Floats) -> ReturnsFit:
+def fit_returns(model: StyleModel, total: Floats) -> ReturnsFit:
     """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant.
 
     Selection is what is left, the mean included: ``alpha`` is in it. There is no trading part, because what was

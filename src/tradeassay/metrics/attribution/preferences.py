@@ -17,7 +17,7 @@ INVESTED = 1e-6
 """Gross weight from which a day counts as invested."""
 
 
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+class SignAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How often exposures have the sign of the baselines' median exposure.
 
     ``overall`` is over all pairs of agent and factor, ``by_factor`` over agents. ``baseline`` is that median. A
@@ -49,7 +49,7 @@ def preferences(
 
 def sign_agreement(
     agents: Sequence[Mapping[str, Measure]], baselines: Sequence[Mapping[str, Measure]], *, level: float = 0.95
-) -> Agreement:
+) -> SignAgreement:
     """Compare agents' :func:`preferences` with those of (factor-model) baselines; intervals are Wilson's.
 
     Factors are related and agents may be, so the interval of ``overall`` is narrower than the truth; its note
@@ -71,7 +71,7 @@ def sign_agreement(
     if overall.value is not None:
         note = f"{overall.note}, as if factors and agents were independent"
         overall = msgspec.structs.replace(overall, note=note)
-    return Agreement(overall=overall, by_factor=by_factor, baseline=middle)
+    return SignAgreement(overall=overall, by_factor=by_factor, baseline=middle)
 
 
 def _on_invested_days(daily: DailyParts) -> Floats:

@@ -37,7 +37,7 @@ class Task(msgspec.Struct, frozen=True):
     payload: bytes
 
 
-class Done(msgspec.Struct, frozen=True):
+class TaskResult(msgspec.Struct, frozen=True):
     """A task's result."""
 
     key: str
@@ -51,7 +51,7 @@ class Lost(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Executor(Protocol):
+class TaskExecutor(Protocol):
     """Performs tasks. Used as a context manager: leaving it stops what still runs and frees everything.
 
     An error raised by a task is raised by :meth:`perform`, with its type.
@@ -63,7 +63,7 @@ class Executor(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion."""
         ...
 
@@ -84,7 +84,7 @@ def cores() -> int:
 
 def make_executor(
     name: ExecutorName, *, entry: str, workers: int | None = None, modules: Sequence[str] = ()
-) -> Executor:
+) -> TaskExecutor:
     """Return an executor; ``workers`` defaults to the cores, and one local worker is this process itself.
 
     Raises :class:`UserError` for an unknown name.
@@ -119,10 +119,10 @@ class InProcess:
     ) -> None:
         self._stack.close()
 
-    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in the order given."""
         for task in tasks:
-            yield Done(task.key, self._entry(task.payload, partial(tick, task.key), _never))
+            yield TaskResult(task.key, self._entry(task.payload, partial(tick, task.key), _never))
 
 
 def _never() -> bool:

@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs.executors import Done, Lost, Task, worker
+from tradeassay.runs.executors import Lost, Task, TaskResult, worker
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
 from tradeassay.runs.executors.worker import GRACE, Orders
 
@@ -63,7 +63,7 @@ class LocalProcesses:
                 process.wait()
         self._processes.clear()
 
-    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion."""
         waiting = deque(tasks)
         busy: dict[socket.socket, Task] = {}
@@ -90,7 +90,7 @@ class LocalProcesses:
                         raise worker.rebuild(message)
                     if isinstance(message, worker.Result):
                         idle.append(connection)
-                        yield Done(task.key, message.payload)
+                        yield TaskResult(task.key, message.payload)
                         continue
                     if connection not in self._ready:
                         raise _cannot_start()

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import UserError, require
-from tradeassay.runs.executors import Done, Lost, Task
+from tradeassay.runs.executors import Lost, Task, TaskResult
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
 
 
@@ -49,7 +49,7 @@ class RayExecutor:
             self._ray.shutdown()
             self._started = False
 
-    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[Done | Lost]:
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion. Sessions are counted when an episode ends."""
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
@@ -71,7 +71,7 @@ class RayExecutor:
                         yield Lost(key, f"the Ray task playing it was lost ({type(error).__name__})")
                         continue
                     tick(key, sessions)
-                    yield Done(key, payload)
+                    yield TaskResult(key, payload)
         finally:
             for reference in flying:
                 ray.cancel(reference, force=True)

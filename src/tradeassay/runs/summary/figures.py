@@ -10,8 +10,8 @@ import numpy as np
 
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import (
+    AgainstBaseline,
     BootstrapConfig,
-    Comparison,
     Design,
     compare_to_baseline,
     drawdowns,
@@ -83,7 +83,7 @@ def _leader_apart(cell: CellSummary, bootstrap: BootstrapConfig) -> bool | None:
 
 def _paths_compared(
     agent: AgentSummary, other: AgentSummary, cell: CellSummary, name: str, bootstrap: BootstrapConfig
-) -> Comparison:
+) -> AgainstBaseline:
     return compare_to_baseline(
         np.array(agent.paths),
         np.array(other.paths),

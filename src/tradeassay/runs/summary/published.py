@@ -34,11 +34,11 @@ def printed_figures(
     return None
 
 
-def _ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.OurSetting:
+def _ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
     cell = run.episode(key).cell
     badges, named, record = run.cell_badges(cell), run.manifest.windows.get(cell), run.manifest.protocols.get(cell)
     config: dict[str, Any] = {} if record is None else dict(record.config)
-    return ktdfin.OurSetting(
+    return ktdfin.KtdfinSetting(
         data=badges.data,
         market=benchmark.market.venue.split("-")[0],
         index=benchmark.index,
@@ -52,13 +52,13 @@ def _ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.OurSetti
 
 def _stockbench_setting(
     run: Run, key: str, benchmark: Benchmark, sessions: Sequence[str]
-) -> stockbench.OurSetting:
+) -> stockbench.StockbenchSetting:
     cell = run.episode(key).cell
     badges, record = run.cell_badges(cell), run.manifest.protocols.get(cell)
     inputs: Any = "all" if record is None else record.config.get("inputs", "all")
     known = _contents(run, key, benchmark, sessions[-1]) if badges.data == "real" else ((), False, False)
     symbols, news, fundamentals = known
-    return stockbench.OurSetting(
+    return stockbench.StockbenchSetting(
         data=badges.data,
         symbols=symbols,
         first=sessions[0],

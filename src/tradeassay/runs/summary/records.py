@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import Calibration, Comparison, SeedSummary
+from tradeassay.metrics import AgainstBaseline, Calibration, SeedSummary
 from tradeassay.runs.scores import AgentScores, Inference
 
 Answers = Literal["scripted", "replayed", "live"]
@@ -206,7 +206,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.row.measures
 
     @property
-    def versus(self) -> Comparison | None:
+    def versus(self) -> AgainstBaseline | None:
         """How it compares with the baseline; None for the baseline itself."""
         return self.row.versus_baseline
 
@@ -287,7 +287,7 @@ class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
     """One agent under one setting. ``versus`` compares it with the reference, None for the reference itself."""
 
     result: Measure
-    versus: Comparison | None = None
+    versus: AgainstBaseline | None = None
     p_adjusted: float | None = None
 
 

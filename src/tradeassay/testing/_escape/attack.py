@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.sandbox import Limits
+from tradeassay.sandbox import JobLimits
 from tradeassay.testing._escape.arena import FORGED_PNL, Arena
 
-TIGHT: Final = Limits(
+TIGHT: Final = JobLimits(
     cpu_s=1,
     wall_s=3.0,
     memory_mb=96,
@@ -25,7 +25,7 @@ TIGHT: Final = Limits(
 """The limits that every attack runs under in the sandbox; attacks go beyond them by a little."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of an attack brought home.
 
     ``evidence`` is what the attack says it found, ``pnl`` the profit its host believes, ``accepted`` how many
@@ -38,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-Proof = Callable[[Arena, Outcome], bool]
+Proof = Callable[[Arena, AttackOutcome], bool]
 
 
 class Attack(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,41 +97,41 @@ def _wrap(body: str) -> str:
     )
 
 
-def done(arena: Arena, outcome: Outcome) -> bool:
+def done(arena: Arena, outcome: AttackOutcome) -> bool:
     """It says that it did what it must not do."""
     return "done" in outcome.evidence
 
 
-def knows_secret(arena: Arena, outcome: Outcome) -> bool:
+def knows_secret(arena: Arena, outcome: AttackOutcome) -> bool:
     """It brought the secret home."""
     return any(arena.secret in text for text in outcome.evidence)
 
 
-def knows_future(arena: Arena, outcome: Outcome) -> bool:
+def knows_future(arena: Arena, outcome: AttackOutcome) -> bool:
     """It brought home a price from a row that it was not given."""
     return any(f"{arena.future_price:.4f}" in text for text in outcome.evidence)
 
 
-def forged(arena: Arena, outcome: Outcome) -> bool:
+def forged(arena: Arena, outcome: AttackOutcome) -> bool:
     """Its host believes a profit that was never made."""
     return outcome.pnl is not None and outcome.pnl >= FORGED_PNL
 
 
-def touched(arena: Arena, outcome: Outcome) -> bool:
+def touched(arena: Arena, outcome: AttackOutcome) -> bool:
     """Something in the target folder is not as it was."""
     return arena.changed()
 
 
-def heard(arena: Arena, outcome: Outcome) -> bool:
+def heard(arena: Arena, outcome: AttackOutcome) -> bool:
     """One of the listening sockets got a message."""
     return arena.heard()
 
 
-def hurt(arena: Arena, outcome: Outcome) -> bool:
+def hurt(arena: Arena, outcome: AttackOutcome) -> bool:
     """The victim process is gone."""
     return arena.victim_gone()
 
 
-def flooded(arena: Arena, outcome: Outcome) -> bool:
+def flooded(arena: Arena, outcome: AttackOutcome) -> bool:
     """Its host took more output than the limits allow."""
     return outcome.accepted > (TIGHT.result_mb << 20) + (TIGHT.log_kb << 10) + (64 << 10)

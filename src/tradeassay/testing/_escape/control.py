@@ -17,7 +17,7 @@ import sys
 from typing import Final
 
 from tradeassay.testing._escape.arena import VISIBLE, Arena
-from tradeassay.testing._escape.attack import Attack, Outcome
+from tradeassay.testing._escape.attack import Attack, AttackOutcome
 
 _CLOCK_S: Final = 20.0
 _BOUNDS: Final = [
@@ -57,13 +57,13 @@ main()
 """
 
 
-def run_control(attack: Attack, arena: Arena) -> Outcome:
+def run_control(attack: Attack, arena: Arena) -> AttackOutcome:
     """Run an attack without walls and return what it brought home."""
     outcome = _run(attack.source, attack, arena)
     return _run(attack.again, attack, arena) if attack.again else outcome
 
 
-def _run(source: str, attack: Attack, arena: Arena) -> Outcome:
+def _run(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
     spec = {
         "source": source,
         "targets": arena.targets(),
@@ -93,17 +93,17 @@ def _run(source: str, attack: Attack, arena: Arena) -> Outcome:
     return _believe(output, f"exit {process.returncode}")
 
 
-def _believe(output: bytes, note: str) -> Outcome:
+def _believe(output: bytes, note: str) -> AttackOutcome:
     """Take the last line for the result, and a pickle for what it says it is, as naive hosts do."""
     if output.startswith(b"\x80"):
         # In a process of its own: what it does there is what it would have done to a host that loads pickles.
         loader = [sys.executable, "-I", "-S", "-c", "import pickle, sys; pickle.load(sys.stdin.buffer)"]
         subprocess.run(loader, input=output, timeout=_CLOCK_S, check=False, capture_output=True)
-        return Outcome(accepted=len(output), note="a pickle was loaded")
+        return AttackOutcome(accepted=len(output), note="a pickle was loaded")
     for line in reversed(output.splitlines()):
         try:
             result = json.loads(line)
-            return Outcome(
+            return AttackOutcome(
                 evidence=tuple(str(item) for item in result.get("evidence", [])),
                 pnl=float(result.get("pnl", 0.0)),
                 accepted=len(output),
@@ -111,7 +111,7 @@ def _believe(output: bytes, note: str) -> Outcome:
             )
         except (ValueError, AttributeError, TypeError):
             continue
-    return Outcome(accepted=len(output), note=note)
+    return AttackOutcome(accepted=len(output), note=note)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import date
 
 from tradeassay.arena.stream.checks import dates, figures, names, neutrality
-from tradeassay.arena.stream.items import Check, Language, detect
+from tradeassay.arena.stream.items import ItemCheck, Language, detect
 
 __all__ = ["check_summary"]
 
 
 def check_summary(
     summary: str, source: str, published: date, language: Language, known: Sequence[str] = ()
-) -> tuple[Check, ...]:
+) -> tuple[ItemCheck, ...]:
     """Return the five checks of a summary against its source.
 
     ``published`` is the source's day, from which a date without a year is understood; ``language`` is the one
@@ -28,4 +28,4 @@ def check_summary(
         "neutrality": neutrality.issues(summary),
         "language": wrong,
     }
-    return tuple(Check(name=name, ok=not issues, issues=issues) for name, issues in found.items())  # type: ignore[arg-type]  # the five names
+    return tuple(ItemCheck(name=name, ok=not issues, issues=issues) for name, issues in found.items())  # type: ignore[arg-type]  # the five names

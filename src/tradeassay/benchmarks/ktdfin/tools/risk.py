@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.ktdfin.action import Violation, check_orders
+from tradeassay.benchmarks.ktdfin.action import ActionViolation, check_orders
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, look_up
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
@@ -49,7 +49,7 @@ class RiskReport(msgspec.Struct, frozen=True, kw_only=True):
 
     as_of: Day | None
     allowed: bool
-    violations: tuple[Violation, ...]
+    violations: tuple[ActionViolation, ...]
     projected: Projection
     limits: dict[Stock, LimitsShown]
 
