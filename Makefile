@@ -4,12 +4,13 @@ BIN := .venv/bin
 # Tests start hundreds of Python processes: each module is compiled once, not by each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all check docs lock wheel clean
+.PHONY: demo test test-all check suite docs lock wheel clean
 demo: .venv/.runtime     ## rule-based agents on three markets, a leaderboard and report.html
 	$(BIN)/tradeassay demo
 test: .venv/.test        ## style, types, import contracts and all tests that are not slow
 	scripts/system-packages
-	$(MAKE) check
+	$(MAKE) --no-print-directory -j2 check suite
+suite: .venv/.test       ## only the tests that are not slow
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 test-all: .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
 	scripts/system-packages

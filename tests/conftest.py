@@ -1,9 +1,14 @@
-"""What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``."""
+"""What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``.
+
+A test is slow because it was made for heavy work, and says so with the mark, or because it was measured to be:
+those stand in ``slow.txt``.
+"""
 
 from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +24,18 @@ collect_ignore = [
     if find_spec(package) is None
 ]
 """Whole files about packages that only ``make test-all`` installs."""
+
+
+MEASURED = Path(__file__).with_name("slow.txt")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what was measured to be slow, before the default selection looks at marks."""
+    slow = {line for line in MEASURED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure(config: pytest.Config) -> None:
