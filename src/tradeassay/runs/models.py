@@ -105,11 +105,11 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
                 mend="give its price in a file of prices, or run without a cap",
             )
         if not asking.replay:
-            _check(name, home)
+            _check(name, asking.base_url, home)
 
 
-def _check(name: str, home: str | None) -> None:
+def _check(name: str, base_url: str | None, home: str | None) -> None:
     if parse_name(name).route == "inspect":
         require("inspect_ai", "models")
         return
-    check_model(name, Access(home=None if home is None else Path(home)))
+    check_model(name, Access(base_url=base_url, home=None if home is None else Path(home)))

