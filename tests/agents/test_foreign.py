@@ -129,7 +129,7 @@ def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp
     for name, agent in (("http", server.spec()), ("pipe", pipe()), ("python", python("Mind"))):
         done = play(agent, tmp_path / name, benchmark)
         assert not done.failed
-        assert verify(tmp_path / name, workers=1).ok
+        assert verify(tmp_path / name, workers=1).exit_code == 3, "nobody can ask it again"
         key = mine(done)
         records = list(done.records(key))
         assert any(record.decision.orders for record in records)
@@ -277,7 +277,7 @@ def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Ser
     assert {failure.kind for failure in second.failures} - {"give_up"} == {kind}
     told = [asked["feedback"] for asked in server.heard if asked["step"] == 1]
     assert told[0] is None and [each["failures"][0]["kind"] for each in told[1:]] == [kind, kind]
-    assert not done.failed and verify(tmp_path / "r", workers=1).ok
+    assert not done.failed and verify(tmp_path / "r", workers=1).exit_code == 3
 
 
 def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) -> None:

@@ -34,9 +34,11 @@ def play(argv: Sequence[str], out: Path, slug: str, cassettes: Path | None = Non
     return main([*argv, *inline, "--out", str(out), "--slug", slug, *recorded, "--json"])
 
 
-def verify(folder: Path) -> int:
-    """Return the exit status of ``tradeassay verify``: 0 when everything holds."""
-    return 0 if tradeassay.verify(folder, workers=1).ok else 1
+def verify(folder: Path, *, programs: bool = True) -> int:
+    """Return the exit status of ``tradeassay verify``: 0 when everything is re-derived, 3 when not all is."""
+    found = tradeassay.verify(folder, workers=1, programs=programs)
+    print(*found.violations, found.summary(), sep="\n")
+    return found.exit_code
 
 
 def said(folder: Path) -> dict[str, Any]:

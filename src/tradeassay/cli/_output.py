@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
-    from tradeassay.runs import CodeRun, Run
+    from tradeassay.runs import CodeRun, Run, VerifyReport
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -41,6 +41,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def say(text: str) -> None:
     """Print prose on stderr."""
     click.echo(text, err=True)
+
+
+def show_verification(found: VerifyReport) -> None:
+    """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
+    from tradeassay.runs.verification import RUNNERS_CLAIM
+
+    for violation in found.violations:
+        click.echo(str(violation))
+    rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in found.claims]
+    print_table("claims", ("claim", "outcome", "episodes", "why not more"), rows)
+    for note in found.notes:
+        say(f"note: {note}")
+    if any(one.claim == "answers" and one.outcome == "cannot be checked" for one in found.claims):
+        say(f"note: {RUNNERS_CLAIM}")
+    say(found.summary())
 
 
 def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:

@@ -17,7 +17,7 @@ from tradeassay.cli._options import (
     take_asking,
     workers_option,
 )
-from tradeassay.cli._output import finish, json_option, print_json, print_table, say
+from tradeassay.cli._output import finish, json_option, print_json, print_table, say, show_verification
 
 
 @click.command()
@@ -95,22 +95,25 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked
 @click.command()
 @click.argument("run")
 @out_option
+@workers_option
+@click.option("--no-programs", is_flag=True, help="Do not examine the programs of a code run again.")
 @json_option
-def verify(run: str, out: Path, as_json: bool) -> int:
-    """Check a recorded run: hashes, money, fills inside the bar, venue rules, scores.
+def verify(run: str, out: Path, workers: int | None, no_programs: bool, as_json: bool) -> int:
+    """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
 
-    Exits with 1 and names every violation when something does not hold.
+    Rules are asked again, conversations are held again with the recorded replies, programs are examined again,
+    scores are computed again, all under the rules that are registered here. Exits with 0 when everything was
+    re-derived, with 1 when something is contradicted (every contradiction is named), and with 3 when something
+    cannot be checked, such as what a live model replied.
     """
     from tradeassay.runs import verify as verify_run
 
-    found = verify_run(find_run(run, out))
+    found = verify_run(find_run(run, out), workers=workers, programs=not no_programs)
     if as_json:
         print_json(found)
     else:
-        for violation in found.violations:
-            click.echo(str(violation))
-        say(found.summary())
-    return 0 if found.ok else 1
+        show_verification(found)
+    return found.exit_code
 
 
 @click.command()

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 import msgspec
 
@@ -139,6 +140,33 @@ class DialogueLog:
             self.spending = self.spending.plus(line.reply.usage)
             end, last = position, line.step
         return end, last
+
+
+class Lines(Protocol):
+    """Where the questions and answers of an episode go; ``spending`` sums up all answers."""
+
+    @property
+    def spending(self) -> Spending:
+        """What the answers took."""
+        ...
+
+    def append(self, lines: Sequence[DialogueLine]) -> None:
+        """Add a step's lines."""
+        ...
+
+
+class KeptDialogue:
+    """A dialogue log in memory, for an episode that is played again only to be compared."""
+
+    def __init__(self) -> None:
+        self.spending = Spending()
+        self.content = bytearray()
+
+    def append(self, lines: Sequence[DialogueLine]) -> None:
+        """Add a step's lines."""
+        for line in lines:
+            self.spending = self.spending.plus(line.reply.usage)
+            self.content += _ENCODER.encode(line) + b"\n"
 
 
 def read_dialogue(path: Path) -> Iterator[DialogueLine]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -148,6 +148,30 @@ class JournalOf(Generic[R]):
             self.flush()
         finally:
             os.close(self._descriptor)
+
+
+class LinesOf(Protocol[R]):
+    """Where the lines of an episode go, and which it has already."""
+
+    lines: tuple[JournalLine[R], ...]
+    policy: FsyncPolicy
+
+    def append(self, raw: bytes) -> None:
+        """Add one line."""
+        ...
+
+
+class KeptLines(Generic[R]):
+    """A journal in memory, for an episode that is played again only to be compared."""
+
+    def __init__(self) -> None:
+        self.lines: tuple[JournalLine[R], ...] = ()
+        self.policy = EVERY_LINE
+        self.content = bytearray()
+
+    def append(self, raw: bytes) -> None:
+        """Add one line."""
+        self.content += clean_bytes(raw) + b"\n"
 
 
 class Journal(JournalOf[StepRecord]):

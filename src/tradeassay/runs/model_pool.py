@@ -82,7 +82,8 @@ class OpenModels:
         self._stack = stack
         self._store = CassetteStore(place.models, durable=durable)
         stack.callback(self._store.close)
-        self._budget = Budget(asking.max_usd, spent_usd=self._store.spent_usd())
+        # A replay costs nothing, and the recordings of a large run take long to read.
+        self._budget = Budget(asking.max_usd, spent_usd=0.0 if asking.replay else self._store.spent_usd())
         self._access = Access(
             base_url=asking.base_url, prices=load_prices(asking.prices), home=None if home is None else Path(home)
         )

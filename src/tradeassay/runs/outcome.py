@@ -98,6 +98,25 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
         return f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: {self.what}"
 
 
+Word = Literal["re-derived", "consistent", "cannot be checked", "contradicted"]
+"""What became of a claim: made again from what it is made of; free of contradictions, but not made again; not
+open to any check here; shown to be wrong."""
+
+
+class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one claim of a run, or of so many ``episodes`` of it; ``why`` says why not more."""
+
+    claim: str
+    outcome: Word
+    why: str = ""
+    episodes: int = 0
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        where = f" ({self.episodes} episodes)" if self.episodes else ""
+        return f"{self.claim}: {self.outcome}{where}{f': {self.why}' if self.why else ''}"
+
+
 def read_outcome(path: Path) -> Outcome | None:
     """Return the outcome in a file, None when the episode has not ended; raises :class:`RunError` if damaged."""
     try:

@@ -34,9 +34,9 @@ from tradeassay.data import Snapshot
 from tradeassay.llm import CassetteMismatch, Model, QuestionPlace
 from tradeassay.play import Asked, NoAnswer
 from tradeassay.play import Episode as Play
-from tradeassay.play.dialogue_log import DialogueLog, Scribe
+from tradeassay.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay.play.episode import NOBODY, by_observation, recorded
-from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, encode_line
+from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, LinesOf, encode_line
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.executors import Stopping, Tick
@@ -67,7 +67,7 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     folder.episode(key).mkdir(parents=True, exist_ok=True)
     with Journal(folder.events(key)) as journal:
         remove_temporaries(folder.episode(key))
-        outcome = _play(task, journal, tick, stopping)
+        outcome = answer_at_once(task, journal, tick, stopping)
         journal.flush()
         if outcome is not None:
             write_outcome(folder.outcome(key), outcome)
@@ -88,12 +88,24 @@ async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen
         remove_temporaries(folder.episode(key))
         with DialogueLog(folder.dialogue(key), len(journal.lines)) as log:
             try:
-                outcome = await _Talked(task, model, journal, log, listen).to_its_end()
+                outcome = await converse(task, model, answers, journal, log, listen)
             except ListenerBroke as broke:
                 raise (broke.__cause__ or broke) from None
-            outcome = msgspec.structs.replace(outcome, model=ModelPart(answers=answers, spending=log.spending))
         write_outcome(folder.outcome(key), outcome)
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
+
+
+async def converse(
+    task: PlayTask,
+    model: Model,
+    answers: Answers,
+    journal: LinesOf[StepRecord],
+    log: Lines,
+    listen: Listener,
+) -> Outcome:
+    """Carry an episode's conversations from where its journal ends to the end, and return how it ended."""
+    outcome = await _Talked(task, model, journal, log, listen).to_its_end()
+    return msgspec.structs.replace(outcome, model=ModelPart(answers=answers, spending=log.spending))
 
 
 class Tally:
@@ -139,7 +151,7 @@ class Tally:
 # -- agents that answer at once -----------------------------------------------------------------------------------
 
 
-def _play(task: PlayTask, journal: Journal, tick: Tick, stopping: Stopping) -> Outcome | None:
+def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping) -> Outcome | None:
     """Play until the end, or until told to stop (None).
 
     Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a progress
@@ -176,7 +188,7 @@ def _bounded(records: Iterator[StepRecord]) -> Iterator[StepRecord | Exception]:
         yield error
 
 
-def _records(task: PlayTask, journal: Journal) -> Iterator[StepRecord]:
+def _records(task: PlayTask, journal: LinesOf[StepRecord]) -> Iterator[StepRecord]:
     snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
     agent = make_agent(task.episode.agent.name, task.episode.agent.params)
     journal.policy = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
@@ -257,7 +269,9 @@ def conversation_rng(episode: EpisodeSpec, dataset: str, secret: str | None = No
 class _Talked:
     """An episode being played. It also carries questions to the model and tells the listener."""
 
-    def __init__(self, task: PlayTask, model: Model, journal: Journal, log: DialogueLog, listen: Listener) -> None:
+    def __init__(
+        self, task: PlayTask, model: Model, journal: LinesOf[StepRecord], log: Lines, listen: Listener
+    ) -> None:
         self._task, self._key = task, task.episode.key
         self._model, self._journal, self._log, self._listen = model, journal, log, listen
         self._tally = Tally()

@@ -24,15 +24,16 @@ import msgspec
 
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, fault_of
-from tradeassay.core.errors import RunError, SandboxError, UserError
+from tradeassay.core.errors import MissingExtra, RunError, SandboxError, TradeassayError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
 from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
-from tradeassay.play.dialogue_log import DialogueLog, Scribe, Spending, read_dialogue
-from tradeassay.play.journal import TurnJournal, encode_line
+from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
+from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
+from tradeassay.runs.again import Again, NotAgain, RecordedModels
 from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
@@ -154,6 +155,47 @@ class Programs:
             await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
 
 
+def examine_again(
+    protocol: CodeProtocol, place: RunFolder, episodes: Sequence[EpisodeSpec], workers: int | None = None
+) -> dict[str, Again | TradeassayError]:
+    """Play episodes again in memory: recorded replies, but every program is examined anew.
+
+    What stops one of them takes its place. Raises :class:`NotAgain` where no program can be examined.
+    """
+    many = workers or cores()
+    with one_thread(), ExitStack() as stack:
+        table = _Table(protocol, place, _Sandbox(protocol, many, stack).work, RunWatch(lambda event: None))
+        return run_async(_examine_all(table, episodes, many))
+
+
+async def _examine_all(
+    table: _Table, episodes: Sequence[EpisodeSpec], workers: int
+) -> dict[str, Again | TradeassayError]:
+    slots = asyncio.Semaphore(workers)
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
+    asyncio.get_running_loop().set_default_executor(threads)
+    found: dict[str, Again | TradeassayError] = {}
+    async with AsyncExitStack() as stack:
+        models = RecordedModels(table.place, stack, home=None)
+
+        async def one(episode: EpisodeSpec) -> None:
+            journal: KeptLines[TurnRecord] = KeptLines()
+            log = KeptDialogue()
+            async with slots:
+                try:
+                    outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
+                except (SandboxError, MissingExtra) as error:
+                    raise NotAgain(error.message) from error
+                except TradeassayError as error:
+                    found[episode.key] = error
+                    return
+            unasked = models.unasked(episode.key)
+            found[episode.key] = Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+
+        await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
+    return found
+
+
 def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
     """Open the benchmark of a recorded run with its spec; raises :class:`UserError` when it is not known here."""
     kind = find_protocol(manifest.benchmark)
@@ -254,8 +296,8 @@ class _Player:
         episode: EpisodeSpec,
         table: _Table,
         models: OpenModels,
-        journal: TurnJournal,
-        log: DialogueLog,
+        journal: LinesOf[TurnRecord],
+        log: Lines,
         replies: Sequence[ModelReply],
     ) -> None:
         self._episode = episode

@@ -10,7 +10,7 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.manifest import DatasetEntry
-from tradeassay.runs.outcome import Outcome, Violation
+from tradeassay.runs.outcome import ClaimOutcome, Outcome, Violation
 from tradeassay.runs.scores import AgentScores, EpisodeScores
 
 ENTRY = "tradeassay.runs.perform:perform"
@@ -64,13 +64,17 @@ class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
-    """Check what an episode left behind; with ``data_sha256`` None, without its data."""
+    """Check what an episode left behind; with ``data_sha256`` None, without its data.
+
+    ``benchmark`` is the registered one where there is one, whatever the run says.
+    """
 
     folder: str
     home: str | None
     episode: EpisodeSpec
     benchmark: Benchmark
     data_sha256: str | None
+    secret: str | None = None
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
@@ -88,10 +92,15 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
-    """The violations found in an episode, and its number of steps."""
+    """The violations found in an episode, what became of its claims, and its number of steps.
+
+    ``notes`` say what is beside the record and was not looked at.
+    """
 
     steps: int
     violations: tuple[Violation, ...]
+    claims: tuple[ClaimOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 RunTask = PrepareTask | PlayTask | ScoreTask | CheckTask

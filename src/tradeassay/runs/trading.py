@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -57,7 +57,7 @@ class Trading:
         self._executor: TaskExecutor | None = None
 
     def __enter__(self) -> Self:
-        names, here = _modules(self._episodes)
+        names, here = modules_of(self._episodes)
         name: ExecutorName = "inline" if here and self._options.executor == "local" else self._options.executor
         self._executor = make_executor(name, entry=ENTRY, workers=self._options.workers, modules=names)
         self._executor.__enter__()
@@ -190,8 +190,14 @@ def prepare_tasks(
     }
 
 
-def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> dict[str, ScoreTask]:
-    """Return one task per agent and cell, in the spec's order."""
+def score_tasks(
+    place: RunFolder,
+    home: str | None,
+    manifest: RunManifest,
+    benchmark: Callable[[EpisodeSpec], Benchmark] | None = None,
+) -> dict[str, ScoreTask]:
+    """Return one task per agent and cell, in the spec's order; ``benchmark`` replaces what the manifest says."""
+    played = benchmark or manifest.benchmark
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     baselines: dict[str, EpisodeSpec] = {}
     for episode in manifest.episodes:
@@ -204,7 +210,7 @@ def score_tasks(place: RunFolder, home: str | None, manifest: RunManifest) -> di
             home=home,
             episodes=tuple(members),
             baseline=baselines[cell],
-            benchmark=manifest.benchmark(members[0]),
+            benchmark=played(members[0]),
             data_sha256=manifest.datasets[members[0].dataset].sha256,
             bootstrap=manifest.spec.bootstrap,
         )
@@ -217,8 +223,12 @@ def _sessions(manifest: RunManifest, episode: EpisodeSpec, dataset: DatasetEntry
     return sum(market.first <= day <= market.last for day in dataset.sessions)
 
 
-def _modules(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether one of them is the caller's script itself."""
-    found = dict.fromkeys(agents.get(episode.agent.name).__module__ for episode in episodes)
+def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
+    """Return the modules that register the agents, and whether one of them is the caller's script itself.
+
+    Agents that are not registered here are left out: a recorded run must not decide what is imported.
+    """
+    names = dict.fromkeys(episode.agent.name for episode in episodes)
+    found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
     outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
     return tuple(name for name in outside if name != "__main__"), "__main__" in outside

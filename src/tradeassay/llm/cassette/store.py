@@ -160,6 +160,30 @@ def read_cassette(path: Path) -> Contents:
     return contents
 
 
+def cassette_faults(path: Path) -> Iterator[str]:
+    """Yield what is wrong with a cassette in itself: names that are not those of their content, and other forms.
+
+    A question whose key is not its hash, a message or a list of tools under another's name, a line that is not
+    written as this module writes it. Raises :class:`RunError` for a file that cannot be read at all.
+    """
+    raw = path.read_bytes()
+    if raw and not raw.endswith(b"\n"):
+        yield "the last line is torn"
+    texts = raw[: raw.rfind(b"\n") + 1].split(b"\n")
+    for number, line in _lines(path, raw[: raw.rfind(b"\n") + 1]):
+        if ENCODER.encode(line) != texts[number - 1]:
+            yield f"line {number} is not written as tradeassay writes it"
+        match line:
+            case MessageLine(id=name, message=message) if name != message_id(message):
+                yield f"line {number}: the message is not the one that its name says"
+            case ToolsLine(id=name, tools=tools) if name != tools_id(tools):
+                yield f"line {number}: the tools are not those that their name says"
+            case AnswerLine(key=key, asked=question) if key != key_of(question):
+                yield f"line {number}: the answer belongs to another question"
+            case _:
+                pass
+
+
 def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
     for number, text in enumerate(raw.splitlines(), start=1):
         try:
@@ -230,6 +254,11 @@ class CassetteStore:
             )
             for line in contents.answers
         )
+
+    def size(self, episode: str) -> int:
+        """Return how many questions an episode's cassette answers."""
+        with self._lock:
+            return len(self._tape(episode).replies)
 
     def episodes(self) -> tuple[str, ...]:
         """Return the episodes that have a cassette, sorted."""
