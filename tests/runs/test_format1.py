@@ -100,6 +100,6 @@ def test_another_format_is_refused_and_a_manifest_of_programs_says_its_kind(old:
     assert isinstance(manifest, CodeManifest) and manifest.benchmark == NAME
     assert (old.parent / "new/episodes").is_dir() and "items" not in str(list(same(old.parent / "new")))
     path = old / "manifest.json"
-    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":9'))
+    path.write_bytes(path.read_bytes().replace(b'"format": 1', b'"format": 9'))
     with pytest.raises(RunError, match="has format 9, this version reads up to 2"):
         load_run(old)
