@@ -123,10 +123,11 @@ _RUN = (
         "--turns", type=click.IntRange(1), default=10, show_default=True, help="Answers an agentic task gets."
     ),
     click.option(
-        "--history", type=click.Choice(["full", "last"]), default="full", show_default=True,
-        help="What a later turn sees of the earlier ones.",
+        "--history", type=click.Choice(["full", "last"]),
+        help="What a later turn sees of the earlier ones. Default: last (quantcode-v1: full).",
     ),
     click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
+    click.option("--strict", is_flag=True, help="quantcode-v2: a call that the kernel refuses fails a program."),
     click.option(
         "--decides", type=click.Choice(["reference-first", "behaviour", "language", "both"]),
         default="reference-first", show_default=True, help="Which judge the judge stage goes by.",
@@ -160,21 +161,27 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     import msgspec
 
     from tradeassay.runs.code_protocol import find_protocol
-    from tradeassay.runs.quantcode import QuantCodeSpec
+    from tradeassay.runs.quantcode import QuantCodeSpec, QuantCodeV2Spec
     from tradeassay.runs.systrade import SystradeSpec
 
-    if find_protocol(benchmark).Spec is SystradeSpec:
+    kind = find_protocol(benchmark).Spec
+    if kind is SystradeSpec:
         return take_systrade_spec(benchmark, given)
-    if find_protocol(benchmark).Spec is not QuantCodeSpec:
+    if kind not in (QuantCodeSpec, QuantCodeV2Spec):
         raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
     refuse_options(benchmark, given, systrade=False)
-    plain = QuantCodeSpec(models=("scripted/coder-sma",))
+    plain = kind(models=("scripted/coder-sma",))
+    assert isinstance(plain, QuantCodeSpec)
     changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
     try:
         params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
     except msgspec.ValidationError as error:
         raise UserError(f"the model cannot be asked so: {error}", mend="temperature is 0 to 2") from error
-    return QuantCodeSpec(
+    if given["strict"] and kind is not QuantCodeV2Spec:
+        raise UserError("--strict means nothing to the first version", mend="run quantcode-v2")
+    more: dict[str, Any] = {"strict": True} if given["strict"] else {}
+    return type(plain)(
+        **more,
         benchmark=benchmark,
         models=given["models"],
         **_chosen(given),
@@ -182,7 +189,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
         frameworks=given["frameworks"],
         settings=given["settings"],
         turns=given["turns"],
-        history=given["history"],
+        history=given["history"] or plain.history,
         seeds=tuple(range(given["seeds"])),
         secret=given["secret"] or msgspec.UNSET,
         judge=given["judge"],

@@ -75,8 +75,8 @@ def run(
     """Let models write programs for the tasks of a benchmark.
 
     \b
-    tradeassay code run quantcode-v1 --model scripted/coder-sma --task d-sma-cross-long
-    tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
+    tradeassay code run quantcode-v2 --model scripted/coder-sma --task d-sma-cross-long
+    tradeassay code run quantcode-v2 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
     tradeassay code run systrade-v2 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
@@ -109,6 +109,14 @@ def default_slug(benchmark: str, spec: Any) -> str:
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
 @click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
 @click.option("--thorough", is_flag=True, help="The full look-ahead check: more cuts, more runs.")
+@click.option(
+    "--task-file",
+    type=_FILE,
+    metavar="FILE.json",
+    help="The task is one of your copy of the public 400-task file.",
+)
+@click.option("--secret", metavar="HEX", help="Judge on the markets of an earlier examination. Default: drawn.")
+@click.option("--strict", is_flag=True, help="A call that the kernel refuses fails the program.")
 @reports_options
 @json_option
 def evaluate(
@@ -118,6 +126,9 @@ def evaluate(
     framework: Any,
     judge: str | None,
     thorough: bool,
+    task_file: Path | None,
+    secret: str | None,
+    strict: bool,
     as_json: bool,
     **reports: Any,
 ) -> int:
@@ -134,15 +145,28 @@ def evaluate(
         return evaluate_submission(program, spec, task, as_json=as_json, **reports)
     if task is None:
         raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
-    from tradeassay.benchmarks.quantcode.check import check_program, read_program
+    from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
+    from tradeassay.code.rules import rules_of
 
-    found = check_program(read_program(program), task, framework=framework, judge=judge, thorough=thorough)
+    rules = rules_of(secret)
+    chosen = find_task(task, task_file)
+    found = check_program(
+        read_program(program),
+        chosen,
+        framework=framework,
+        judge=judge,
+        thorough=thorough,
+        rules=rules,
+        strict=strict,
+    )
     if as_json:
-        print_json({"outcome": found.outcome, "evaluation": found})
+        print_json({"outcome": found.outcome, "secret": rules.secret, "evaluation": found})
     else:
         from tradeassay.report import print_evaluation
 
         print_evaluation(found, name=program.name)
+        if found.walls:
+            say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" else 1
 
 
@@ -191,10 +215,17 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
 @filter_options
 @click.option("--judge", metavar="MODEL", help="Measure this language judge too.")
 @click.option("--thorough", is_flag=True, help="Full look-ahead check and all markets for every program.")
+@click.option("--secret", metavar="HEX", help="Draw the judged markets from this. Default: drawn.")
 @workers_option
 @json_option
 def validate(
-    ids: tuple[str, ...], judge: str | None, thorough: bool, workers: int | None, as_json: bool, **filters: Any
+    ids: tuple[str, ...],
+    judge: str | None,
+    thorough: bool,
+    secret: str | None,
+    workers: int | None,
+    as_json: bool,
+    **filters: Any,
 ) -> int:
     """Run references and decoys without a model: a reference must pass, a decoy must fail at its stage.
 
@@ -203,7 +234,9 @@ def validate(
     from tradeassay.benchmarks.quantcode.check import validate_tasks
 
     chosen = take_tasks({**filters, "task": ids})
-    done = validate_tasks(chosen, judge=judge, thorough=thorough, workers=workers or 2, tell=tell_program)
+    done = validate_tasks(
+        chosen, judge=judge, thorough=thorough, workers=workers or 2, secret=secret, tell=tell_program
+    )
     if as_json:
         print_json(done)
     else:
@@ -303,13 +336,18 @@ def write_text(path: Path, text: str) -> None:
 @click.option("--task", required=True, help="The QuantCode task that the program is for.")
 @click.option("--judged", is_flag=True, help="Half of the reward is for doing what the task's reference does.")
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
+@click.option("--secret", metavar="HEX", help="Draw the judged markets from this. Default: drawn.")
 @json_option
-def reward_command(program: Path, task: str, judged: bool, framework: Any, as_json: bool) -> None:
+def reward_command(
+    program: Path, task: str, judged: bool, framework: Any, secret: str | None, as_json: bool
+) -> None:
     """Give a program a number between 0 and 1 to train on: how far it came, and what each stage gave."""
     from tradeassay.benchmarks.quantcode.check import find_task, read_program
     from tradeassay.code.reward import reward
 
-    found = reward(find_task(task), read_program(program), "behaviour" if judged else None, framework=framework)
+    found = reward(
+        find_task(task), read_program(program), "behaviour" if judged else None, framework=framework, secret=secret
+    )
     if as_json:
         print_json({"value": found.value, "outcome": found.outcome, "parts": found.parts, "reason": found.reason})
         return

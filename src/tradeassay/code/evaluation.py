@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final, Literal
 
 import msgspec
@@ -19,12 +20,29 @@ from tradeassay.code.checks import (
     not_scored,
     run_checks,
 )
-from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, judge_behaviour
+from tradeassay.code.judges.behaviour import (
+    SHARED,
+    BehaviourConfig,
+    References,
+    judge_behaviour,
+    judge_decisions,
+)
+from tradeassay.code.judges.decisions import DecisionsConfig
+from tradeassay.code.judges.drawn import (
+    SHARED_DRAWS,
+    DrawConfig,
+    DrawnAgain,
+    JudgedMarket,
+    Judging,
+    drawn_bars,
+)
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.code.leak import LeakConfig, LeakRecord
 from tradeassay.code.lookahead import BRIEF, program_lookahead
-from tradeassay.code.running import run_programs, task_bars
+from tradeassay.code.lookahead_v2 import SCORED_FED, frame_lookahead
+from tradeassay.code.rules import Rules, rules_of
+from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs, task_bars
 from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
@@ -104,7 +122,10 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole record of one program on one task. JSON-able; equal programs get equal records, usage aside.
 
     ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and
-    ``judge_language`` are both verdicts in full. ``earned`` is shown and never scored.
+    ``judge_language`` are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls
+    that the kernel refused on any market. From version 2 of the ``rules`` on: ``walls`` is the level of isolation
+    that it ran behind, ``drawn_again`` are markets that were set aside, and ``immaterial`` names constants of the
+    task that the judged markets do not exercise.
     """
 
     task: str
@@ -124,6 +145,10 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trades: int | None = None
     earned: Earned | None = None
     usage: EvaluationUsage = EvaluationUsage()
+    rules: int = 1
+    walls: str = ""
+    drawn_again: tuple[DrawnAgain, ...] = ()
+    immaterial: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -216,6 +241,11 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     limits: JobLimits | None = None
 
 
+DECISIONS: Final = DecisionsConfig()
+DRAWS: Final = DrawConfig()
+"""What version 2 of the rules compares, and on which markets."""
+
+
 def evaluate(
     task: CodeTask,
     source: str,
@@ -226,14 +256,20 @@ def evaluate(
     framework: Framework = "backtrader",
     wording: Wording = "formal",
     references: References = SHARED,
+    rules: Rules | None = None,
+    strict: bool = False,
 ) -> Evaluation:
     """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
 
     The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
-    shown. Raises :class:`UserError` for a framework that the task has no variant for.
+    shown. ``rules`` are today's, with a secret of their own, unless others are given; ``strict`` makes every call
+    that the kernel refused a failure. Raises :class:`UserError` for a framework that the task has no variant for.
     """
     config = config or EvaluateConfig()
-    found = examine(task, source, executor=executor, config=config, framework=framework, references=references)
+    found = examine(
+        task, source, executor=executor, config=config, framework=framework, references=references, rules=rules,
+        strict=strict,
+    )  # fmt: skip
     if judge is None or not wants_language_judge(found):
         return found
     case = judge_case(task, source, framework=framework, wording=wording)
@@ -249,11 +285,15 @@ def examine(
     config: EvaluateConfig | None = None,
     framework: Framework = "backtrader",
     references: References = SHARED,
+    rules: Rules | None = None,
+    strict: bool = False,
 ) -> Evaluation:
     """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`."""
+    rules = rules or rules_of(None)
     if framework == "frame" and task.frame is None:
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
-    program = _Program(task, source, executor, config or EvaluateConfig(), framework, references)
+    kind = _Program if rules.version == 1 else _DrawnProgram
+    program = kind(task, source, executor, config or EvaluateConfig(), framework, references, rules, strict)
     return program.evaluation(run_checks(CHECKS, program))
 
 
@@ -268,9 +308,11 @@ class _Program:
         config: EvaluateConfig,
         framework: Framework,
         references: References,
+        rules: Rules,
+        strict: bool,
     ) -> None:
         self.task, self.source, self.executor, self.config = task, source, executor, config
-        self.framework, self.references = framework, references
+        self.framework, self.references, self.rules, self.strict = framework, references, rules, strict
         self.runs: list[Backtest] = []
         self.usage = EvaluationUsage()
         self.leak: LeakRecord | None = None
@@ -282,6 +324,19 @@ class _Program:
     def home(self) -> Backtest:
         """Its run on the task's home market."""
         return self.runs[0]
+
+    @property
+    def bars(self) -> TaskBars:
+        """The bars of the task's home market."""
+        return task_bars(self.task)
+
+    def runs_through(self) -> Finding:
+        """Say whether it ran to its end, and in strict mode without a refused call."""
+        found = backtest_stage(self.home)
+        if found.passed and self.strict and self.home.attempts:
+            first = self.home.attempts[0]
+            return failed(f"a call was refused, and strict was asked for: {first.text}", f"{first.family}_attempt")
+        return found
 
     def compiles(self) -> Finding:
         """Read the source, then run it: only the run can show that it holds no strategy after all."""
@@ -342,11 +397,126 @@ class _Program:
             tricks=_tricks(self.runs),
             attempts=() if run is None else tuple(attempt.text for attempt in run.attempts),
             trades=len(run.trades) if run is not None and found["backtest"].passed else None,
-            earned=earned(task_bars(self.task), run.equity, self.task.cash, len(run.trades))
+            earned=earned(self.bars, run.equity, self.task.cash, len(run.trades))
             if run is not None and honest
             else None,
             usage=self.usage,
         )
+
+
+class _DrawnProgram(_Program):
+    """The same questions by the rules of version 2: markets drawn from the secret, scored from what was fed."""
+
+    judging: Judging | None = None
+    fed_failure: str = ""
+    targets: list[Floats | None]
+
+    @property
+    def bars(self) -> TaskBars:
+        """The bars of the home market."""
+        assert self.judging is not None
+        return self.judging.markets[0].bars
+
+    def compiles(self) -> Finding:
+        """Read the source, then run it, fed where its framework can be fed."""
+        found = check_compiles(self.source, self.framework, self.rules.longest_source)
+        if not found.passed:
+            return found
+        self.judging = SHARED_DRAWS.of(self.executor, self.task, self.framework, self.rules, DRAWS)
+        if not self.judging.markets:
+            bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
+            self.judging = replace(self.judging, markets=(JudgedMarket(bars=bars, events=(), trades=0),))
+        self.targets = []
+        self.runs = self._run([self.bars])
+        if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
+            (whole,) = self._run([self.bars], fed=False)
+            if whole.ok:
+                assert self.home.failure is not None
+                self.fed_failure = self.home.failure.text
+                self.runs = [whole]
+        return compile_failure(self.home) or found
+
+    def looks_ahead(self) -> Finding:
+        """Fed bar by bar nothing can look ahead; programs on frames are grown on every judged market."""
+        if self.config.leak is None:
+            return not_scored("the look-ahead check was left out")
+        if self.fed_failure:
+            names = "".join(f"; {trick.name}: {trick.evidence}" for trick in self.home.tricks if not trick.grave)
+            reason = f"it runs only where it holds all bars; fed bar by bar it breaks: {self.fed_failure}{names}"
+            self.leak = LeakRecord(verdict="leaky", reason=reason, runs=1, bars=self.bars.rows, fed="differs")
+            return failed(reason, "look_ahead")
+        if self.framework == "backtrader":
+            self.leak = LeakRecord(verdict="clean", reason=SCORED_FED, runs=1, bars=self.bars.rows, fed="same")
+            return PASSED
+        assert self.judging is not None
+        self._run_away()
+        found, self.leak = frame_lookahead(
+            self.executor, self.task, self.source,
+            [(market.bars, targets) for market, targets in zip(self.judging.markets, self.targets, strict=True)],
+            self.rules.secret, limits=self.config.limits,
+        )  # fmt: skip
+        self.spend(self.leak.runs)
+        return found
+
+    def judged(self) -> Finding:
+        """Compare decisions with the reference's on every market."""
+        assert self.judging is not None
+        self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
+        if not reference_of(self.task, self.framework):
+            self.behaviour = BehaviourVerdict(
+                status="not_scored", reason="the task comes with no reference program"
+            )
+        elif len(self.judging.markets) < DRAWS.markets:
+            reason = f"the reference trades on {len(self.judging.markets)} markets, {DRAWS.markets} are needed"
+            self.behaviour = BehaviourVerdict(status="not_scored", reason=reason)
+        else:
+            self._run_away()
+            self.behaviour = judge_decisions(self.task, self.judging, self.runs, DECISIONS)
+        if any(trick.grave for trick in _tricks(self.runs)):
+            return not_reached("a trick was found on another market")
+        found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
+        return found
+
+    def evaluation(self, found: dict[str, Finding]) -> Evaluation:
+        """Return the record, with what version 2 adds."""
+        plain = super().evaluation(found)
+        tried = dict.fromkeys(attempt.text for run in self.runs for attempt in run.attempts)
+        return msgspec.structs.replace(
+            plain,
+            rules=2,
+            attempts=tuple(tried),
+            walls=self.executor.tier.level if self.runs else "",
+            drawn_again=() if self.judging is None else self.judging.again,
+            immaterial=() if self.judging is None else self.judging.immaterial,
+        )
+
+    def _run_away(self) -> None:
+        assert self.judging is not None
+        if len(self.runs) < len(self.judging.markets):
+            self.runs += self._run([market.bars for market in self.judging.markets[1:]])
+
+    def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
+        if self.framework == "frame":
+            pairs = run_frames_with_targets(
+                self.executor, self.task, self.source, tables, self.rules, self.config.limits
+            )
+            done = [run for run, _ in pairs]
+            self.targets += [targets for _, targets in pairs]
+        else:
+            wanted = ((self.source, bars) for bars in tables)
+            done = list(
+                run_programs(
+                    self.executor,
+                    self.task,
+                    wanted,
+                    "backtrader",
+                    limits=self.config.limits,
+                    rules=self.rules,
+                    fed=fed,
+                )
+            )
+        self.spend(len(done), sum(run.usage.cpu_s for run in done))
+        return done
 
 
 def wants_language_judge(found: Evaluation) -> bool:
@@ -491,9 +661,9 @@ _RUNS: Final = {"compile": "it does not compile", "backtest": "it did not run to
 _TRADES: Final = {**_RUNS, "trade": "it opened no trade", "trick": "a trick was found"}
 
 CHECKS: Final[tuple[Check[_Program], ...]] = (
-    Check("compile", "Does it compile, and define exactly what was asked for?", _Program.compiles),
+    Check("compile", "Does it compile, and define exactly what was asked for?", lambda one: one.compiles()),
     Check(
-        "backtest", "Does it run to its end?", lambda one: backtest_stage(one.home),
+        "backtest", "Does it run to its end?", lambda one: one.runs_through(),
         {"compile": _RUNS["compile"]},
     ),
     Check("trade", "Does it open a trade?", lambda one: trade_stage(one.home), _RUNS),
@@ -501,9 +671,9 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
         "trick", "Does it play by the rules?", lambda one: honest_stage(one.home),
         {**_RUNS, "trade": _TRADES["trade"]},
     ),
-    Check("lookahead", "Does no decision depend on later bars?", _Program.looks_ahead, _TRADES),
+    Check("lookahead", "Does no decision depend on later bars?", lambda one: one.looks_ahead(), _TRADES),
     Check(
-        "judge", "Is it the strategy of the task?", _Program.judged,
+        "judge", "Is it the strategy of the task?", lambda one: one.judged(),
         {**_TRADES, "lookahead": "it was found to look ahead"},
     ),
 )  # fmt: skip

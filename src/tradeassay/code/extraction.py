@@ -1,26 +1,40 @@
-"""The program inside a model's answer, or what came instead of one."""
+"""The program inside a model's answer, or what came instead of one.
+
+:func:`extract` reads an answer as version 1 of the benchmark does, :func:`extract_v2` as people do: it also takes
+programs from fences that are indented or labelled oddly, from tags, from a JSON text, from a class whose imports
+are in the fence before, and a single function under another name. Neither ever chooses where a reader could not.
+What an answer can cost is bounded: code chooses its length, and so do models.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import textwrap
+from collections import Counter
 from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.source import parses
+from tradeassay.code.source import LONGEST_SOURCE, parses, strategy_classes
+from tradeassay.code.task import Framework
+from tradeassay.llm.json_text import parse_object
 
 LONGEST_ANSWER: Final = 2_000_000
-"""Characters of an answer that are read. A longer one is cut, and the note says so."""
+"""Characters of an answer that version 1 reads. A longer one is cut, and the note says so."""
+LONGEST_ANSWER_V2: Final = 300_000
+"""The same for version 2: some eighty thousand tokens."""
 
 Form = Literal["fenced", "unclosed", "bare", "none"]
 NoCode = Literal["", "empty", "prose", "loop", "cut off"]
 
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _OPEN_THOUGHT = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</(think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w.+-]*)[^\n`]*$")
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", ""})
 _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
+_PARSED: Final = 2 * LONGEST_SOURCE
+"""Characters that are parsed to find the program among candidates; those beyond are taken as they are."""
 _LOOP_LINES: Final = 12
 """A line that occurs this often and makes up most of the text is a loop."""
 
@@ -49,10 +63,7 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
     note = ""
     if len(answer) > LONGEST_ANSWER:
         answer, note = answer[:LONGEST_ANSWER], f"only the first {LONGEST_ANSWER} characters were read"
-    text = _THOUGHT.sub("", answer)
-    thinking = _OPEN_THOUGHT.search(text)
-    if thinking is not None:  # never closed: what follows is still thought
-        text = text[: thinking.start()]
+    text, thinking = _without_thoughts(answer)
     closed, open_block = _blocks(text)
     if closed:
         return Extraction(code=_best(closed), form="fenced", blocks=len(closed), note=note)
@@ -61,11 +72,123 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
     bare = _bare(text)
     if bare is not None:
         return Extraction(code=bare, form="bare", blocks=1, note=note)
-    return Extraction(code=None, form="none", missing=_missing(answer, thinking is not None, cut_off), note=note)
+    return Extraction(code=None, form="none", missing=_missing(answer, thinking, cut_off), note=note)
 
 
-def _blocks(text: str) -> tuple[list[str], str | None]:
-    """Return the Python blocks that are closed, and the rest of one that is not."""
+def extract_v2(answer: str, framework: Framework = "backtrader", *, cut_off: bool = False) -> Extraction:
+    """Return the program of an answer, read as a careful person reads it.
+
+    The last program among the candidates is taken, as in :func:`extract`. Lone halves of characters become
+    question marks, because nothing that is written down may hold them.
+    """
+    whole, answer = len(answer) <= LONGEST_ANSWER_V2, answer[:LONGEST_ANSWER_V2]
+    answer = answer if answer.isascii() else answer.encode("utf-8", "replace").decode("utf-8")
+    ended = _END_OF_THOUGHT.search(answer)
+    opened = _OPEN_THOUGHT.search(answer)
+    if ended is not None and (opened is None or opened.start() > ended.start()):
+        answer = answer[ended.end() :]  # a chat template has swallowed where the thought began
+    found = extract(answer, cut_off=cut_off)
+    if not whole:
+        told = f"only the first {LONGEST_ANSWER_V2} characters were read"
+        found = msgspec.structs.replace(found, note=told)
+    text, _ = _without_thoughts(answer)
+    candidates = _candidates(text)
+    trees = _parsed(candidates)
+    wanted = [place for place, tree in enumerate(trees) if tree is not None and _is_program(tree, framework)]
+    if not wanted:
+        return found
+    chosen = candidates[wanted[-1]]
+    code = _with_imports(candidates, trees, wanted[-1])
+    note = found.note if code == chosen else "the imports were in a fence of their own"
+    if framework == "frame" and not _defines_strategy(trees[wanted[-1]] or ast.Module([], [])):
+        name = _only_function(trees[wanted[-1]])
+        code, note = f"{code}\n\nsignals = {name}\n", f"the only function, '{name}', was taken as 'signals'"
+    return Extraction(code=code, form="fenced", blocks=len(candidates), note=note)
+
+
+def _candidates(text: str) -> list[str]:
+    """Return every passage that is set apart as code, in the order of the text."""
+    fenced, _ = _blocks(text, every=True)
+    tagged = [textwrap.dedent(found[2].strip("\n")) + "\n" for found in _TAGGED.finditer(text)]
+    body = parse_object(text.strip()) if len(text) <= _PARSED else None
+    quoted = [value for value in (body or {}).values() if isinstance(value, str) and "\n" in value]
+    return [*tagged, *fenced] if fenced or tagged else quoted
+
+
+def _parsed(candidates: list[str]) -> list[ast.Module | None]:
+    """Return the trees of candidates, the last ones first while the allowance lasts."""
+    left = _PARSED
+    trees: list[ast.Module | None] = []
+    for candidate in reversed(candidates):
+        left -= len(candidate)
+        trees.append(parses(candidate) if left >= 0 else None)
+    return trees[::-1]
+
+
+def _is_program(tree: ast.Module, framework: Framework) -> bool:
+    if framework == "frame":
+        return _defines_strategy(tree) or _only_function(tree) is not None
+    return bool(strategy_classes(tree)) or any(
+        isinstance(node, ast.ClassDef) and any(_last_name(base) == "Strategy" for base in node.bases)
+        for node in tree.body
+    )
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _only_function(tree: ast.Module | None) -> str | None:
+    """Return the name of the only function at the top level, if it can be called with one table."""
+    named = [node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef)]
+    if len(named) != 1:
+        return None
+    given = named[0].args
+    needed = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return named[0].name if needed == 1 and not any(d is None for d in given.kw_defaults) else None
+
+
+def _with_imports(candidates: list[str], trees: list[ast.Module | None], place: int) -> str:
+    """Return a program with the fences before it that only import, where it imports nothing itself."""
+    tree = trees[place]
+    if tree is None or any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body):
+        return candidates[place]
+    heads = [
+        candidate
+        for candidate, other in zip(candidates[:place], trees[:place], strict=True)
+        if other is not None
+        and other.body
+        and all(isinstance(node, ast.Import | ast.ImportFrom) for node in other.body)
+    ]
+    return "\n".join([*heads[-1:], candidates[place]])
+
+
+_TAGGED = re.compile(
+    r"[<\[](python|code)[>\]]((?:(?![<\[]/?(?:python|code)[>\]]).)*+)[<\[]/\1[>\]]", re.IGNORECASE | re.DOTALL
+)
+"""A program between [PYTHON] and [/PYTHON], or <code> and </code>: the form that some models were trained on."""
+
+
+def _without_thoughts(answer: str) -> tuple[str, bool]:
+    """Return the text outside of thoughts, and whether one never ends: what follows is then thought too."""
+    kept: list[str] = []
+    lower = answer.lower()
+    at = 0
+    while (found := _OPEN_THOUGHT.search(answer, at)) is not None:
+        kept.append(answer[at : found.start()])
+        mark = f"</{found[1].lower()}>"
+        end = lower.find(mark, found.end())
+        if end < 0:
+            return "".join(kept), True
+        at = end + len(mark)
+    return "".join([*kept, answer[at:]]), False
+
+
+def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
+    """Return the Python blocks that are closed, and the rest of one that is not.
+
+    ``every`` takes blocks of all labels, and removes the indentation that they have in a list.
+    """
     blocks: list[str] = []
     fence, label, lines = "", "", list[str]()
     for line in text.splitlines():
@@ -74,7 +197,9 @@ def _blocks(text: str) -> tuple[list[str], str | None]:
             if found is not None:
                 fence, label, lines = found[1], found[2].lower(), []
         elif found is not None and found[1].startswith(fence) and not found[2]:
-            if label in _PYTHON:
+            if every:
+                blocks.append(textwrap.dedent("\n".join(lines)) + "\n")
+            elif label in _PYTHON:
                 blocks.append("\n".join(lines) + "\n")
             fence = ""
         else:
@@ -84,7 +209,7 @@ def _blocks(text: str) -> tuple[list[str], str | None]:
 
 
 def _best(blocks: list[str]) -> str:
-    trees = [parses(block) for block in blocks]
+    trees = _parsed(blocks)
     for wanted in (_defines_strategy, _defines_something, _is_python):
         for block, tree in zip(reversed(blocks), reversed(trees), strict=True):
             if tree is not None and wanted(tree):
@@ -118,8 +243,12 @@ def _bare(text: str) -> str | None:
     broken = "\n".join(body) + "\n"
     # Prose after the program is cut off paragraph by paragraph; a program with a mistake of its own stays whole.
     ends = [len(body), *(at for at in range(len(body) - 1, 0, -1) if not body[at].strip())]
+    left = _PARSED
     for end in ends[:50]:
         source = "\n".join(body[:end]) + "\n"
+        left -= len(source)
+        if left < 0:
+            break
         tree = parses(source)
         if tree is not None and _defines_something(tree):
             return source
@@ -131,7 +260,8 @@ def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
     if not answer.strip():
         return "cut off" if cut_off else "empty"
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    most = max(map(lines.count, set(lines[-200:])), default=0)
+    counted = Counter(lines)
+    most = max((counted[line] for line in lines[-200:]), default=0)
     if thinking or (most >= _LOOP_LINES and most * 2 >= len(lines[-200:])):
         return "loop"
     return "cut off" if cut_off else "prose"

@@ -24,12 +24,21 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader import Backtest, BacktraderSubject, BrokerTerms, OrderLog, replay
 from tradeassay.code.backtrader.account import BrokerPosition
 from tradeassay.code.backtrader.orders import BadOrders
-from tradeassay.code.backtrader.runner import BacktestJob, JobOptions, failed_run, in_order, replayed_run
+from tradeassay.code.backtrader.runner import (
+    UNREADABLE,
+    BacktestJob,
+    JobOptions,
+    bad_result,
+    failed_run,
+    in_order,
+    printed,
+    replayed_run,
+)
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
-from tradeassay.code.backtrader.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.code.bars import FIELDS, TaskBars
+from tradeassay.code.inside.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.core.view import Floats
-from tradeassay.sandbox import BadResult, Job, JobExecutor, JobLimits, JobResult
+from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult
 from tradeassay.sandbox.failures import plain_line
 
 _ROUNDING: Final = 1e-9
@@ -45,7 +54,7 @@ _UNFIT: Final = {
 }
 
 
-class BadTargets(ValueError):
+class BadTargets(BadOrders):
     """What came back is not a table of target positions. The text says what is wrong and how to fix it."""
 
 
@@ -265,17 +274,22 @@ def sandbox_job(job: FrameJob) -> Job:
 
 def read_result(job: FrameJob, result: JobResult) -> Backtest:
     """Return the outcome of a run: the targets checked, turned into orders and carried out."""
-    tricks = [trick for trick in tricks_in(job.source, (), result.log) if trick.name not in _NOT_HERE]
+    return read_with_targets(job, result)[0]
+
+
+def read_with_targets(job: FrameJob, result: JobResult) -> tuple[Backtest, Floats | None]:
+    """Return the outcome of a run and its targets, (rows, assets); None where it gave none."""
+    tricks = [trick for trick in tricks_in(job.source, (), printed(job, result)) if trick.name not in _NOT_HERE]
     if result.columns is None:
         failure, found = scrub(result.failure)
-        return failed_run(result, failure, [*tricks, *found])
+        return failed_run(result, failure, [*tricks, *found]), None
     try:
         targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
         orders = orders_for(targets, job.bars, job.terms)
-        done = replay(orders, job.bars, job.terms)
-    except (BadTargets, BadOrders) as error:
-        return failed_run(result, BadResult(reason=str(error)), tricks)
-    return replayed_run(result, orders, done, tricks)
+        done = replay(orders, job.bars, job.terms, steps=job.rules.steps)
+    except UNREADABLE as error:
+        return failed_run(result, bad_result(error), tricks), None
+    return replayed_run(result, orders, done, tricks), targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

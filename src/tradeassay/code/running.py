@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
+from tradeassay.code.backtrader.fed import fed_backtests
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import FrameJob, FrameSubject, many_frames
+from tradeassay.code.frames import FrameSubject, many_frames, read_with_targets
+from tradeassay.code.frames import sandbox_job as frame_job
+from tradeassay.code.rules import V1, Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
+from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
 
 if TYPE_CHECKING:
@@ -35,16 +39,35 @@ def run_programs(
     framework: Framework = "backtrader",
     *,
     limits: JobLimits | None = None,
+    rules: Rules = V1,
+    fed: bool = False,
 ) -> Iterator[Backtest]:
-    """Run programs on bars on a task's terms, in parallel where the executor can; results in their order."""
+    """Run programs on bars on a task's terms, in parallel where the executor can; results in their order.
+
+    ``fed`` gives Backtrader programs one bar at a time.
+    """
     terms = terms_of(task)
+    jobs = (
+        BacktestJob(source=source, bars=bars, terms=terms, limits=limits, rules=rules) for source, bars in runs
+    )
     if framework == "frame":
-        yield from many_frames(
-            executor, (FrameJob(source=source, bars=bars, terms=terms, limits=limits) for source, bars in runs)
-        )
-        return
-    jobs = (BacktestJob(source=source, bars=bars, terms=terms, limits=limits) for source, bars in runs)
-    yield from many(executor, jobs)
+        return many_frames(executor, jobs)
+    return fed_backtests(executor, jobs) if fed else many(executor, jobs)
+
+
+def run_frames_with_targets(
+    executor: JobExecutor,
+    task: CodeTask,
+    source: str,
+    tables: Iterable[TaskBars],
+    rules: Rules,
+    limits: JobLimits | None = None,
+) -> list[tuple[Backtest, Floats | None]]:
+    """Run a program on frames on several tables; returns each run with its targets, None where it gave none."""
+    terms = terms_of(task)
+    jobs = [BacktestJob(source=source, bars=bars, terms=terms, limits=limits, rules=rules) for bars in tables]
+    results = executor.map(frame_job(job) for job in jobs)
+    return [read_with_targets(job, result) for job, result in zip(jobs, results, strict=True)]
 
 
 def leak_subject(

@@ -49,14 +49,14 @@ def parses(source: str) -> ast.Module | None:
     return None if isinstance(found, NotPython) else found
 
 
-def check_compiles(source: str, framework: Framework = "backtrader") -> Finding:
+def check_compiles(source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE) -> Finding:
     """Return whether a source compiles and holds the one thing its framework asks for.
 
     ``backtrader``: exactly one class that derives from ``bt.Strategy``, not counting base classes of others in
     the file. ``frame``: a function ``signals`` at the top level.
     """
-    if len(source) > LONGEST_SOURCE:
-        return failed(f"the source has more than {LONGEST_SOURCE} characters", "too_long")
+    if len(source) > longest:
+        return failed(f"the source has more than {longest} characters", "too_long")
     tree = read_source(source, compiles=True)
     if isinstance(tree, NotPython):
         where = f" in line {tree.line}" if tree.line else ""
@@ -75,16 +75,17 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             parents[node.name] = [_dotted(base) for base in node.bases]
+    children: dict[str, list[str]] = {}
+    for name, bases in parents.items():
+        for base in bases:
+            children.setdefault(base, []).append(name)
     found: set[str] = set()
-    grew = True
-    while grew:
-        new = {
-            name
-            for name, bases in parents.items()
-            if name not in found and any(b in known or b in found for b in bases)
-        }
-        grew = bool(new)
-        found |= new
+    waiting = [name for base in known for name in children.get(base, ())]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += children.get(name, ())
     used = {base for name in found for base in parents[name]}
     return tuple(name for name in parents if name in found and name not in used)
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay.code.bars import FIELDS, TaskBars
+from tradeassay.code.inside.desk import frame_format, pack_rows
 from tradeassay.code.leak.subject import RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.semantics.model import Semantics
-from tradeassay.code.streaming.desk import frame_format, pack_rows
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats, Ints

@@ -10,13 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
-from tradeassay.code.judges.behaviour import SHARED, BehaviourConfig, References, twin_agreement
+from tradeassay.code.evaluation import DECISIONS, DRAWS, EvaluateConfig, Evaluation, evaluate
+from tradeassay.code.judges.behaviour import (
+    SHARED,
+    BehaviourConfig,
+    References,
+    judge_decisions,
+    twin_agreement,
+)
+from tradeassay.code.judges.drawn import SHARED_DRAWS
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.verdict import JudgeStatus
 from tradeassay.code.leak import LeakConfig
-from tradeassay.code.running import reference_of
-from tradeassay.code.task import CodeTask, Decoy, Framework
+from tradeassay.code.rules import Rules, rules_of
+from tradeassay.code.running import reference_of, run_frames_with_targets
+from tradeassay.code.task import CodeTask, Decoy, Expectations, Framework
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import JobExecutor
@@ -88,6 +96,7 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
     thorough: bool = False
     threads: int = 3
     behaviour: BehaviourConfig = BehaviourConfig()
+    rules: Rules = msgspec.field(default_factory=lambda: rules_of(None))
 
 
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -108,6 +117,7 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     tricks: tuple[str, ...] = ()
     runs: int = 0
     cpu_s: float = 0.0
+    immaterial: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -188,6 +198,7 @@ def validate(
             judge=client,
             framework=program.framework,
             references=references,
+            rules=config.rules,
         )
         line = _line(program, found)
         if tell is not None:
@@ -195,6 +206,8 @@ def validate(
         return line
 
     def twin(task: CodeTask) -> TwinLine | None:
+        if config.rules.version > 1:
+            return _drawn_twin(executor, task, config.rules)
         behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
         value = twin_agreement(executor, task, config=behaviour, references=references)
         need = behaviour.threshold if task.agreement is None else task.agreement
@@ -204,6 +217,20 @@ def validate(
         lines = tuple(threads.map(one, programs))
         twins = tuple(found for found in threads.map(twin, chosen) if found is not None)
     return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, twins, judge), twins=twins)
+
+
+def _drawn_twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
+    """Judge the reference for frames by the Backtrader reference, on the markets that were drawn for it."""
+    if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
+        return None
+    judging = SHARED_DRAWS.of(executor, task, "backtrader", rules, DRAWS)
+    tables = [market.bars for market in judging.markets]
+    source = reference_of(task, "frame")
+    runs = [run for run, _ in run_frames_with_targets(executor, task, source, tables, rules)]
+    # What a task expects of orders (their kinds) is written for Backtrader.
+    plain = msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
+    found = judge_decisions(plain, judging, runs, DECISIONS)
+    return TwinLine(task=task.id, agreement=found.agreement or 0.0, accepted=found.status == "passed")
 
 
 def _programs(task: CodeTask) -> list[_Program]:
@@ -240,8 +267,10 @@ def _line(program: _Program, found: Evaluation) -> ProgramLine:
         kind="gold" if decoy is None else decoy.kind,
         expected=expected,
         outcome=outcome,
-        ok=outcome == expected,
-        reason=found.reason,
+        ok=outcome == expected and not (decoy is None and found.immaterial),
+        reason=found.reason
+        or ("; ".join(f"immaterial: {one}" for one in found.immaterial) if decoy is None else ""),
+        immaterial=found.immaterial if decoy is None else (),
         agreement=found.judge_behaviour.agreement if found.judge_behaviour is not None else None,
         behaviour=found.judge_behaviour.status if found.judge_behaviour is not None else "",
         language=found.judge_language.status if found.judge_language is not None else "",

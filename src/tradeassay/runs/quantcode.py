@@ -21,8 +21,10 @@ from tradeassay.benchmarks.quantcode.dialogue import (
     opaque_id,
     play,
 )
-from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes
+from tradeassay.benchmarks.quantcode.prompts import Version, judge_prompts, prompt_hashes
 from tradeassay.code.evaluation import (
+    DECISIONS,
+    DRAWS,
     EvaluateConfig,
     EvaluateRequest,
     Evaluation,
@@ -33,6 +35,7 @@ from tradeassay.code.evaluation import (
     with_language,
 )
 from tradeassay.code.judges.language import judge_dialogue
+from tradeassay.code.rules import V1, Rules, rules_of
 from tradeassay.code.running import open_code_executor, reference_of
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -59,7 +62,8 @@ from tradeassay.runs.quantcode_scores import QuantCodeScores, quantcode_scores
 from tradeassay.runs.spec import safe_name
 from tradeassay.sandbox import JobExecutor
 
-QUANTCODE = "quantcode-v1"
+QUANTCODE_V1 = "quantcode-v1"
+QUANTCODE = "quantcode-v2"
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
 """A program, and the reasoning before it, needs more room and time than a trading decision."""
 
@@ -77,7 +81,7 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     without one only the behavioural judge decides. Raises :class:`UserError` for nonsensical values.
     """
 
-    benchmark: str = QUANTCODE
+    benchmark: str = QUANTCODE_V1
     tasks: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
     timeframes: tuple[str, ...] = ()
@@ -112,16 +116,27 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
             )
 
 
+class QuantCodeV2Spec(QuantCodeSpec, frozen=True, kw_only=True):
+    """A run of version 2. By default a later turn sees the latest program and what was found in it, so that a
+    conversation does not grow with its turns. ``strict`` fails a program for any call that the kernel refused.
+    """
+
+    benchmark: str = QUANTCODE
+    history: Literal["full", "last"] = "last"
+    strict: bool = False
+
+
 _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
 """Packages that programs run on: another version may give different orders."""
 
 _MOST_KEPT = 4096
 
 
-@code_protocols.register(QUANTCODE)
+@code_protocols.register(QUANTCODE_V1)
 class QuantCodeProtocol:
-    """QuantCode for one spec."""
+    """QuantCode for one spec, version 1. Version 2 derives from it."""
 
+    version: ClassVar[Version] = 1
     Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
     Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
     Result: ClassVar[type[msgspec.Struct]] = Evaluation
@@ -131,6 +146,11 @@ class QuantCodeProtocol:
         self.spec = spec
         self.tasks = {task.id: task for task in tasks_of(spec)}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
+
+    @property
+    def rules(self) -> Rules:
+        """The rules by which programs are examined."""
+        return V1
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -144,7 +164,7 @@ class QuantCodeProtocol:
     def facts(self) -> dict[str, str]:
         """Return the hashes of tasks, prompts and configuration, and the versions that programs run on."""
         found = {f"task {name}": sha256_of(task) for name, task in sorted(self.tasks.items())}
-        found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes().items())}
+        found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes(self.version).items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
         found |= {f"package {name}": _version(name) for name in _COMPUTING}
         return found
@@ -191,6 +211,8 @@ class QuantCodeProtocol:
             executor=executor,
             config=self.spec.evaluate,
             framework=request.framework,
+            rules=self.rules,
+            strict=self.strict,
         )
         found = msgspec.structs.replace(found, usage=EvaluationUsage(runs=found.usage.runs))
         if len(self._examined) < _MOST_KEPT:
@@ -222,11 +244,15 @@ class QuantCodeProtocol:
         """Return the stage rates of every model in every way of asking."""
         return tuple(cell.row() for cell in scores.cells)
 
+    @property
+    def strict(self) -> bool:
+        """Whether a refused call fails a program whatever came of it."""
+        return False
+
     def settings(self, episode: EpisodeSpec) -> QuantCodeSettings:
         """Return how an episode's task is put to its model."""
-        return msgspec.convert(
-            {**episode.protocol, "turns": self.spec.turns, "history": self.spec.history}, QuantCodeSettings
-        )
+        asked = {"turns": self.spec.turns, "history": self.spec.history, "version": self.version}
+        return msgspec.convert({**episode.protocol, **asked}, QuantCodeSettings)
 
     def _judged(
         self, task: CodeTask, settings: QuantCodeSettings, source: str, found: Evaluation
@@ -235,7 +261,10 @@ class QuantCodeProtocol:
             return found
         case = judge_case(task, source, framework=settings.framework, wording=settings.wording)
         dialogue = judge_dialogue(
-            case, judge_prompts(settings.framework), judge=self.spec.judge, config=self.spec.evaluate.language
+            case,
+            judge_prompts(settings.framework, self.version),
+            judge=self.spec.judge,
+            config=self.spec.evaluate.language,
         )
         verdict = yield from relay(dialogue, _ask_judge)
         return with_language(found, verdict, self.spec.evaluate)
@@ -253,7 +282,11 @@ class QuantCodeProtocol:
                     lacking[f"no {wording} wording for {framework}"] = missing
                 episodes += [
                     _episode(
-                        model, task.id, {"wording": wording, "framework": framework, "setting": setting}, seed
+                        spec.benchmark,
+                        model,
+                        task.id,
+                        {"wording": wording, "framework": framework, "setting": setting},
+                        seed,
                     )
                     for model in spec.models
                     for setting in spec.settings
@@ -262,6 +295,28 @@ class QuantCodeProtocol:
                 ]
         notes = tuple(f"{count} of {len(self.tasks)} tasks have {what}" for what, count in lacking.items())
         return tuple(episodes), notes
+
+
+@code_protocols.register(QUANTCODE)
+class QuantCodeV2Protocol(QuantCodeProtocol):
+    """QuantCode for one spec, version 2: prompts for models alone, markets drawn from the run's secret."""
+
+    version: ClassVar[Version] = 2
+    Spec: ClassVar[type[CodeSpec]] = QuantCodeV2Spec
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The rules by which programs are examined, with the secret of this run."""
+        return rules_of(self.spec.secret or None)
+
+    @property
+    def strict(self) -> bool:
+        """Whether a refused call fails a program whatever came of it."""
+        return isinstance(self.spec, QuantCodeV2Spec) and self.spec.strict
+
+    def facts(self) -> dict[str, str]:
+        """Return what decides a result, the rules included."""
+        return {**super().facts(), "rules": sha256_of([self.rules, DECISIONS, DRAWS])}
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
@@ -275,9 +330,9 @@ def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:
     return reply
 
 
-def _episode(model: str, task: str, way: dict[str, str], seed: int) -> EpisodeSpec:
+def _episode(benchmark: str, model: str, task: str, way: dict[str, str], seed: int) -> EpisodeSpec:
     parts = (safe_name(model), task, way["wording"], way["framework"], way["setting"], f"s{seed}")
-    return code_episode("__".join(parts), QUANTCODE, model, task, way=way, seed=seed)
+    return code_episode("__".join(parts), benchmark, model, task, way=way, seed=seed)
 
 
 def _version(package: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -28,6 +29,35 @@ PRELOAD: Final = (
 
 HIDDEN: Final = ("pyarrow", "polars")
 """Made unimportable: both start threads, and a process with threads must not fork."""
+
+
+OURS: Final = (
+    "tradeassay",
+    "tradeassay.core",
+    "tradeassay.core.errors",
+    "tradeassay.core.hashing",
+    "tradeassay.core.lazy",
+    "tradeassay.sandbox.",
+    "tradeassay.code",
+    "tradeassay.code.inside.",
+    "tradeassay.code.systrade_child",
+)
+"""All that a child may have of this package; a name that ends in a dot stands for a package and what is in it.
+
+Code in a child reaches whatever is loaded there. Generators of markets, tasks, references and judges know what a
+later bar holds or what the examiner will ask: the zygote does not start when one of them is loaded.
+"""
+
+
+def not_for_children(loaded: Iterable[str]) -> list[str]:
+    """Return the modules of this package among ``loaded`` that no child may have."""
+    own = __name__.partition(".")[0]
+    inside = tuple(name for name in OURS if name.endswith("."))
+    return sorted(
+        name
+        for name in loaded
+        if name.partition(".")[0] == own and name not in OURS and not f"{name}.".startswith(inside)
+    )
 
 
 class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):

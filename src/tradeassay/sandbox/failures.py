@@ -220,9 +220,12 @@ class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
         found = None
         for part in self.trace.split('File "strategy.py", line ')[1:]:
             digits = part[: len(part) - len(part.lstrip("0123456789"))]
-            found = int(digits) if digits else found
+            found = int(digits) if 0 < len(digits) <= _MOST_DIGITS else found
         return found
 
+
+_MOST_DIGITS: Final = 9
+"""Digits of a line's number that are read: a traceback is the child's word like everything else."""
 
 Failure = HostVerdict | ChildClaim
 

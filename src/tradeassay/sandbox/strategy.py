@@ -163,7 +163,7 @@ def run_code(
         if not callable(function):
             raise NoEntry(f"the code defines no function '{call.entry}'")
         returned = function(shape(columns, call.pass_as), **call.params)
-    return _columns_of(returned)
+    return columns_of(returned)
 
 
 def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
@@ -209,7 +209,8 @@ def _frame(columns: Mapping[str, Any]) -> Any:
     return pd.DataFrame(data, index=index)
 
 
-def _columns_of(returned: Any) -> dict[str, Any]:
+def columns_of(returned: Any) -> dict[str, Any]:
+    """Return what a strategy returned as named array-likes; raises :class:`Unreturnable` for None."""
     if hasattr(returned, "columns") and hasattr(returned, "to_numpy"):
         return {str(name): returned[name].to_numpy() for name in returned.columns}
     if hasattr(returned, "to_numpy"):

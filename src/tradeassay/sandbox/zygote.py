@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import child, kernel, landlock, seccomp
-from tradeassay.sandbox.config import SandboxConfig
+from tradeassay.sandbox.config import SandboxConfig, not_for_children
 from tradeassay.sandbox.namespaces import (
     DEVICES,
     SCRATCH,
@@ -92,6 +92,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     proc = _open_high("/proc")
     absent = _load(config)
     child.warm_up()
+    _assert_nothing_knows_the_future()
     _assert_one_thread()
     roots = find_roots()
     missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
@@ -176,6 +177,13 @@ def _open_high(path: str) -> int:
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, child.PARK_ABOVE)
     os.close(low)
     return high
+
+
+def _assert_nothing_knows_the_future() -> None:
+    """Raise RuntimeError when a module is loaded that could tell a child what the examiner knows."""
+    loaded = not_for_children(sys.modules)
+    if loaded:
+        raise RuntimeError(f"{', '.join(loaded[:5])} must not be loaded where untrusted code runs; a harness did")
 
 
 def _assert_one_thread() -> None:

@@ -20,6 +20,7 @@ TASK = CodeTask(
 )  # fmt: skip
 CODE = "```python\nimport backtrader as bt\nclass S{n}(bt.Strategy):\n    pass\n```"
 AGENTIC = QuantCodeSettings(setting="agentic")
+V1 = QuantCodeSettings(setting="agentic", version=1, history="full")
 
 
 def evaluation(**stages: object) -> Evaluation:
@@ -64,10 +65,44 @@ def test_single_turn_ends_after_one_answer_without_feedback() -> None:
 
 
 def test_the_model_is_not_told_the_name_of_the_task() -> None:
-    _, asked = played([say(CODE)], lambda _: evaluation(), QuantCodeSettings())
+    _, asked = played([say(CODE)], lambda _: evaluation(), QuantCodeSettings(version=1))
     text = asked[0].messages[-1].text
     assert TASK.id not in text and opaque_id(TASK) in text
     assert json.loads(text.split("```json\n")[1].split("\n```")[0])["kind"] == "quantcode.task"
+
+
+def test_version_2_speaks_to_models_alone() -> None:
+    """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes last."""
+    outcome, asked = played(
+        [say("I am thinking."), say(CODE)], lambda _: stopped("backtest", "KeyError: x", "KeyError"),
+        msgspec.structs.replace(AGENTIC, turns=2),
+    )  # fmt: skip
+    first = asked[0].messages[-1].text
+    assert "quantcode" not in first and "turns" not in first and opaque_id(TASK) not in first and "{" not in first
+    assert "100 daily bars of one asset" in first and "10,000 in cash" in first and "for 1 unit." in first
+    assert first.rstrip().endswith("starts with ```python and ends with ```.")
+    told = outcome.turns[0].feedback
+    assert "words and no program" in told and "class MyStrategy(bt.Strategy)" in told and "{" not in told
+    assert json.loads(asked[0].given.observation)["task"] == opaque_id(TASK)  # type: ignore[union-attr]  # beside it
+
+
+def test_version_2_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated() -> None:
+    found = stopped("backtest", "KeyError: x", "KeyError")
+    outcome, asked = played([say(CODE)] * 9, lambda _: found, AGENTIC)
+    assert len(asked) == 2 and [turn.number for turn in outcome.turns] == [1, 2]
+    assert "same answer again" in outcome.reason and outcome.failure_class == "other-runtime"
+    told = outcome.turns[0].feedback
+    assert "It broke while it was run" in told and "- KeyError: x (line 3)" in told and "9 attempts left" in told
+    assert len(asked[1].messages) == 4, "the conversation does not grow with its turns"
+
+
+def test_half_a_character_in_an_answer_is_the_models_business_not_ours() -> None:
+    for version in (1, 2):
+        settings = QuantCodeSettings(version=version)
+        outcome, _ = played([say(f"\udc80{CODE}\ud800")], lambda _: stopped("compile", "no"), settings)
+        assert outcome.turns[0].code is not None and msgspec.json.encode(outcome)
+        outcome, _ = played([say("\ud800 no")], lambda _: stopped("compile", "no"), settings)
+        assert outcome.stage == "no_code" and msgspec.json.encode(outcome)
 
 
 def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
@@ -79,7 +114,7 @@ def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
         ]
     )
     replies = [say(CODE.format(n=1)), say("I am thinking."), say(CODE.format(n=2)), say(CODE.format(n=3))]
-    outcome, asked = played(replies, lambda _: next(results), AGENTIC)
+    outcome, asked = played(replies, lambda _: next(results), V1)
     assert outcome.solved and outcome.solved_at == 4 and outcome.reason == ""
     assert [turn.stage for turn in outcome.turns] == ["compile", "no_code", "trade", "solved"]
     assert [turn.code is None for turn in outcome.turns] == [False, True, False, False]
@@ -99,7 +134,8 @@ def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
 
 def test_a_short_memory_keeps_the_last_attempt_only() -> None:
     settings = msgspec.structs.replace(AGENTIC, history="last", turns=3)
-    outcome, asked = played([say(CODE)] * 3, lambda _: stopped("compile", "no"), settings)
+    answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
+    outcome, asked = played(answers, lambda _: stopped("compile", "no"), settings)
     assert [len(a.messages) for a in asked] == [2, 4, 4] and len(outcome.turns) == 3
     assert outcome.turns[-1].feedback == "" and outcome.solved is False
 

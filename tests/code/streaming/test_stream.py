@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tradeassay.code.inside.desk import WireError, pack_decisions, read_decisions
 from tradeassay.code.leak import FunctionSubject, check_leaks
 from tradeassay.code.leak.bench import bench_columns
 from tradeassay.code.streaming import BarDecision, BarDesk, stream, trace_of
-from tradeassay.code.streaming.desk import WireError, pack_decisions, read_decisions
 from tradeassay.core.errors import UserError
 
 DAILY = {name: values[:300] for name, values in bench_columns("daily").items()}

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.leak import LeakConfig
+from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
@@ -57,13 +58,18 @@ def check_program(
     judge: str | None = None,
     thorough: bool = False,
     executor: JobExecutor | None = None,
+    rules: Rules | None = None,
+    strict: bool = False,
 ) -> Evaluation:
     """Return all findings about a program: stages, look-ahead, agreement, tricks.
 
-    ``judge`` names a model that is asked as well. ``thorough`` gives the program the full look-ahead check. Raises
-    :class:`UserError` for an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
+    ``judge`` names a model that is asked as well. ``thorough`` gives a program the full look-ahead check of
+    version 1. ``rules`` hold the secret that the judged markets are drawn from; by default it is drawn.
+    ``strict`` fails a program for any call that the kernel refused. Raises :class:`UserError` for an unknown
+    task, MissingExtra and SandboxRefused where programs cannot be run.
     """
     chosen = load_task(task) if isinstance(task, str) else task
+    rules = rules or rules_of(None)
     config = EvaluateConfig(leak=LeakConfig()) if thorough else EvaluateConfig()
     if executor is None and not check_compiles(source, framework).passed:
         executor = _NotNeeded()
@@ -78,12 +84,20 @@ def check_program(
                 judge=judge,
                 thorough=thorough,
                 executor=opened,
+                rules=rules,
+                strict=strict,
             )
-    if judge is None:
-        return evaluate(chosen, source, executor=executor, config=config, framework=framework, wording=wording)
-    with asked_judge(judge, framework) as client:
+    with asked_judge(judge, framework) if judge is not None else nullcontext() as client:
         return evaluate(
-            chosen, source, executor=executor, config=config, judge=client, framework=framework, wording=wording
+            chosen,
+            source,
+            executor=executor,
+            config=config,
+            judge=client,
+            framework=framework,
+            wording=wording,
+            rules=rules,
+            strict=strict,
         )
 
 
@@ -93,15 +107,16 @@ def validate_tasks(
     judge: str | None = None,
     thorough: bool = False,
     workers: int = 2,
+    secret: str | None = None,
     tell: Callable[[ProgramLine], None] | None = None,
 ) -> ValidationReport:
     """Run all references and decoys of tasks: a reference must pass, a decoy must fail where it says.
 
-    ``judge`` names a model whose errors are measured too. Raises MissingExtra and SandboxRefused where programs
-    cannot be run.
+    ``judge`` names a model whose errors are measured too, ``secret`` is what the judged markets are drawn from.
+    Raises MissingExtra and SandboxRefused where programs cannot be run.
     """
     require_code_extra()
-    config = ValidateConfig(thorough=thorough, threads=workers + 1)
+    config = ValidateConfig(thorough=thorough, threads=workers + 1, rules=rules_of(secret))
     with open_code_executor(workers) as executor:
         if judge is None:
             return validate(tasks, executor, config=config, tell=tell)

@@ -15,15 +15,15 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
+from tradeassay.benchmarks.quantcode.prompts import Version, judge_prompts, prompts_of
 from tradeassay.code.attempts import exchange, no_answer, total_usage
 from tradeassay.code.bars import LABELS
 from tradeassay.code.evaluation import STAGES, EvaluateRequest, Evaluation
-from tradeassay.code.extraction import Extraction, extract
+from tradeassay.code.extraction import Extraction, extract, extract_v2
 from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 
@@ -36,16 +36,18 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
     what was found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints``
     says in general terms what differs in a program that the behavioural judge rejected; the reference itself is
-    never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
+    never shown. ``version`` is that of the benchmark: of its prompts, and of how answers are read. Raises
+    :class:`UserError` for numbers that allow no turn or no message.
     """
 
     setting: Setting = "single-turn"
     turns: int = 10
     wording: Wording = "formal"
     framework: Framework = "backtrader"
-    history: Literal["full", "last"] = "full"
+    history: Literal["full", "last"] = "last"
     longest_message: int = 2_000
     behaviour_hints: bool = True
+    version: Version = 2
 
     def __post_init__(self) -> None:
         if self.turns < 1:
@@ -66,11 +68,12 @@ class ModelJudge:
     name: str
     answer: Callable[[AskModel], ModelReply]
     framework: Framework = "backtrader"
+    version: Version = 2
 
     @property
     def prompts(self) -> JudgePrompts:
         """The prompts it is asked with."""
-        return judge_prompts(self.framework)
+        return judge_prompts(self.framework, self.version)
 
     def ask(self, request: AskModel) -> ModelReply:
         """Answer one request."""
@@ -122,20 +125,32 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
     stages: dict[str, str] = {name: evaluation.stage(name).status for name in STAGES}
-    text = PROMPTS.fill(
-        "feedback",
-        left=_left(settings, turn),
-        payload=_payload(findings, turn, stages),
-        advice=_ADVICE.get(stage, ""),
-    )
+    prompts = prompts_of(settings.version)
+    blanks = {"left": _left(settings, turn), "advice": _ADVICE.get(stage, "")}
+    if settings.version == 1:
+        text = prompts.fill("feedback", payload=_payload(findings, turn, stages), **blanks)
+    else:
+        text = prompts.fill("feedback", findings="\n".join(map(_in_prose, findings)), **blanks)
     return ProgramFeedback(stage=stage, findings=findings, text=text)
+
+
+def _in_prose(found: ProgramComplaint) -> str:
+    """Return a finding as a line that a person would write."""
+    where = f" (line {found.line})" if found.line is not None and "line" not in found.detail else ""
+    return f"- {found.detail}{where}"
 
 
 def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
     """Return the feedback on an answer without a program."""
     detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
     findings = (ProgramComplaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
-    text = PROMPTS.fill("no_code", left=_left(settings, turn), payload=_payload(findings, turn, {}))
+    prompts = prompts_of(settings.version)
+    left = _left(settings, turn)
+    if settings.version == 1:
+        text = prompts.fill("no_code", left=left, payload=_payload(findings, turn, {}))
+    else:
+        example = prompts.fill(f"example.{settings.framework}").strip()
+        text = prompts.fill("no_code", left=left, problem=detail, example=example)
     return ProgramFeedback(stage="no_code", findings=findings, text=text)
 
 
@@ -246,18 +261,27 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
 
     Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
-    found (which scores zero whatever would follow) or no verdict is possible any more.
+    found (which scores zero whatever would follow), no verdict is possible any more, or (version 2) the same
+    answer comes twice in a row: a model that repeats itself has stopped trying.
     """
     opening = _opening(task, settings)
+    given = _given(task, settings)
+    last = ""
     messages = opening
     turns: list[Turn] = []
     for number in range(1, settings.allowed_turns + 1):
-        reply = yield AskModel(purpose="write", messages=tuple(messages), attempt=number)
+        reply = yield AskModel(purpose="write", messages=tuple(messages), attempt=number, given=given)
         assert isinstance(reply, ModelReply)
+        reply = _writable(reply)
         if reason := no_answer(reply):
             turns.append(Turn(number=number, stage="no_answer", reason=reason, usage=reply.usage))
             break
-        found = extract(reply.text, cut_off=reply.stop == "length")
+        found = _extracted(reply, settings)
+        answer = found.code or reply.text
+        if settings.version > 1 and number > 1 and answer == last:
+            turns.append(_repeated(turns[-1], reply))
+            break
+        last = answer
         if found.code is None:
             feedback: ProgramFeedback | None = feedback_on_no_code(found, settings, number)
             turn = _no_code(number, reply, found)
@@ -290,6 +314,19 @@ def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
             f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
             mend=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
         )
+    prompts = prompts_of(settings.version)
+    if settings.version == 1:
+        words = prompts.fill("task", description=description.strip(), payload=_given(task, settings).observation)
+    else:
+        words = prompts.fill("task", description=description.strip(), setting=_setting(task, settings.framework))
+    return [
+        Message(role="system", text=prompts.fill(f"system.{settings.framework}")),
+        Message(role="user", text=words),
+    ]
+
+
+def _given(task: CodeTask, settings: QuantCodeSettings) -> Given:
+    """Return the question as data. Version 2 shows none of it: models copied its keys into their programs."""
     payload = {
         "kind": TASK_KIND,
         "task": opaque_id(task),
@@ -302,11 +339,63 @@ def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
         "sizing": task.sizing,
         "turns": settings.allowed_turns,
     }
-    words = PROMPTS.fill("task", description=description.strip(), payload=msgspec.json.encode(payload).decode())
-    return [
-        Message(role="system", text=PROMPTS.fill(f"system.{settings.framework}")),
-        Message(role="user", text=words),
+    return Given(session="", rules="{}", observation=msgspec.json.encode(payload).decode())
+
+
+_BARS: Final = {
+    "1d": "daily bars",
+    "1h": "hourly bars",
+    "30m": "bars of 30 minutes",
+    "15m": "bars of 15 minutes",
+    "5m": "bars of 5 minutes",
+    "1m": "bars of one minute",
+}
+
+
+def _setting(task: CodeTask, framework: Framework) -> str:
+    """Return what a program is run on, in words."""
+    labels = ", ".join(LABELS[: task.assets])
+    assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
+    lines = [
+        f"It is run on {task.bars:,} {_BARS[task.timeframe]} of {assets}.",
+        f"The account starts with {task.cash:,.0f} in cash. "
+        f"Every trade costs a commission of {task.commission * 100:g} % of its value.",
     ]
+    size = task.sizing
+    if framework == "backtrader" and size.kind == "fixed":
+        lines.append(f"An order that names no size is for {size.value:g} unit{'' if size.value == 1 else 's'}.")
+    elif framework == "backtrader" and size.kind == "percent":
+        lines.append(
+            f"An order that names no size is for {size.value:g} % of the available cash when nothing is held, "
+            "and for the whole position when something is."
+        )
+    elif framework == "frame" and size.kind == "fixed":
+        lines.append(f"A target of 1 means {size.value:g} unit{'' if size.value == 1 else 's'}.")
+    elif framework == "frame" and size.kind == "percent":
+        lines.append(f"A target of 1 means {size.value:g} % of the account's value.")
+    elif framework == "frame":
+        lines.append("A target is a share of the account's value.")
+    return " ".join(lines)
+
+
+def _writable(reply: ModelReply) -> ModelReply:
+    """Return a reply without lone halves of characters, which nothing that is written down may hold."""
+    if reply.text.isascii():
+        return reply
+    return msgspec.structs.replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _extracted(reply: ModelReply, settings: QuantCodeSettings) -> Extraction:
+    cut_off = reply.stop == "length"
+    if settings.version == 1:
+        return extract(reply.text, cut_off=cut_off)
+    return extract_v2(reply.text, settings.framework, cut_off=cut_off)
+
+
+def _repeated(before: Turn, reply: ModelReply) -> Turn:
+    """Return the turn of an answer that was given before, word for word: the same program, the same findings."""
+    reason = f"the same answer again, which ends the attempts; {before.reason}"
+    return msgspec.structs.replace(before, number=before.number + 1, feedback="", reason=reason, usage=reply.usage)
 
 
 def _no_code(number: int, reply: ModelReply, found: Extraction) -> Turn:

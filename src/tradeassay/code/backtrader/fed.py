@@ -7,6 +7,7 @@ where to look.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +18,20 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader.account import BrokerTerms
 from tradeassay.code.backtrader.backtest import Backtest
 from tradeassay.code.backtrader.orders import EMPTY, BadOrders, OrderLog, read_orders
-from tradeassay.code.backtrader.runner import LIMITS, params_of
-from tradeassay.code.backtrader.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
+from tradeassay.code.backtrader.runner import (
+    LIMITS,
+    UNREADABLE,
+    BacktestJob,
+    bad_result,
+    carried_out,
+    failed_run,
+    in_order,
+    params_of,
+    printed,
+)
+from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import TaskBars
+from tradeassay.code.inside.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, JobUsage
 
 if TYPE_CHECKING:
@@ -114,6 +126,32 @@ def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
     if not on_time.all():
         raise BadOrders("an order for a bar that was over, or not yet there")
     return read_orders(columns, bars.rows, len(bars.assets))
+
+
+def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+    """Run strategies on bars that are fed one at a time, and carry out what they decided: the scored run of
+    version 2. No decision can depend on a later bar, whatever the program does.
+    """
+
+    def send(job: BacktestJob) -> Job:
+        return fed_job(job.source, job.bars, job.terms, limits=job.limits, seed=job.seed)
+
+    return in_order(executor, jobs, send, read_fed)
+
+
+def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
+    """Return the outcome of a fed run. What came in answer to a bar is taken as decided on its close."""
+    if result.columns is None:
+        failure, tricks = scrub(result.failure)
+        return failed_run(result, failure, [*tricks_in(job.source, (), printed(job, result)), *tricks])
+    try:
+        orders = read_answers(result, job.bars)
+        bar = orders.turn - 1
+        if (bar < 0).any() or (orders.row != bar).any():
+            raise BadOrders("an order that was given before its bar was over")
+        return carried_out(job, result, orders, len(result.answers))
+    except UNREADABLE as error:
+        return failed_run(result, bad_result(error), tricks_in(job.source, (), printed(job, result)))
 
 
 def compare_fed(scored: Backtest, fed: FedRun, rows: int, rtol: float) -> FedVerdict:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tradeassay.code.backtrader.account import BrokerPosition, BrokerTerms, Fill, RoundTrip, TradeBook
 from tradeassay.code.backtrader.matching import Bar, OrderState, Status, make_order, price_of
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog
-from tradeassay.code.backtrader.wire import ACTION_SUBMIT, day_numbers
 from tradeassay.code.bars import TaskBars
+from tradeassay.code.inside.wire import ACTION_SUBMIT, day_numbers
 
 MAX_STEPS: Final = 5_000_000
 """How many times orders may be matched against bars in one run. More than honest code can do in its own time."""
@@ -42,12 +42,15 @@ class BrokerReplay:
         return float(self.equity[-1])
 
 
-def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None) -> BrokerReplay:
+def replay(
+    log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None = None, *, steps: int = MAX_STEPS
+) -> BrokerReplay:
     """Carry out a checked record of orders; ``turns`` is the number of bars the strategy ran, if it ended early.
 
-    Raises :class:`BadOrders` for orders that no broker could have taken, or that take too long to follow.
+    Raises :class:`BadOrders` for orders that no broker could have taken, or that take more than ``steps`` matches
+    of an order with a bar to follow.
     """
-    broker = _Broker(log, bars, terms)
+    broker = _Broker(log, bars, terms, steps)
     turns = bars.rows if turns is None else min(turns, bars.rows)
     broker.run(turns)
     return BrokerReplay(
@@ -60,8 +63,9 @@ def replay(log: OrderLog, bars: TaskBars, terms: BrokerTerms, turns: int | None 
 
 
 class _Broker:
-    def __init__(self, log: OrderLog, bars: TaskBars, terms: BrokerTerms) -> None:
+    def __init__(self, log: OrderLog, bars: TaskBars, terms: BrokerTerms, most: int) -> None:
         self.log = log
+        self._most = most
         self.labels = bars.assets
         times = day_numbers(bars.times).tolist()
         self.bars = [
@@ -290,7 +294,7 @@ class _Broker:
 
     def _count(self, steps: int) -> None:
         self._steps += steps
-        if self._steps > MAX_STEPS:
+        if self._steps > self._most:
             raise BadOrders("more open orders over more bars than can be followed")
 
 

@@ -9,12 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
+from tradeassay.code.inside.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
 
 MAX_ACTIONS: Final = 250_000
 """How many orders and cancellations one run may have."""
 MAX_SIZE: Final = 1e15
 """Beyond this a size is no longer a number of units that a double can hold."""
+
+_OF_ORDERS: Final = tuple(name for name in (*INTEGERS, *FLOATS) if name not in ("action", "turn", "row", "ref"))
+"""What only an order has; a cancellation leaves it at zero."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -123,6 +126,9 @@ def _check_values(log: OrderLog, assets: int) -> None:
     if not np.isin(log.action, (ACTION_SUBMIT, ACTION_CANCEL)).all():
         raise BadOrders("an action that is neither an order nor a cancellation")
     sent = log.action == ACTION_SUBMIT
+    for name in _OF_ORDERS:
+        if (getattr(log, name)[~sent] != 0).any():
+            raise BadOrders("a cancellation that says more than which order it ends")
     size = log.size[sent]
     if not (np.isfinite(size) & (size > 0) & (size <= MAX_SIZE)).all():
         raise BadOrders("an order without a size, or with an impossible one")

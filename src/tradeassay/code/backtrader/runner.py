@@ -15,8 +15,9 @@ from tradeassay.code.backtrader.host_broker import BrokerReplay
 from tradeassay.code.backtrader.host_broker import replay as replay_orders
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
-from tradeassay.code.backtrader.wire import ACCOUNT, HARNESS, HARNESS_MODULE, NOTES
 from tradeassay.code.bars import TaskBars
+from tradeassay.code.inside.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
+from tradeassay.code.rules import V1, Rules
 from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.strategy import Scalar
@@ -40,6 +41,7 @@ class JobOptions(TypedDict, total=False):
     limits: JobLimits | None
     seed: int
     trust: Trust
+    rules: Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class BacktestJob:
     limits: JobLimits | None = None
     seed: int = 0
     trust: Trust = "untrusted"
+    rules: Rules = V1
 
 
 def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
@@ -59,7 +62,7 @@ def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
     import msgspec
 
     base = config or SandboxConfig()
-    missing = () if HARNESS_MODULE in base.harnesses else (HARNESS_MODULE,)
+    missing = tuple(name for name in HARNESS_MODULES if name not in base.harnesses)
     return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
 
 
@@ -130,30 +133,55 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
     if result.columns is None:
         failure, tricks = scrub(result.failure)
-        found = [*tricks_in(job.source, (), result.log), *tricks]
+        found = [*tricks_in(job.source, (), printed(job, result)), *tricks]
         return failed_run(result, failure, found)
     try:
         return _replayed(job, result, result.columns)
-    except BadOrders as error:
-        return failed_run(result, BadResult(reason=str(error)), tricks_in(job.source, (), result.log))
+    except UNREADABLE as error:
+        return failed_run(result, bad_result(error), tricks_in(job.source, (), printed(job, result)))
+
+
+def printed(job: BacktestJob, result: JobResult) -> bytes:
+    """Return what a program printed as far as it is looked at: by the rules of version 1 alone."""
+    return result.log if job.rules.believes_print else b""
+
+
+UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
+"""What reading a child's columns may end with. Whichever it is, the program sent them: it has failed, and is
+counted as failed, never left out.
+"""
+
+
+def bad_result(error: Exception) -> BadResult:
+    """Return what a reading that failed says about the program: its own words where it was refused by a rule."""
+    if isinstance(error, BadOrders):
+        return BadResult(reason=str(error))
+    return BadResult(reason=f"what it sent cannot be carried out ({type(error).__name__})")
 
 
 def _replayed(job: BacktestJob, result: JobResult, columns: Mapping[str, NDArray[Any]]) -> Backtest:
     orders = read_orders(columns, job.bars.rows, len(job.bars.assets))
-    account, notes = _account(columns), _notes(columns)
-    turns = int(account[3])
+    turns = int(read_account(columns)[3])
     if not (len(orders) == 0 or orders.turn[-1] <= turns) or not 0 <= turns <= job.bars.rows:
         raise BadOrders("orders after the end of the run")
-    done = replay_orders(orders, job.bars, job.terms, turns)
+    return carried_out(job, result, orders, turns)
+
+
+def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
+    """Carry out checked orders and compare the outcome with what the child says of itself; raises BadOrders."""
+    assert result.columns is not None
+    account, notes = read_account(result.columns), _notes(result.columns)
+    done = replay_orders(orders, job.bars, job.terms, turns, steps=job.rules.steps)
     tricks = [
-        *tricks_in(job.source, notes, result.log),
+        *tricks_in(job.source, notes, printed(job, result)),
         *tricks_of_orders(orders),
         *account_mismatch(float(account[0]), float(account[1]), done),
     ]
     return replayed_run(result, orders, done, tricks, ended=turns if turns < job.bars.rows else None)
 
 
-def _account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Return the child's own figures; raises :class:`BadOrders`."""
     account = columns.get(ACCOUNT)
     if account is None or account.dtype != np.float64 or account.shape != (_ACCOUNT_FIGURES,):
         raise BadOrders("the account's figures are missing")

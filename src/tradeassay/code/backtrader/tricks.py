@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -17,7 +17,7 @@ import msgspec
 from tradeassay.code.backtrader.backtest import Trick
 from tradeassay.code.backtrader.host_broker import BrokerReplay
 from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.backtrader.wire import FUTURE, PATCHED
+from tradeassay.code.inside.wire import FUTURE, PATCHED
 from tradeassay.code.source import parses
 from tradeassay.sandbox import ChildClaim, Failure
 from tradeassay.sandbox.config import ENVIRONMENT
@@ -36,13 +36,13 @@ _RESULT_JSON: Final = re.compile(rf"[{{,]\s*[\"'](?:{_RESULT_KEYS})[\"']\s*:", r
 _LOGGED_KEYS: Final = "trades|pnl|profit|sharpe|sharpe_ratio|status|result|results|fills|equity"
 _LOGGED_JSON: Final = re.compile(rf"^\[?{{(?:.*,)?\s*\"(?:{_LOGGED_KEYS})\"\s*:", re.IGNORECASE)
 """Words that honest strategies also log, as a printed dict. A line of JSON with them poses as a result."""
-_RESULT_MARK: Final = re.compile(
-    r"^[\W_]*(?:[A-Z]+[_ ])*(?:RESULTS?|VERDICT|SCORE|REWARD|STAGE)(?:[_ ][A-Z]+)*[\W_]*[:=|]", re.ASCII
-)
+_RESULT_HEAD: Final = re.compile(r"[\W_]*+([A-Z]++(?:[_ ][A-Z]++)*+)[\W_]*[:=|]", re.ASCII)
+_RESULT_WORDS: Final = frozenset({"RESULT", "RESULTS", "VERDICT", "SCORE", "REWARD", "STAGE"})
+"""A heading in capitals with one of these words. Found in one pass: code chooses what it prints, and how much."""
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|DSN|PRIVATE", re.IGNORECASE)
 _SECRET_TEXT: Final = re.compile(
     r"\b(?:sk|pk|ghp|gho|xox[abp]|hf)[-_][A-Za-z0-9_-]{16,}\b|\bAKIA[0-9A-Z]{16}\b|"
-    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*\b['\"]?\s*[:=]\s*['\"]?[^\s'\",}]{6,}"
+    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*+\b['\"]?\s*[:=]\s*['\"]?[^\s'\",}]{6,}"
 )
 _ENVIRONMENT_DUMP: Final = re.compile(r"environ\(|" + "|".join(f"{name}['\"]?\\s*[:=]" for name in ENVIRONMENT))
 _SHORTEST_SECRET: Final = 8
@@ -133,26 +133,25 @@ def _arrays(source: str) -> list[Trick]:
     tree = parses(source)
     if tree is None:
         return []
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and function.name in ("once", "oncestart", "preonce")
-        for node in ast.walk(function)
-    }
-    lines = sorted(
-        {
-            node.lineno
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and node.attr in _WHOLE_ARRAYS
-            and id(node) not in inside
-            and not (isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy", "pd"))
-        }
-    )
+    lines = sorted(set(_whole_arrays(tree)))
     if not lines:
         return []
     text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
     return [Trick(name="preloaded-array", evidence=text, grave=False)]
+
+
+def _whole_arrays(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that name a whole line outside the methods that compute an indicator all at once."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef) and node.name in ("once", "oncestart", "preonce"):
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Attribute) and node.attr in _WHOLE_ARRAYS:
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "pd")):
+                yield node.lineno
 
 
 def _printed(log: bytes) -> list[Trick]:
@@ -160,7 +159,12 @@ def _printed(log: bytes) -> list[Trick]:
     kept = log if len(log) <= 2 * _SCANNED else log[:_SCANNED] + b"\n" + log[-_SCANNED:]
     for line in kept.decode("utf-8", "replace").splitlines():
         text = line.strip()[:2000]
-        if _RESULT_JSON.search(text) or _LOGGED_JSON.search(text) or _RESULT_MARK.match(text):
+        if _RESULT_JSON.search(text) or _LOGGED_JSON.search(text) or _is_heading(text):
             shown = re.sub(r"[^\x20-\x7e]", "?", text)[:160]
             return [Trick(name="printed-result", evidence=f"printed '{shown}'", grave=True)]
     return []
+
+
+def _is_heading(text: str) -> bool:
+    found = _RESULT_HEAD.match(text)
+    return found is not None and not _RESULT_WORDS.isdisjoint(re.split("[_ ]", found[1]))

@@ -18,6 +18,15 @@ from tradeassay.code.backtrader import Backtest
 from tradeassay.code.backtrader.account import RoundTrip
 from tradeassay.code.bars import MARKETS, TaskBars
 from tradeassay.code.judges.agreement import Agreement, AgreementConfig, FillTable, agreement, hints
+from tradeassay.code.judges.decisions import (
+    Decided,
+    DecisionsConfig,
+    compare_decisions,
+    decision_events,
+    decision_hints,
+    passes,
+)
+from tradeassay.code.judges.drawn import Judging
 from tradeassay.code.judges.verdict import BehaviourVerdict, MarketAgreement
 from tradeassay.code.running import HOME_SEED, reference_of, run_programs, task_bars
 from tradeassay.code.task import CodeTask, Expectations, Framework
@@ -193,6 +202,62 @@ def judge_behaviour(
         found += [_compare(done, run, config, said) for done, run in zip(others, waiting, strict=True)]
     violations = check_expectations(task.expect, home.trades, home.orders.kinds(), task_bars(task))
     return _verdict(found, threshold, violations, said), tuple(others)
+
+
+def judge_decisions(
+    task: CodeTask, judging: Judging, runs: Sequence[Backtest], config: DecisionsConfig
+) -> BehaviourVerdict:
+    """Return the verdict of version 2: every market has to be passed. ``runs`` are the candidate's, home first."""
+    found: list[MarketAgreement] = []
+    lost: list[str] = []
+    said: list[str] = []
+    for number, (market, run) in enumerate(zip(judging.markets, runs, strict=True), start=1):
+        if run.failure is not None:
+            said.append("it breaks on other data")
+            lost.append(f"on market {number} it breaks: {run.failure.text}")
+            found.append(
+                MarketAgreement(
+                    market=market.bars.name, value=0.0, fills=0.0, exposure=0.0, failure=run.failure.text
+                )
+            )
+            continue
+        mine = decision_events(run, market.bars, task.cash)
+        decided = compare_decisions(mine, market.events, market.bars.rows, config)
+        found.append(_decided(market.bars.name, decided))
+        if not passes(decided, config):
+            lost.append(
+                f"on market {number} {decided.stray} of {decided.candidate + decided.reference} decisions have no "
+                f"counterpart (agreement {decided.value:.3f}, {config.threshold:g} is needed)"
+            )
+            said += decision_hints(mine, market.events, market.bars.rows, config)
+    home = runs[0]
+    bars = judging.markets[0].bars
+    violations = check_expectations(task.expect, home.trades, home.orders.kinds(), bars) if home.ok else ()
+    return BehaviourVerdict(
+        status="failed" if lost or violations else "passed",
+        reason="; ".join([*lost, *violations]),
+        agreement=min(market.value for market in found),
+        threshold=config.threshold,
+        markets=tuple(found),
+        violations=violations,
+        hints=tuple(dict.fromkeys(said)) if lost or violations else (),
+    )
+
+
+def _decided(market: str, found: Decided) -> MarketAgreement:
+    return MarketAgreement(
+        market=market,
+        value=found.value,
+        fills=found.value,
+        exposure=found.value,
+        entries=found.entries,
+        exits=found.exits,
+        matched=found.matched,
+        candidate_events=found.candidate,
+        reference_events=found.reference,
+        stray=found.stray,
+        forgiven=found.forgiven,
+    )
 
 
 def twin_agreement(

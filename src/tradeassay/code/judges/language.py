@@ -21,19 +21,23 @@ import msgspec
 from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.code.source import parses
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 
-_BLANKS = {"system": set[str](), "question": {"payload", "task", "program"}, "again": {"problem", "left"}}
+_QUESTION: Final = {
+    "v1": {"payload", "task", "program"},
+    "v2": {"task_mark", "program_mark", "advice", "task", "program"},
+}
 
 
 class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
     """The three texts of the judge; ``$name`` marks a blank.
 
-    ``system`` has none. ``question`` has ``$payload``, ``$task`` and ``$program``, ``again`` (an answer could
-    not be read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
+    ``system`` has none. ``question`` quotes ``$task`` and ``$program``; in version 1 ``$payload`` stands before
+    them, in version 2 ``$task_mark``, ``$program_mark`` and ``$advice``. ``again`` (an answer could not be read)
+    has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
     """
 
     system: str
@@ -42,7 +46,12 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
     version: str
 
     def __post_init__(self) -> None:
-        for name, wanted in _BLANKS.items():
+        wanted_blanks = {
+            "system": set[str](),
+            "question": _QUESTION.get(self.version, _QUESTION["v2"]),
+            "again": {"problem", "left"},
+        }
+        for name, wanted in wanted_blanks.items():
             found = set(Template(getattr(self, name)).get_identifiers())
             if found != wanted:
                 raise UserError(
@@ -55,9 +64,9 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
         """The hash by which a verdict identifies what was asked."""
         return sha256_of(self)
 
-    def ask(self, *, payload: str, task: str, program: str) -> str:
+    def ask(self, **blanks: str) -> str:
         """Return the question filled in."""
-        return Template(self.question).substitute(payload=payload, task=task, program=program)
+        return Template(self.question).substitute(blanks)
 
     def ask_again(self, *, problem: str, left: str) -> str:
         """Return the words for an answer that could not be read."""
@@ -92,7 +101,7 @@ def without_remarks(source: str) -> str:
                 setattr(node, part, kept or ([ast.Pass()] if part == "body" else []))
     try:
         return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-    except RecursionError:
+    except (RecursionError, ValueError):  # nested too deeply, or a number too long to be written down
         return source
 
 
@@ -191,19 +200,20 @@ def judge_dialogue(
         Message(role="system", text=prompts.system),
         Message(role="user", text=_question(case, prompts, config)),
     ]
+    given = Given(session="", rules="{}", observation=msgspec.json.encode(_payload(case, config)).decode())
     answers: list[str] = []
     usage = NOTHING_SPENT
     problem = ""
     for attempt in range(1, config.retries + 2):
         reply = yield AskModel(
-            purpose="judge", messages=tuple(messages), answer_schema=ANSWER_SCHEMA, attempt=attempt
+            purpose="judge", messages=tuple(messages), answer_schema=ANSWER_SCHEMA, attempt=attempt, given=given
         )
         usage = add_usage(usage, reply.usage)
         answers.append(reply.text)
         if reply.error is not None:
             reason = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
             return _unscored(reason, judge, prompts, answers, usage)
-        read = read_answer(reply.text)
+        read = read_answer(reply.text, strict=prompts.version != "v1")
         if not isinstance(read, str):
             return _verdict(read, judge, prompts, answers, usage)
         problem = read
@@ -213,8 +223,11 @@ def judge_dialogue(
     return _unscored(reason, judge, prompts, answers, usage)
 
 
-def read_answer(text: str) -> tuple[Criterion, ...] | str:
-    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose."""
+def read_answer(text: str, *, strict: bool = True) -> tuple[Criterion, ...] | str:
+    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose.
+
+    ``strict`` refuses a reason without a single word: the dots of the form that was shown.
+    """
     body = parse_object(text)
     if body is None:
         blocks = [found for block in fenced_blocks(text) if (found := parse_object(block.text)) is not None]
@@ -228,7 +241,7 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
     criteria = []
     for name in CRITERIA:
         answer: _Answer = getattr(answers, name)
-        if not answer.reason.strip():
+        if not answer.reason.strip() or (strict and not any(letter.isalpha() for letter in answer.reason)):
             return f"'{name}' has no reason"
         criteria.append(
             Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
@@ -236,22 +249,47 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
     return tuple(criteria)
 
 
-def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:
-    shown = case.source if config.remarks else without_remarks(case.source)
-    payload = {
+def _shown(case: JudgeCase, config: LanguageJudgeConfig) -> str:
+    return case.source if config.remarks else without_remarks(case.source)
+
+
+def _payload(case: JudgeCase, config: LanguageJudgeConfig) -> dict[str, object]:
+    return {
         "kind": JUDGE_KIND,
         "task": case.task_id,
         "framework": case.framework,
         "expected_indicators": case.indicators,
         "direction": case.direction,
         "task_mark": quote_mark("task", case.description),
-        "program_mark": quote_mark("program", shown),
+        "program_mark": quote_mark("program", _shown(case, config)),
     }
+
+
+def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:
+    shown = _shown(case, config)
+    quoted = {"task": quote("task", case.description), "program": quote("program", shown)}
+    if prompts.version == "v1":
+        return prompts.ask(
+            payload=f"```json\n{msgspec.json.encode(_payload(case, config)).decode()}\n```", **quoted
+        )
     return prompts.ask(
-        payload=f"```json\n{msgspec.json.encode(payload).decode()}\n```",
-        task=quote("task", case.description),
-        program=quote("program", shown),
+        task_mark=quote_mark("task", case.description),
+        program_mark=quote_mark("program", shown),
+        advice=_advice(case),
+        **quoted,
     )
+
+
+_DIRECTIONS: Final = {"long": "it only buys", "short": "it only sells short", "both": "it buys and sells short"}
+
+
+def _advice(case: JudgeCase) -> str:
+    """Say what a reader would look for, as advice."""
+    known = [f"indicators: {', '.join(case.indicators)}"] if case.indicators else []
+    known += [_DIRECTIONS[case.direction]] if case.direction in _DIRECTIONS else []
+    if not known:
+        return "An equivalent formulation of the task's rules is as good as a literal one."
+    return f"A reader would look for this ({'; '.join(known)}), but an equivalent formulation is as good."
 
 
 def _verdict(

@@ -43,7 +43,8 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     ``value`` is the smaller of ``fills`` (F1 of matched fills) and ``exposure`` (overlap of positions).
     ``entries`` and ``exits`` split the first; None where neither has any. ``failure`` is why the candidate did
-    not run here; the value is then 0.
+    not run here; the value is then 0. Version 2 compares decisions: ``value`` and ``fills`` are the F1 score of
+    events, ``stray`` events have no partner, ``forgiven`` ones lie in the warm-up.
     """
 
     market: str
@@ -56,13 +57,16 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     candidate_events: int = 0
     reference_events: int = 0
     failure: str = ""
+    stray: int = 0
+    forgiven: int = 0
 
 
 class BehaviourVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What running candidate and reference side by side showed.
 
-    ``agreement`` is the mean over ``markets``; passed when it reaches ``threshold`` and no expectation of the
-    task is violated. ``hints`` say in general terms what differs, without giving the reference away.
+    ``agreement`` is the mean over ``markets`` (version 2: the lowest); passed when it reaches ``threshold`` and
+    no expectation of the task is violated. ``hints`` say in general terms what differs, without giving the
+    reference away.
     """
 
     status: JudgeStatus

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from tradeassay.code.streaming.desk import BarDecision, BarDesk, trace_of
-from tradeassay.code.streaming.run import HARNESS, Streamed, StreamingStrategy, stream, stream_in_sandbox
+from tradeassay.code.inside.desk import BarDecision, BarDesk
+from tradeassay.code.streaming.run import HARNESS, Streamed, StreamingStrategy, stream, stream_in_sandbox, trace_of
 
 __all__ = [
     "HARNESS",

@@ -10,9 +10,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from tradeassay.code.leak.subject import RunFailure
-from tradeassay.code.leak.trace import Columns, Trace
-from tradeassay.code.streaming.desk import (
+from tradeassay.code.inside.desk import (
     BarDecision,
     BarDesk,
     Layout,
@@ -20,15 +18,31 @@ from tradeassay.code.streaming.desk import (
     frame_format,
     pack_rows,
     read_decisions,
-    trace_of,
 )
+from tradeassay.code.leak.subject import RunFailure
+from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
 
-HARNESS: Final = "tradeassay.code.streaming.harness"
+HARNESS: Final = "tradeassay.code.inside.streaming"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 
 _CHUNK: Final = 1 << 16
+
+
+def trace_of(decisions: list[BarDecision], *, cpu_s: float | None = None) -> Trace:
+    """Return decisions as the trace that all checks compare."""
+    rows, feeds, kinds, quantities, prices = zip(*decisions, strict=True) if decisions else ((),) * 5
+    return Trace(
+        rows=np.asarray(rows, dtype=np.int64),
+        fields={
+            "feed": np.asarray(feeds, dtype=object),
+            "kind": np.asarray(kinds, dtype=object),
+            "quantity": np.asarray(quantities, dtype=np.float64),
+            "price": np.asarray(prices, dtype=np.float64),
+        },
+        cpu_s=cpu_s,
+    )
 
 
 class StreamingStrategy(Protocol):

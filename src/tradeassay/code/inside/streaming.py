@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from tradeassay.code.streaming.desk import BarDesk, Layout, pack_decisions
+from tradeassay.code.inside.desk import BarDesk, Layout, pack_decisions
 from tradeassay.sandbox.feed import answer, receive
 
 

@@ -43,8 +43,12 @@ PATCHED: Final = "patched: "
 FUTURE: Final = "future: "
 """Prefixes of the notes."""
 
-HARNESS_MODULE: Final = "tradeassay.code.backtrader.child"
+HARNESS_MODULE: Final = "tradeassay.code.inside.backtrader"
 HARNESS: Final = f"{HARNESS_MODULE}:run"
+GROWING_MODULE: Final = "tradeassay.code.inside.frames"
+GROWING: Final = f"{GROWING_MODULE}:grow"
+HARNESS_MODULES: Final = (HARNESS_MODULE, GROWING_MODULE)
+"""What the zygote loads for programs of both frameworks."""
 
 FED: Final = f"{HARNESS_MODULE}:run_fed"
 

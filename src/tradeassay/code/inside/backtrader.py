@@ -15,9 +15,9 @@ from typing import Any, Final
 import backtrader as bt
 import numpy as np
 
-from tradeassay.code.backtrader.child_broker import RecordingBroker, feeds_of, frame_of
-from tradeassay.code.backtrader.child_watch import LineWatch, Members, Print, changes, fingerprint, shadowed
-from tradeassay.code.backtrader.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES, PRICES
+from tradeassay.code.inside.broker import RecordingBroker, feeds_of, frame_of
+from tradeassay.code.inside.watch import LineWatch, Members, Print, changes, fingerprint, shadowed
+from tradeassay.code.inside.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES, PRICES
 from tradeassay.sandbox.feed import answer, receive
 from tradeassay.sandbox.strategy import MODULE, NoEntry
 
@@ -48,14 +48,17 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
     with LineWatch(notes):
         cerebro.run()
     notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
-    completed = sum(order.status == bt.Order.Completed for order in broker.orders)
-    account = [float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)]
     return {
         **{name: np.array(broker.record[name], dtype=np.int64) for name in INTEGERS},
         **{name: np.array(broker.record[name], dtype=np.float64) for name in FLOATS},
-        ACCOUNT: np.array(account),
+        ACCOUNT: _account(broker),
         NOTES: np.array(list(dict.fromkeys(notes)), dtype=object),
     }
+
+
+def _account(broker: RecordingBroker) -> Any:
+    completed = sum(order.status == bt.Order.Completed for order in broker.orders)
+    return np.array([float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)])
 
 
 def find_strategy(module: ModuleType) -> type:
@@ -143,6 +146,7 @@ def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str,
 
     Raises what the strategy raises; the answers up to then have been sent.
     """
+    notes = changes(_ORIGINAL)
     strategy = find_strategy(module)
     broker = RecordingBroker()
     broker.setcash(params["cash"])
@@ -158,6 +162,8 @@ def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str,
         broker.feeds.append(feed)
     add_sizer(cerebro, params["sizing"], params["size"])
     cerebro.addstrategy(strategy)
-    cerebro.run()
+    with LineWatch(notes):
+        cerebro.run()
     line.settle()
-    return {"turns": [broker.turns]}
+    notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
+    return {ACCOUNT: _account(broker), NOTES: np.array(list(dict.fromkeys(notes)), dtype=object)}

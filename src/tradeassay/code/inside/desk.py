@@ -10,14 +10,15 @@ import keyword
 import math
 import struct
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.core.errors import UserError
+
+Columns = Mapping[str, Any]
 
 
 @lru_cache(maxsize=64)
@@ -121,21 +122,6 @@ class BarDesk:
     def _add(self, kind: str, quantity: float, price: float, feed: str | None) -> None:
         name = self._first if feed is None else feed
         self.decisions.append(BarDecision(self.row, name, kind, float(quantity), float(price)))
-
-
-def trace_of(decisions: list[BarDecision], *, cpu_s: float | None = None) -> Trace:
-    """Return decisions as the trace that all checks compare."""
-    rows, feeds, kinds, quantities, prices = zip(*decisions, strict=True) if decisions else ((),) * 5
-    return Trace(
-        rows=np.asarray(rows, dtype=np.int64),
-        fields={
-            "feed": np.asarray(feeds, dtype=object),
-            "kind": np.asarray(kinds, dtype=object),
-            "quantity": np.asarray(quantities, dtype=np.float64),
-            "price": np.asarray(prices, dtype=np.float64),
-        },
-        cpu_s=cpu_s,
-    )
 
 
 ENTRY: Final = struct.Struct("<BHdd")

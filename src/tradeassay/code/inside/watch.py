@@ -17,7 +17,7 @@ import backtrader as bt
 from backtrader.linebuffer import LineBuffer
 from backtrader.lineseries import LineSeries
 
-from tradeassay.code.backtrader.wire import FUTURE, PATCHED
+from tradeassay.code.inside.wire import FUTURE, PATCHED
 from tradeassay.sandbox.strategy import FILE
 
 _MOST_READ: Final = 20

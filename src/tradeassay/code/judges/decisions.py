@@ -1,0 +1,192 @@
+"""How far two runs on the same bars decide the same: what version 2 of the behavioural judge goes by.
+
+Fills of one asset on one bar are netted into *events*, as in :mod:`tradeassay.code.judges.agreement`. Two events
+match when asset, kind, direction and bar are the same and so is what was decided: for an entry its size in units
+or as a share of the account (whichever is nearer), for an exit the share of the position that it ends. Accounts
+that have drifted apart by one trade therefore do not make every later trade wrong.
+
+The beginning is tolerated: events that have no partner are forgiven up to a twentieth of the bars after the
+reference's first fill, and so is the end of a position that was opened there. Programs may differ in how many bars
+an indicator needs before it counts.
+
+``value`` is the F1 score of what remains. A market is passed when it reaches the threshold or when no more than
+``strays`` events have no partner: one decision that hangs on the last bit of a float must not decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from tradeassay.code.backtrader import Backtest
+from tradeassay.code.bars import TaskBars
+
+_NOTHING: Final = 1e-9
+Key = tuple[int, int, str, int]
+
+
+class DecisionsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """``threshold`` is the F1 score that passes a market, ``size_tolerance`` a share of the larger size,
+    ``warm_up`` the share of the bars after the reference's first fill in which a missing partner is forgiven.
+    """
+
+    threshold: float = 0.98
+    strays: int = 1
+    size_tolerance: float = 0.05
+    warm_up: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionEvent:
+    """One change of a position. ``units`` is its size, ``share`` that of the account (entries) or of the position
+    (exits); ``opened`` is the bar on which the position began.
+    """
+
+    bar: int
+    asset: int
+    kind: str
+    direction: int
+    units: float
+    share: float
+    opened: int
+
+    @property
+    def key(self) -> Key:
+        """What must be the same for two events to be partners."""
+        return self.bar, self.asset, self.kind, self.direction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """How two runs compare on one market. ``stray`` events have no partner and are not forgiven."""
+
+    value: float
+    matched: int
+    stray: int
+    forgiven: int
+    candidate: int
+    reference: int
+    entries: float | None
+    exits: float | None
+
+
+def decision_events(run: Backtest, bars: TaskBars, cash: float) -> tuple[DecisionEvent, ...]:
+    """Return what a run decided, in order of bar and asset."""
+    place = {label: number for number, label in enumerate(bars.assets)}
+    netted: dict[tuple[int, int], list[float]] = {}
+    for fill in run.fills:
+        net = netted.setdefault((fill.bar, place[fill.asset]), [0.0, fill.price])
+        net[0] += fill.size
+    worth = np.concatenate([[cash], run.equity]) if run.equity.size else np.full(bars.rows + 1, cash)
+    held, opened = [0.0] * len(bars.assets), [0] * len(bars.assets)
+    events: list[DecisionEvent] = []
+    for (bar, asset), (size, price) in sorted(netted.items()):
+        if abs(size) < _NOTHING:
+            continue
+        before = held[asset]
+        after = before + size
+        after = 0.0 if abs(after) < _NOTHING else after
+        held[asset] = after
+        if before and (before * after <= 0 or abs(after) < abs(before)):
+            ended = min(abs(size), abs(before))
+            events.append(
+                DecisionEvent(bar, asset, "exit", _sign(before), ended, ended / abs(before), opened[asset])
+            )
+        if after and (before * after <= 0 or abs(after) > abs(before)):
+            opened[asset] = bar if before * after <= 0 else opened[asset]
+            units = abs(after) if before * after <= 0 else abs(size)
+            account = float(worth[bar])
+            share = units * price / account if account > 0 else 0.0
+            events.append(DecisionEvent(bar, asset, "entry", _sign(after), units, share, opened[asset]))
+    return tuple(events)
+
+
+def compare_decisions(
+    mine: tuple[DecisionEvent, ...],
+    theirs: tuple[DecisionEvent, ...],
+    rows: int,
+    config: DecisionsConfig | None = None,
+) -> Decided:
+    """Return how far a candidate (``mine``) decides what the reference (``theirs``) does."""
+    config = config or DecisionsConfig()
+    partners = {event.key: event for event in theirs}
+    matched = {
+        event.key
+        for event in mine
+        if event.key in partners and _same(event, partners[event.key], config.size_tolerance)
+    }
+    first = min((event.bar for event in theirs), default=0)
+    late = first + config.warm_up * rows
+    lone = [event for event in (*mine, *theirs) if event.key not in matched]
+    stray = [event for event in lone if not (event.bar < late or (event.kind == "exit" and event.opened < late))]
+    counted = 2 * len(matched) + len(stray)
+    return Decided(
+        value=2.0 * len(matched) / counted if counted else 1.0,
+        matched=len(matched),
+        stray=len(stray),
+        forgiven=len(lone) - len(stray),
+        candidate=len(mine),
+        reference=len(theirs),
+        entries=_part("entry", matched, stray),
+        exits=_part("exit", matched, stray),
+    )
+
+
+def passes(found: Decided, config: DecisionsConfig | None = None) -> bool:
+    """Return whether a market is passed. One on which nothing at all matches never is."""
+    config = config or DecisionsConfig()
+    if found.reference and not found.matched:
+        return False
+    return found.value >= config.threshold or found.stray <= config.strays
+
+
+_CLEAR: Final = 0.25
+"""A hint is given when dropping one condition lifts the agreement by this much."""
+
+
+def decision_hints(
+    mine: tuple[DecisionEvent, ...], theirs: tuple[DecisionEvent, ...], rows: int, config: DecisionsConfig
+) -> tuple[str, ...]:
+    """Say in general terms how two runs differ, without a bar, a price or a rule of the reference."""
+    if not mine:
+        return ("it does not trade here, although the task's rules do",)
+    plain = compare_decisions(mine, theirs, rows, config)
+    found: list[str] = []
+    flipped = tuple(replace(event, direction=-event.direction) for event in mine)
+    if compare_decisions(flipped, theirs, rows, config).value > plain.value + _CLEAR:
+        found.append("it buys where it should sell and sells where it should buy")
+    sizeless = msgspec.structs.replace(config, size_tolerance=1.0)
+    if compare_decisions(mine, theirs, rows, sizeless).value > plain.value + _CLEAR:
+        found.append("it trades on the right bars with other sizes than the task's")
+    for late in (-1, 1):
+        moved = tuple(replace(event, bar=event.bar + late) for event in mine)
+        if compare_decisions(moved, theirs, rows, config).value > plain.value + _CLEAR:
+            found.append(f"its trades come one bar too {'late' if late < 0 else 'early'}")
+    if plain.entries is not None and plain.exits is not None and abs(plain.entries - plain.exits) > _CLEAR:
+        good, bad = ("entries", "exits") if plain.entries > plain.exits else ("exits", "entries")
+        found.append(f"its {good} agree better with the task than its {bad}")
+    if len(mine) > 1.5 * len(theirs):
+        found.append("it trades much more often than the task's rules do")
+    elif len(theirs) > 1.5 * len(mine):
+        found.append("it trades much less often than the task's rules do")
+    return tuple(found) or ("some of its trades are not those of the task's rules",)
+
+
+def _same(one: DecisionEvent, other: DecisionEvent, tolerance: float) -> bool:
+    shares = abs(one.share - other.share) <= tolerance * max(one.share, other.share)
+    if one.kind == "exit":
+        return shares
+    return shares or abs(one.units - other.units) <= tolerance * max(one.units, other.units)
+
+
+def _part(kind: str, matched: set[Key], stray: list[DecisionEvent]) -> float | None:
+    good = sum(key[2] == kind for key in matched)
+    bad = sum(event.kind == kind for event in stray)
+    return 2.0 * good / (2 * good + bad) if good + bad else None
+
+
+def _sign(value: float) -> int:
+    return 1 if value > 0 else -1

@@ -1,0 +1,82 @@
+"""Look-ahead by the rules of version 2: what was fed needs no check, frames are grown on every judged market."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.checks import PASSED, Finding, failed
+from tradeassay.code.growing import AWAY, HOME, Growth, choose_rows, grow
+from tradeassay.code.leak import LeakRecord
+from tradeassay.code.task import CodeTask
+from tradeassay.core.draws import seed_from
+from tradeassay.core.view import Floats
+from tradeassay.sandbox import JobExecutor, JobLimits
+
+SCORED_FED: Final = (
+    "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
+)
+_PROVEN: Final = "called on the rows so far it decides the same on every row of every market"
+
+
+def frame_lookahead(
+    executor: JobExecutor,
+    task: CodeTask,
+    source: str,
+    markets: Sequence[tuple[TaskBars, Floats | None]],
+    secret: str,
+    *,
+    limits: JobLimits | None = None,
+) -> tuple[Finding, LeakRecord]:
+    """Grow a program on every market on which it ran; the first difference convicts."""
+    grown: list[tuple[str, Growth]] = []
+    for number, (bars, targets) in enumerate(markets):
+        if targets is None:
+            continue
+        rng = np.random.default_rng(seed_from(secret, "growing", task.id, number))
+        wanted = choose_rows(targets, AWAY if number else HOME, rng)
+        found = grow(executor, source, bars, targets, wanted, limits=limits)
+        grown.append((bars.name, found))
+        if not found.same:
+            break
+    return _finding(grown)
+
+
+def _finding(grown: Sequence[tuple[str, Growth]]) -> tuple[Finding, LeakRecord]:
+    name, last = grown[-1]
+    asked, rows = sum(one.asked for _, one in grown), sum(one.rows for _, one in grown)
+    notes = tuple(f"{market}: {note}" for market, one in grown for note in one.notes)
+    notes += (f"{asked} of {rows} rows on {len(grown)} markets were asked about with no later row at hand",)
+    if not last.same:
+        reason = f"{name}: {last.reason}"
+        record = LeakRecord(
+            verdict="leaky", reason=reason, runs=len(grown), bars=asked, fed="differs", notes=notes
+        )
+        return failed(reason, "look_ahead" if last.row is not None else "fails_on_prefixes"), record
+    proven = all(one.proven for _, one in grown)
+    reason = (
+        _PROVEN
+        if proven
+        else (
+            "called on the rows so far it decides the same on every row that was tried; "
+            f"a leak that acts on fewer than {_fewest(grown)} rows is not excluded"
+        )
+    )
+    record = LeakRecord(
+        verdict="clean", reason=reason, runs=len(grown), bars=asked, fed="same" if proven else "", notes=notes
+    )
+    return PASSED, record
+
+
+def _fewest(grown: Sequence[tuple[str, Growth]]) -> int:
+    """Return how many rows a leak must touch on one market to be met by a drawn row in 95 of 100 secrets."""
+    found = []
+    for _, one in grown:
+        if one.proven:
+            continue
+        share = one.asked / one.rows
+        found.append(int(np.ceil(np.log(0.05) / np.log(1.0 - share))))
+    return max(found, default=1)
