@@ -6,6 +6,7 @@ import msgspec
 
 from tradeassay.account import venues
 from tradeassay.benchmarks.daily import DayConfig
+from tradeassay.benchmarks.windows import family_of
 from tradeassay.core.badges import Convention
 from tradeassay.core.registry import Registry
 from tradeassay.play import MarketConfig
@@ -40,6 +41,11 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     def periods_per_year(self) -> int:
         """Sessions in a year of the venue, for annualising."""
         return venues.get(self.market.venue).periods_per_year
+
+    @property
+    def family(self) -> str:
+        """The protocol without its version: ``stockbench`` of ``stockbench-v2``."""
+        return family_of(self.protocol)
 
     def rules_text(self) -> str:
         """Return the rules in plain language, as generated from this very configuration."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -40,12 +41,18 @@ class WindowSet(Protocol):
 
 
 window_sets: Registry[WindowSet] = Registry("window set")
-"""Window sets by the name of the protocol they belong to."""
+"""Window sets by the family of the protocols they belong to."""
+_VERSION = re.compile(r"-v\d+$")
+
+
+def family_of(protocol: str) -> str:
+    """Return a protocol's name without its version: ``ktdfin`` of ``ktdfin-v2``."""
+    return _VERSION.sub("", protocol)
 
 
 def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Convention) -> NamedWindow:
     """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
-    found = window_sets.get(protocol)(snapshot, convention)
+    found = window_sets.get(family_of(protocol))(snapshot, convention)
     for window in found:
         if window.code.casefold() == code.casefold():
             return window

@@ -349,7 +349,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 @click.command()
-@click.option("--benchmark", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
+@click.option("--benchmark", default="ktdfin-v2", show_default=True, help="A benchmark with masks.")
 @click.option("--dataset", help="Another data set than the benchmark's own.")
 @click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
               help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
@@ -366,6 +366,8 @@ def _listed(text: str) -> tuple[str, ...]:
 @click.option("--cassettes", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Record answers here, and ask nothing twice.")  # fmt: skip
 @click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
+@click.option("--answers", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write every answer here, with the truth, one JSON object per line.")  # fmt: skip
 @json_option
 def probe(
     benchmark: str,
@@ -374,6 +376,7 @@ def probe(
     max_usd: float | None,
     cassettes: Path | None,
     replay: bool,
+    answers: Path | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -392,7 +395,14 @@ def probe(
         max_usd=max_usd,
         cassettes=cassettes,
         replay=replay,
+        listen=_tell_progress,
     )
+    if answers is not None:
+        import msgspec
+
+        from tradeassay.core.files import write_atomic
+
+        write_atomic(answers, b"".join(msgspec.json.encode(one) + b"\n" for one in report.answers))
     if as_json:
         print_json(report)
         return
@@ -400,6 +410,12 @@ def probe(
     say("shares of all probes; --json also has those among the probes that were answered")
     for note in report.notes:
         say(note)
+
+
+def _tell_progress(attacker: str, done: int, whole: int) -> None:
+    """Say about twenty times how far the models' answers are."""
+    if done == whole or done % max(1, whole // 20) == 0:
+        say(f"{attacker}: {done} of {whole} answers")
 
 
 def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:

@@ -8,7 +8,9 @@ from tradeassay.masking.days import ANCHOR, DayMap
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
 from tradeassay.masking.mask import Mask
+from tradeassay.masking.names import nameless, refuse_nameless
 from tradeassay.masking.records import Json
+from tradeassay.masking.ticks import Ticks
 from tradeassay.masking.view import MaskedView
 
 __all__ = [
@@ -25,7 +27,10 @@ __all__ = [
     "Mask",
     "MaskConfig",
     "MaskedView",
+    "Ticks",
     "Truth",
     "UnknownAlias",
     "find_leaks",
+    "nameless",
+    "refuse_nameless",
 ]

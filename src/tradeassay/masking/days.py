@@ -196,7 +196,41 @@ _LONE_MONTH = re.compile(
 )
 _LONE_WEEKDAY = re.compile(rf"(?<![A-Za-z])(?:{_WEEKDAY}|[周星期]+[一二三四五六日天])(?![A-Za-z])")
 
-Kind = Literal["day", "year", "month", "period", "weekday"]
+_FESTIVAL = re.compile(
+    r"(?<![A-Za-z])(?:Christmas|Xmas|Thanksgiving|Easter|Halloween|Hanukkah|Diwali|Ramadan|Juneteenth|Super Bowl"
+    r"|(?:Lunar |Chinese )?New Year(?:['’]?s)?(?: (?:Eve|Day))?|Independence Day|Fourth of July|4th of July"
+    r"|(?:Labou?r|Memorial|Presidents['’]?|Valentine['’]?s|Mother['’]?s|Father['’]?s|Columbus|Veterans|Prime"
+    r"|Singles['’]?|Martin Luther King(?: Jr\.?)?|MLK) Day|Black Friday|Cyber Monday|Good Friday|Golden Week"
+    r"|Spring Festival"
+    r"|Mid-Autumn(?: Festival)?|Dragon Boat(?: Festival)?|Election Day|Inauguration Day)(?![A-Za-z])",
+    re.I,
+)
+_CHINESE_FESTIVAL = re.compile(
+    r"春节|国庆节?|中秋节?|端午节?|清明节?|元旦|元宵节?|重阳节?|劳动节|五一|十一黄金周|除夕|七夕|圣诞节?|感恩节|双十一|双11"
+    r"|双十二|双12|618"
+)
+_FESTIVE = frozenset(
+    "christmas xmas thanksgiving easter halloween hanukkah diwali ramadan juneteenth bowl year independence fourth"
+    " 4th labor labour memorial presidents valentine valentines mother mothers father fathers columbus veterans"
+    " prime singles mlk luther friday monday week festival autumn boat election inauguration".split()
+)
+_SHORT_PERIOD = re.compile(r"(?<![A-Za-z0-9.])\d\d[ \-]?(?:Q[1-4]|H[12])E?(?![A-Za-z0-9])", re.I)
+_CHINESE_QUARTER = re.compile(r"(?:第?[一二三四1-4]季度?|[上下]半年|年报|半年报|中报|[一三]季报)")
+_CHARACTERS_DAY = re.compile(
+    r"(?<![年〇零一二三四五六七八九十])([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号]"
+)
+_CHARACTERS_MONTH = re.compile(
+    r"(?:[〇零一二三四五六七八九]{2,4}年)?[一二三四五六七八九十]{1,2}月(?!份?[一二三四五六七八九十]{1,3}[日号])"
+)
+_CHARACTERS_YEAR = re.compile(r"(?:二[〇零]|一九)[〇零一二三四五六七八九]{2}年")
+
+Kind = Literal["day", "year", "month", "period", "weekday", "festival"]
+
+
+_CHINESE_LONE: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (_CHINESE_FESTIVAL, "festival"), (_CHINESE_QUARTER, "period"), (_CHARACTERS_MONTH, "month"),
+    (_CHARACTERS_YEAR, "year"),
+)  # fmt: skip
 
 
 class DateHit(NamedTuple):
@@ -217,17 +251,21 @@ def find_dates(
     *,
     bare: range | None,
     weekdays: bool = False,
+    all_spellings: bool = True,
 ) -> list[DateHit]:
     """Return the dates in a text, left to right, none inside another.
 
     ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
     A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone
-    months and quarters, and lone years of that range.
+    months and quarters, and lone years of that range. ``all_spellings`` also finds festivals, ``24Q3`` and
+    Chinese days and quarters without a year.
     """
     taken: list[DateHit] = []
     at = 0
     # The leftmost spelling wins; of two that begin together, the more telling one, which was yielded first.
-    for hit in sorted(_all(text, low, words, today, bare, weekdays), key=lambda found: found.start):
+    every = _all(text, low, words, today, bare, weekdays)
+    more = _more(text, low, words, today, bare) if all_spellings else ()
+    for hit in sorted((*every, *more), key=lambda found: found.start):
         if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
             taken.append(hit)
             at = hit.end
@@ -260,6 +298,23 @@ def _all(
             yield from _lone(_LONE_MONTH, "month", text, window)
     if weekdays:
         yield from _lone(_LONE_WEEKDAY, "weekday", text, (0, len(text)))
+
+
+def _more(text: str, low: str, words: Set[str], today: int, bare: range | None) -> Iterator[DateHit]:
+    """Yield the spellings that first versions do not know."""
+    whole = (0, len(text))
+    if not text.isascii():
+        for found in _CHARACTERS_DAY.finditer(text):
+            yield from _nearest(found, _characters(found[1]), _characters(found[2]), today)
+    if bare is None:
+        return
+    if not _FESTIVE.isdisjoint(words):
+        yield from _lone(_FESTIVAL, "festival", text, whole)
+    if any(len(word) == 4 and word[:2].isdigit() and word[2] in "qh" for word in words) or " q" in low:
+        yield from _lone(_SHORT_PERIOD, "period", text, whole)
+    if not text.isascii():
+        for pattern, kind in _CHINESE_LONE:
+            yield from _lone(pattern, kind, text, whole)
 
 
 # -- where is it worth looking? A prompt is mostly numbers, and the patterns above are slow. ---------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -15,6 +16,7 @@ from typing import Literal
 
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
+from tradeassay.data.names import known_names
 from tradeassay.masking.config import MaskConfig
 from tradeassay.masking.lexicon import CHINESE, chinese_terms, core_of, is_ordinary, is_telling
 from tradeassay.masking.records import ASSET_FIELDS, Json
@@ -35,12 +37,13 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What must not be seen: symbols, company names and days (ISO)."""
+    """What must not be seen: symbols, company names, days (ISO), and spellings that are looked for as they are."""
 
     symbols: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     chinese: tuple[str, ...] = ()
     days: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30) -> Truth:
@@ -51,6 +54,7 @@ class Truth:
         symbols: tuple[str, ...] = ()
         names: tuple[str, ...] = ()
         chinese: tuple[str, ...] = ()
+        spellings: tuple[str, ...] = ()
         if config.hides_stocks:
             instruments = [view.instrument(symbol) for symbol in view.symbols]
             symbols = view.symbols
@@ -58,13 +62,15 @@ class Truth:
             named = [item for item in instruments if item.kind != "index" and item.name not in ("", item.symbol)]
             names = tuple(item.name for item in named if not CHINESE.search(item.name))
             chinese = tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments)))
+            # Names of its own: what the data set does not say can still be seen.
+            spellings = tuple(name for item in instruments for name in known_names(item))
         days: tuple[str, ...] = ()
         if config.hides_dates:
             sessions = view.sessions(history)
             today = view.clock // DAY
             first = int(sessions[0].astype("datetime64[D]").astype(int)) if sessions.size else today
             days = tuple((_EPOCH + timedelta(days=day)).isoformat() for day in range(first, today + ahead))
-        return cls(symbols, names, chinese, days)
+        return cls(symbols, names, chinese, days, spellings)
 
 
 def find_leaks(value: Json, truth: Truth) -> list[Leak]:
@@ -92,6 +98,7 @@ class _Scanner:
         self._odd = _written_tickers(odd)
         self._names = _whole(_name_forms(truth.names), 0)
         self._chinese = re.compile("|".join(map(re.escape, truth.chinese))) if truth.chinese else None
+        self._spellings = _whole(_spelling_forms(truth.spellings), 0)
         self._years = {day[:4] for day in truth.days}
         self._dates = {form.lower(): day for day in truth.days for form in date_forms(day)}
         self._date = _whole(self._dates, re.IGNORECASE)
@@ -99,8 +106,12 @@ class _Scanner:
     def text(self, text: str) -> Iterator[Leak]:
         if "\\" in text:
             text = _unescaped(text)
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)
+            for found in self._chinese.finditer(re.sub(r"\s", "", text)) if self._chinese is not None else ():
+                yield Leak("name", found[0], _around(re.sub(r"\s", "", text), found))
         patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
-            ("symbol", self._plain), ("symbol", self._odd), ("name", self._names), ("name", self._chinese),
+            ("symbol", self._plain), ("symbol", self._odd), ("name", self._names), ("name", self._spellings),
         )  # fmt: skip
         for kind, pattern in patterns:
             if pattern is not None:
@@ -172,6 +183,17 @@ def _name_forms(names: Iterable[str]) -> Iterator[str]:
             if low in core_of(name) and is_telling(low) and counts[low] <= 3:
                 yield word if word[0].isupper() else word.capitalize()
                 yield word.upper()
+
+
+def _spelling_forms(spellings: Iterable[str]) -> Iterator[str]:
+    """Yield spellings as written, in capitals, with a plain apostrophe or none, and with other hyphens."""
+    for spelling in spellings:
+        for form in {spelling, spelling.replace("'", "’"), spelling.replace("'", ""), spelling.replace("-", " ")}:
+            yield form
+            if len(form) > 4 and not is_ordinary(form):
+                yield form.upper()
+                if " " not in form and len(form) >= 7:
+                    yield form.lower()
 
 
 def date_forms(iso: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tradeassay.core.instruments import Instrument
+from tradeassay.data.names import is_us, us_names
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*json[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -63,6 +64,9 @@ _SIX = re.compile(r"(\d{6})(?:\.([A-Z]{2,4}))?")
 _MARKETS = ("sh", "sz", "bj")
 _QUOTES = ("usd", "usdt", "usdc")
 _CHINESE_TAIL = re.compile(r"(?:股份有限公司|有限责任公司|有限公司|公司|集团股份|集团|股份|控股|Ａ|Ａ股)+$")
+_CHINESE_TAIL_OR_CLASS = re.compile(_CHINESE_TAIL.pattern[:-3] + "|[AB]股?|-?[UW])+$")
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+"""Full-width signs and the plain ones that they are."""
 _CHINESE_PLACE = re.compile(
     r"^(?:中国|北京|上海|天津|重庆|深圳|广州|广东|浙江|江苏|山东|山西|河南|河北|湖南|湖北|四川|安徽|福建|江西|云南"
     r"|贵州|陕西|甘肃|青海|海南|辽宁|吉林|黑龙江|内蒙古|广西|西藏|宁夏|新疆|香港|杭州|南京|苏州|宁波|青岛|厦门)"
@@ -157,13 +161,59 @@ def is_telling(word: str) -> bool:
     return len(word) >= 3 and not word.isdigit() and not (word in GENERIC or word in ORDINARY or word in LEGAL)
 
 
-def chinese_terms(instruments: Iterable[Instrument]) -> Iterator[tuple[str, str]]:
+def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
+    """Yield the spellings that the house knows of US companies, also of those that are not in the data.
+
+    Where there is no US stock, nothing is known. A company that is not in the data is hidden too: who trades what
+    with whom would tell the market and the year.
+    """
+    if not any(map(is_us, instruments)):
+        return
+    listed = {item.symbol.upper().replace("-", ".").replace("/", "."): item.symbol for item in instruments}
+    every = us_names()
+    for ticker in sorted(every, key=lambda name: name not in listed):
+        for spelling in every[ticker]:
+            tokens = tokens_of(spelling)
+            if tokens:
+                yield from _spelled(tokens, listed.get(ticker, ticker), spelling)
+
+
+def _spelled(tokens: tuple[str, ...], symbol: str, spelling: str) -> Iterator[Term]:
+    if len(tokens) > 1:
+        plain = all(word in GENERIC or word in ORDINARY or len(word) == 1 for word in tokens)
+        yield Term(tokens, symbol, "capital" if plain else "any")
+        return
+    (word,) = tokens
+    if spelling.isupper():
+        yield Term(tokens, symbol, "upper")
+        return
+    case: Case = "any" if len(word) >= 6 and is_telling(word) else "capital"
+    yield Term(tokens, symbol, case)
+    yield Term((f"{word}s",), symbol, case)
+
+
+_SHORTEST_GLUED = 5
+"""A word of at least this length is looked for at the start of a longer one: AppleTV, GoogleMaps."""
+_CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])")
+
+
+def _plain_chinese(name: str) -> str:
+    """Return a Chinese name as it is spelled without blanks, full-width letters and the exchange's marks."""
+    return _CHINESE_HEAD.sub("", re.sub(r"\s", "", name.translate(FULL_WIDTH)))
+
+
+def _spaced(spelling: str) -> str:
+    """Return a pattern for a Chinese name that may have blanks between its signs, as exchanges print them."""
+    return r"[ \t]{0,2}".join(map(re.escape, spelling))
+
+
+def chinese_terms(instruments: Iterable[Instrument], *, all_spellings: bool = True) -> Iterator[tuple[str, str]]:
     """Yield (Chinese spelling, symbol): the whole name, without legal form, without the place it begins with."""
     for item in instruments:
         if not CHINESE.search(item.name):
             continue
-        name = item.name.strip()
-        short = _CHINESE_TAIL.sub("", name)
+        name = _plain_chinese(item.name) if all_spellings else item.name.strip()
+        short = (_CHINESE_TAIL_OR_CLASS if all_spellings else _CHINESE_TAIL).sub("", name)
         rest = _CHINESE_PLACE.sub("", short)
         for spelling in dict.fromkeys((name, short, rest)):
             if len(spelling) >= 2 and spelling not in _CHINESE_GENERIC:
@@ -277,12 +327,19 @@ class Hit(NamedTuple):
 class Lexicon:
     """Every spelling of every instrument that has come into view."""
 
-    def __init__(self, instruments: Sequence[Instrument]) -> None:
+    def __init__(self, instruments: Sequence[Instrument], *, all_spellings: bool = True) -> None:
         terms: dict[tuple[str, ...], Term] = {}
         for term in (t for item in instruments for t in symbol_terms(item)):
             terms.setdefault(term.tokens, term)
         for term in name_terms(instruments):
             terms.setdefault(term.tokens, term)
+        known = list(known_terms(instruments)) if all_spellings else []
+        for term in known:
+            terms.setdefault(term.tokens, term)
+        self._glued: dict[str, str] = {}
+        for term in known:
+            if len(term.tokens) == 1 and len(term.tokens[0]) >= _SHORTEST_GLUED:
+                self._glued.setdefault(term.tokens[0], term.symbol)
         by_first: dict[str, list[Term]] = {}
         for term in terms.values():
             by_first.setdefault(term.tokens[0], []).append(term)
@@ -291,11 +348,18 @@ class Lexicon:
         }
         self.first_words = frozenset(by_first)
         chinese: dict[str, str] = {}
-        for spelling, symbol in chinese_terms(instruments):
+        for spelling, symbol in chinese_terms(instruments, all_spellings=all_spellings):
             chinese.setdefault(spelling, symbol)
         self._chinese = chinese
         longest = sorted(chinese, key=len, reverse=True)
-        self._chinese_pattern = re.compile("|".join(map(re.escape, longest))) if longest else None
+        spelled = map(_spaced if all_spellings else re.escape, longest)
+        self._chinese_pattern = re.compile("|".join(spelled)) if longest else None
+
+    def may_hold(self, words: Set[str]) -> bool:
+        """Tell whether a text with these tokens may name anything."""
+        if not self.first_words.isdisjoint(words):
+            return True
+        return bool(self._glued) and any(len(word) > _SHORTEST_GLUED for word in words)
 
     def find(self, text: str, low: str, words: Set[str], spans: Callable[[], JsonSpans]) -> list[Hit]:
         """Return the places that name an instrument, left to right, none inside another.
@@ -309,7 +373,12 @@ class Lexicon:
         ]
         if self._chinese_pattern is not None and not text.isascii():
             found += [
-                Hit(*match.span(), self._chinese[match[0]]) for match in self._chinese_pattern.finditer(text)
+                Hit(*match.span(), self._chinese[re.sub(r"[ \t]", "", match[0])])
+                for match in self._chinese_pattern.finditer(text)
+            ]
+        if self._glued:
+            found += [
+                hit for word in words if len(word) > _SHORTEST_GLUED for hit in self._in_one(text, low, word)
             ]
         hits: list[Hit] = []
         at = 0
@@ -318,6 +387,19 @@ class Lexicon:
                 hits.append(hit)
                 at = hit.end
         return hits
+
+    def _in_one(self, text: str, low: str, word: str) -> Iterator[Hit]:
+        """Yield where a longer word begins with a name: AppleTV, iPhone13."""
+        for length in range(_SHORTEST_GLUED, len(word)):
+            symbol = self._glued.get(word[:length])
+            if symbol is None:
+                continue
+            at = low.find(word)
+            while at >= 0:
+                after = text[at + length]
+                if _is_edge(low, at - 1) and text[at].isalnum() and (after.isupper() or after.isdigit()):
+                    yield Hit(at, at + len(word), symbol)
+                at = low.find(word, at + len(word))
 
     def _places(self, text: str, low: str, word: str, spans: Callable[[], JsonSpans]) -> Iterator[Hit]:
         """Yield where a name begins with ``word``, each time the longest name that fits."""

@@ -14,6 +14,7 @@ from tradeassay.masking.days import DayMap
 from tradeassay.masking.gate import Gate
 from tradeassay.masking.lexicon import Lexicon
 from tradeassay.masking.scales import Scales
+from tradeassay.masking.ticks import Ticks
 from tradeassay.masking.view import Columns, MaskedView
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Mask:
         self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
+        self.ticks = Ticks(self._salt) if config.rebase_prices and config.own_ticks else None
         self._first_columns: Ints = order.permutation(len(start.symbols))
         self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}
@@ -79,5 +81,6 @@ class Mask:
             return None
         count = len(view.symbols)
         if count not in self._lexicons:
-            self._lexicons[count] = Lexicon([view.instrument(symbol) for symbol in view.symbols])
+            instruments = [view.instrument(symbol) for symbol in view.symbols]
+            self._lexicons[count] = Lexicon(instruments, all_spellings=self.config.all_spellings)
         return self._lexicons[count]

@@ -11,6 +11,8 @@ from tradeassay.masking.config import MaskConfig
 
 _SHOWN_PRICES = (20.0, 200.0)
 _VOLUME_SPREAD = 8.0
+_SHOWN_AMOUNTS = (1e7, 1e9)
+_RECENT = 20
 _BLOCK = 4096
 _LOOKBACK = 250
 PER_SHARE = frozenset(
@@ -26,7 +28,8 @@ class Scales:
 
     With rebased prices the last close before the episode (for a later listing: its first opening price) is shown
     as a price drawn between 20 and 200, whatever it was. A share is then another unit: quantities are divided by
-    the factor that multiplies prices, values stay. Volume and turnover get a factor between 1/8 and 8.
+    the factor that multiplies prices, values stay. Volume and turnover get a factor between 1/8 and 8; with own
+    ticks, the one under which the turnover before the episode is drawn from one range for all names.
     """
 
     def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
@@ -41,6 +44,8 @@ class Scales:
         self._looked: tuple[int, int, bytes, bool] | None = None
         if self._rebase:
             self._price = self._start_factors(start)
+        if self._rescale and config.own_ticks:
+            self._volume = self._start_volumes(start)
 
     @property
     def active(self) -> bool:
@@ -138,6 +143,18 @@ class Scales:
         some = known.any(axis=0)
         columns = np.flatnonzero(some)
         factors[columns] = self._target(factors.size)[columns] / closes[last[columns], columns]
+        return factors
+
+    def _start_volumes(self, start: MarketView) -> Floats:
+        """Return factors under which every name's recent turnover is drawn from one range, whatever it was."""
+        amounts = start.bars("amount", _RECENT)
+        known = np.isfinite(amounts).any(axis=0) if amounts.size else np.zeros(amounts.shape[1], dtype=bool)
+        low, high = np.log(_SHOWN_AMOUNTS)
+        shown = np.exp(self._volume_rng.uniform(low, high, known.size))
+        mean = np.full(known.size, np.nan)
+        mean[known] = np.nanmean(amounts[:, known], axis=0)
+        usable = np.isfinite(mean) & (mean > 0)
+        factors: Floats = np.where(usable, shown / np.where(usable, mean, 1.0), 1.0)
         return factors
 
     def _fill(self, view: MarketView, columns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:

@@ -8,12 +8,13 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from tradeassay.masking.days import DateHit, find_dates
-from tradeassay.masking.lexicon import WORD, JsonSpans, Lexicon
+from tradeassay.masking.lexicon import FULL_WIDTH, WORD, JsonSpans, Lexicon
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")
 _SPACES = {code: " " for code in range(128) if not chr(code).isalnum()}
 Depth = Literal["plain", "thorough"]
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\u202a-\u202e]")
 
 
 class Words(NamedTuple):
@@ -31,7 +32,17 @@ class Scrubber:
     1970-01-01) settles dates without a year.
     """
 
-    def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, years: range, today: int) -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon | None,
+        *,
+        dates: bool,
+        bare: bool,
+        years: range,
+        today: int,
+        all_spellings: bool = True,
+    ) -> None:
+        self._all_spellings = all_spellings
         self._lexicon = lexicon
         self._dates = dates
         self._bare = years if bare else None
@@ -40,6 +51,9 @@ class Scrubber:
 
     def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
         """Return the text with every name and date that must be hidden replaced."""
+        if self._all_spellings and not text.isascii():
+            # Letters that nobody sees would split a name; a full-width letter is the letter.
+            text = _UNSEEN.sub("", text)
         if "\\" in text:
             # A letter written as its code would hide a name from every search; a line break written as backslash
             # and n would stick to the word after it.
@@ -47,6 +61,8 @@ class Scrubber:
             probe = _BLANKS.sub("  ", text)
         else:
             probe = text
+        if self._all_spellings and not probe.isascii():
+            probe = probe.translate(FULL_WIDTH)
         low = lowered(probe)
         tokens = frozenset(low.translate(_SPACES).split() if low.isascii() else WORD.findall(low))
         spans = cache(lambda: JsonSpans(text))
@@ -54,10 +70,13 @@ class Scrubber:
         if self._dates:
             thorough = depth == "thorough"
             bare = self._years if thorough else self._bare
-            found = find_dates(probe, low, tokens, spans, self._today, bare=bare, weekdays=thorough)
+            found = find_dates(
+                probe, low, tokens, spans, self._today,
+                bare=bare, weekdays=thorough, all_spellings=self._all_spellings,
+            )  # fmt: skip
             cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
         lexicon = self._lexicon
-        if lexicon is not None and not (lexicon.first_words.isdisjoint(tokens) and low.isascii()):
+        if lexicon is not None and (lexicon.may_hold(tokens) or not low.isascii()):
             cuts += [
                 (hit.start, hit.end, words.name(hit.symbol)) for hit in lexicon.find(probe, low, tokens, spans)
             ]

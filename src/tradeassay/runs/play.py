@@ -249,18 +249,22 @@ def conversation(
         open_protocol(benchmark),
         key=episode.key,
         seed=episode.seed,
-        rng=conversation_rng(episode, snapshot.name, secret),
+        rng=conversation_rng(episode, snapshot.name, secret, (benchmark.market.first, benchmark.market.last)),
     )
 
 
-def conversation_rng(episode: EpisodeSpec, dataset: str, secret: str | None = None) -> np.random.Generator:
+def conversation_rng(
+    episode: EpisodeSpec, dataset: str, secret: str | None = None, days: tuple[str, str] | None = None
+) -> np.random.Generator:
     """Return the generator of an episode's conversation (aliases, samples).
 
     It is the same for every model and every setting, so that models, and masks, are compared on the same draws.
-    With the run's ``secret`` nobody can make these draws before the run is published.
+    With the run's ``secret`` nobody can make these draws before the run is published, and every window (``days``)
+    has its own: what was learned about an alias in one says nothing about the next.
     """
     if secret is not None:
-        seed = seed_from(secret, episode.benchmark, dataset, "conversation", episode.seed)
+        window = "" if days is None else f"{days[0]} to {days[1]}"
+        seed = seed_from(secret, episode.benchmark, dataset, window, "conversation", episode.seed)
         return np.random.Generator(np.random.PCG64(seed))
     words = sha256_of((episode.benchmark, dataset, "conversation", episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
+from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig, KtdfinV2
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.orders import Decision
@@ -60,7 +60,7 @@ class Game:
                  "max_weight": 0.10, "max_positions": 20, **market}  # fmt: skip
         self.config = config or KtdfinConfig()
         self.market = Market(snapshot, MarketConfig(**given))
-        self.protocol = Ktdfin(self.config)
+        self.protocol = Ktdfin(self.config) if self.config.version == 1 else KtdfinV2(self.config)
         self.seen: Observation | None = self.market.reset()
         self.protocol.begin(
             EpisodeInfo(episode="e", seed=seed, rules=self.market.rules), np.random.default_rng(seed)

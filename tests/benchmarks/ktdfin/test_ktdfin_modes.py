@@ -11,7 +11,7 @@ import pytest
 from ktdfin_game import DONE, Game, order, submit
 
 from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
-from tradeassay.benchmarks.ktdfin.prompts import FILES
+from tradeassay.benchmarks.ktdfin.prompts import V1
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 
@@ -111,8 +111,8 @@ def test_the_config_is_frozen_checked_and_complete() -> None:
 def test_prompts_are_files_of_the_package() -> None:
     from importlib.resources import files
 
-    assert Ktdfin.prompts == FILES and len(FILES) == 8
-    for name in FILES:
+    assert Ktdfin.prompts == V1.files and len(V1.files) == 8
+    for name in V1.files:
         text = (files("tradeassay") / name).read_text()
         assert text.strip() and ".v1." in name
 

@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks, find_window, protocols
 from tradeassay.benchmarks.ktdfin import (
     KTDFIN,
     KTDFIN_PAPER,
     BaselineConfig,
     Ktdfin,
-    KtdfinSetting,
+    KtdfinV2,
     compare_with,
     paper_windows,
     published,
@@ -24,20 +25,21 @@ from tradeassay.benchmarks.ktdfin import (
 from tradeassay.core.errors import UserError
 from tradeassay.data import Snapshot, load_dataset
 
-IDS = ("ktdfin-v1", "ktdfin-paper-v1", "ktdfin-us-v1", "ktdfin-us-real-v1")
+IDS = tuple(f"ktdfin{name}-v{version}" for name in ("", "-paper", "-us", "-us-real") for version in (1, 2))
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_registered_with_a_protocol_that_takes_their_params(name: str) -> None:
     benchmark = benchmarks.get(name)
-    assert protocols.get(benchmark.protocol) is Ktdfin
-    config = msgspec.convert(benchmark.protocol_params, Ktdfin.Config)
+    kind = protocols.get(benchmark.protocol)
+    assert kind is (Ktdfin if name.endswith("v1") else KtdfinV2)
+    config = msgspec.convert(benchmark.protocol_params, kind.Config)
     assert config.convention == benchmark.convention
     assert (
         config.max_weight == benchmark.market.max_weight and config.max_positions == benchmark.market.max_positions
     )
     assert benchmark.market.cash == 1_000_000 and benchmark.market.decide == "pre_open"
-    assert benchmark.market.fill == "open" and Ktdfin(config).config is config
+    assert benchmark.market.fill == "open" and kind(config).config is config
 
 
 def test_ours_for_the_baselines() -> None:
@@ -167,5 +169,12 @@ def test_not_comparable_says_why(changes: dict[str, Any], why: str) -> None:
     assert not verdict.comparable and len(verdict.reasons) == 1 and why in verdict.reasons[0]
 
 
-def test_both_conventions_play_under_the_same_market_rules() -> None:
-    assert KTDFIN.market == KTDFIN_PAPER.market and KTDFIN.id != KTDFIN_PAPER.id
+def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have() -> None:
+    first, paper = (benchmarks.get(f"ktdfin-{name}") for name in ("v1", "paper-v1"))
+    assert first.market == paper.market and first.protocol == paper.protocol == "ktdfin"
+    assert KTDFIN.protocol == KTDFIN_PAPER.protocol == "ktdfin-v2" and KTDFIN.id != KTDFIN_PAPER.id
+    capped, free = (venues.get(one.market.venue) for one in (KTDFIN, KTDFIN_PAPER))
+    assert capped.participation.max_share == 0.10 and free.participation.max_share is None
+    assert (capped.fees, capped.lots, capped.settlement, capped.price_limits) == (
+        free.fees, free.lots, free.settlement, free.price_limits,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
+from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig, StockbenchV2, StockbenchV2Config
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, ModelReply
 from tradeassay.core.events import StepRecord
@@ -81,8 +81,9 @@ def small_market(snapshot: Any, *, convention: str = "sound", cash: float = 1000
     return Market(snapshot, MarketConfig(venue=venue, decide="at_open", fill="open", mark=mark, **settings))
 
 
-def protocol(market: Market, **changes: Any) -> Stockbench:
-    made = Stockbench(StockbenchConfig(**changes))
+def protocol(market: Market, *, version: int = 1, **changes: Any) -> Stockbench:
+    v2 = version == 2
+    made = StockbenchV2(StockbenchV2Config(**changes)) if v2 else Stockbench(StockbenchConfig(**changes))
     made.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     return made
 

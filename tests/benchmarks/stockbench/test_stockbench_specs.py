@@ -41,19 +41,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def test_they_are_registered_and_say_their_rules() -> None:
     names = {name for name in benchmarks.names() if name.startswith("stockbench")}
-    assert names == {
-        "stockbench-v1", "stockbench-paper-v1", "stockbench-5-v1", "stockbench-10-v1", "stockbench-30-v1",
-        "stockbench-down-v1", "stockbench-up-v1", "stockbench-djia-v1", "stockbench-djia-paper-v1",
-    }  # fmt: skip
+    variants = ("", "-paper", "-5", "-10", "-30", "-down", "-up", "-djia", "-djia-paper")
+    assert names == {f"stockbench{variant}-v{version}" for variant in variants for version in (1, 2)}
     assert protocols.get("stockbench") is Stockbench and set(STOCKBENCH_SIZES) == set(SIZES)
     for name in names:
         benchmark = benchmarks.get(name)
-        assert benchmark.protocol_params == {"convention": benchmark.convention}
+        paper_v2 = benchmark.convention == "paper" and name.endswith("v2")
+        warmer = {"temperature": 0.7} if paper_v2 else {}
+        assert benchmark.protocol_params == {"convention": benchmark.convention, **warmer}
         assert benchmark.market.cash == 100_000.0 and benchmark.market.decide == "at_open"
         assert benchmark.market.mark == ("open" if benchmark.convention == "paper" else "close")
         lots = venues.get(benchmark.market.venue)
         assert lots.lots.lot == (0.01 if benchmark.convention == "paper" else 0.0001)
-        assert (lots.fees.buy_bps, lots.fees.sell_bps, lots.slippage.bps) == (1.0, 1.0, 2.0)
+        slippage = 0.0 if paper_v2 else 2.0
+        assert (lots.fees.buy_bps, lots.fees.sell_bps, lots.slippage.bps) == (1.0, 1.0, slippage)
     text = STOCKBENCH.rules_text()
     for said in (
         "when the session opens",

@@ -13,7 +13,7 @@ from tradeassay.benchmarks import Benchmark, NamedWindow, find_window, window_se
 from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.benchmarks.ktdfin.wire import Stock
 from tradeassay.core.agent import Observation
-from tradeassay.core.dialogue import Message, ModelReply, ToolCall
+from tradeassay.core.dialogue import Given, Message, ModelReply, ToolCall
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
@@ -60,8 +60,8 @@ def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...])
     found: tuple[NamedWindow, ...] = ()
     if codes:
         found = tuple(find_window(benchmark.protocol, code, snapshot, benchmark.convention) for code in codes)
-    elif benchmark.protocol in window_sets:
-        every = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
+    elif benchmark.family in window_sets:
+        every = window_sets.get(benchmark.family)(snapshot, benchmark.convention)
         found = tuple(window for window in every if window.code != _LONG)
     if not found:
         return (ProbeWindow(code="all", first=benchmark.market.first, last=benchmark.market.last),)
@@ -132,11 +132,15 @@ def _probe(
 
 @dataclass(frozen=True, slots=True)
 class ProbePayload:
-    """What was shown, and what the stock is called in it. It contains nothing of the truth."""
+    """What was shown, and what the stock is called in it. It contains nothing of the truth.
+
+    ``observation`` is the day's message as data (the same, under the same mask), for attackers that are programs.
+    """
 
     number: int
     alias: str
     messages: tuple[Message, ...]
+    observation: str | None = None
 
     @property
     def text(self) -> str:
@@ -147,7 +151,7 @@ class ProbePayload:
 def require_masks(benchmark: Benchmark) -> None:
     """Raise :class:`UserError` for a benchmark whose conversation has no masks."""
     if not issubclass(protocol_of(benchmark), Ktdfin):
-        raise UserError(f"benchmark '{benchmark.id}' has no masks", mend="probe one that has, e.g. ktdfin-v1")
+        raise UserError(f"benchmark '{benchmark.id}' has no masks", mend="probe one that has, e.g. ktdfin-v2")
 
 
 def make_payloads(
@@ -198,7 +202,8 @@ def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeCon
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
     if config.mode == "open-research":
-        asked = msgspec.json.encode({"alias": alias, "lookback": config.lookback}).decode()
+        word = "alias" if protocol.config.version == 1 else "stock_id"
+        asked = msgspec.json.encode({word: alias, "lookback": config.lookback}).decode()
         calls = (
             ToolCall(id="context", name="get_market_context", arguments="{}"),
             ToolCall(id="bars", name="get_stock_snapshot", arguments=asked),
@@ -206,4 +211,5 @@ def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeCon
         request = advance(dialogue, ModelReply(calls=calls, stop="tool_calls"))
     dialogue.close()
     assert not isinstance(request, Ended)
-    return ProbePayload(number=probe.number, alias=alias, messages=request.messages)
+    observation = request.given.observation if isinstance(request.given, Given) else None
+    return ProbePayload(number=probe.number, alias=alias, messages=request.messages, observation=observation)

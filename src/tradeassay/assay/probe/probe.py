@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from tradeassay.assay.probe.payloads import ProbePayload, draw_probes, make_payloads, require_masks
-from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, make_program
-from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
-from tradeassay.assay.probe.score import make_row, random_baseline
+from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads, require_masks
+from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive, interrogate, make_program
+from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeAnswer, ProbeConfig, ProbeReport, ProbeRow
+from tradeassay.assay.probe.score import hits, make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.drive import adrive
 from tradeassay.data import Snapshot, load_dataset
@@ -21,7 +22,7 @@ _AT_ONCE = 8
 
 
 def probe_mask(
-    benchmark: str | Benchmark = "ktdfin-v1",
+    benchmark: str | Benchmark = "ktdfin-v2",
     attackers: Sequence[str] = (),
     *,
     dataset: str | Snapshot | None = None,
@@ -30,12 +31,14 @@ def probe_mask(
     cassettes: Path | None = None,
     replay: bool = False,
     home: Path | None = None,
+    listen: Callable[[str, int, int], None] | None = None,
 ) -> ProbeReport:
     """Try to tell stocks and days from what a mask shows.
 
     ``attackers`` are models (``scripted/...``, ``openai/...``) and programs (:data:`PROGRAMS`); ``match``, which
     needs no model but only the price archive, is always among them. Models' answers are recorded in the folder
-    ``cassettes``, and with ``replay`` taken from there alone; ``max_usd`` caps what all of them spend.
+    ``cassettes``, and with ``replay`` taken from there alone; ``max_usd`` caps what all of them spend. ``listen``
+    is told after every answer of a model who answered, how many answers there are and how many there will be.
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a benchmark without masks, or a cap
     on a model whose price is unknown.
     """
@@ -53,15 +56,24 @@ def probe_mask(
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
     models = [name for name in names if "/" in name]
     budget = Budget(max_usd)
-    said = asyncio.run(_ask_all(models, shown, config, budget, cassettes, replay)) if models else {}
+    progress = _Progress(len(models) * len(shown) * len(probes), listen)
+    said = asyncio.run(_ask_all(models, shown, config, budget, cassettes, replay, progress)) if models else {}
     rows: list[ProbeRow] = []
+    answers: list[ProbeAnswer] = []
     for variant, payloads in shown.items():
         for name in names:
-            guesses = programs[name].guesses(payloads) if name in programs else said[name, variant]
-            kind = "program" if name in programs else "model"
-            rows.append(
-                make_row((name, kind), variant, probes, guesses, snapshot.sessions, chance, config.level)  # type: ignore[arg-type]  # one of two words
+            program = name in programs
+            told = (
+                [AttackerAnswer(one) for one in programs[name].guesses(payloads)]
+                if program
+                else said[name, variant]
             )
+            guesses = [one.guess for one in told]
+            kind: Literal["program", "model"] = "program" if program else "model"
+            rows.append(make_row((name, kind), variant, probes, guesses, snapshot.sessions, chance, config.level))
+            answers += [
+                _answer(name, variant, probe, one, snapshot) for probe, one in zip(probes, told, strict=True)
+            ]
     return ProbeReport(
         benchmark=played.id,
         dataset=snapshot.name,
@@ -72,10 +84,44 @@ def probe_mask(
         rows=tuple(rows),
         usd=_spent(budget, models, replay),
         notes=_notes(snapshot, models),
+        answers=tuple(answers),
     )
 
 
-Said = dict[tuple[str, tuple[Level, str]], list[Guess | None]]
+def _answer(
+    attacker: str, variant: tuple[Level, str], probe: Probe, answer: AttackerAnswer, snapshot: Snapshot
+) -> ProbeAnswer:
+    guess = answer.guess or Guess()
+    return ProbeAnswer(
+        attacker=attacker,
+        mask=variant[0],
+        hardening=variant[1],
+        number=probe.number,
+        symbol=probe.symbol,
+        session=probe.session,
+        tickers=guess.tickers,
+        date=guess.date,
+        sector=guess.sector,
+        board=guess.board,
+        hits=tuple(name for name, hit in hits(guess, probe, snapshot.sessions).items() if hit),
+        said=answer.said,
+        wrong=answer.wrong,
+    )
+
+
+class _Progress:
+    """Counts answers, and tells whoever listens."""
+
+    def __init__(self, whole: int, listen: Callable[[str, int, int], None] | None) -> None:
+        self._whole, self._listen, self._done = whole, listen, 0
+
+    def tell(self, attacker: str) -> None:
+        self._done += 1
+        if self._listen is not None:
+            self._listen(attacker, self._done, self._whole)
+
+
+Said = dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]
 
 
 async def _ask_all(
@@ -85,6 +131,7 @@ async def _ask_all(
     budget: Budget,
     cassettes: Path | None,
     replay: bool,
+    progress: _Progress,
 ) -> Said:
     store = None if cassettes is None else CassetteStore(cassettes)
     found: Said = {}
@@ -93,19 +140,21 @@ async def _ask_all(
             name, ModelParams(max_tokens=1024), cassette=store, replay=replay, budget=budget, connections=_AT_ONCE
         ) as model:
             for variant, payloads in shown.items():
-                asked = (_ask(model, payload, variant, config) for payload in payloads)
+                asked = (_ask(model, payload, variant, config, progress) for payload in payloads)
                 found[name, variant] = list(await asyncio.gather(*asked))
     return found
 
 
 async def _ask(
-    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig
-) -> Guess | None:
+    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig, progress: _Progress
+) -> AttackerAnswer:
     """Carry one interrogation between the generator and the model."""
     place = QuestionPlace(
         episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0
     )
-    return await adrive(addressed(interrogate(payload), place), lambda asked: model.ask(*asked))
+    answer = await adrive(addressed(interrogate(payload), place), lambda asked: model.ask(*asked))
+    progress.tell(model.name)
+    return answer
 
 
 def _spent(budget: Budget, models: Sequence[str], replay: bool) -> float | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from tradeassay.core.near import did_you_mean
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data import Snapshot
 from tradeassay.llm import fenced_blocks, parse_object
+from tradeassay.llm.prompting import answer_object
 
 _BLOCK = 6_000_000
 """Numbers per block of windows: about 50 MB."""
@@ -118,39 +120,88 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     board: str | None = None
 
 
+class AttackerAnswer(NamedTuple):
+    """What an attacker said about one payload: the guess (None when there is none), its words, and its mistakes.
+
+    ``wrong`` names what could not be read: a bad date does not void a right ticker, nor the other way round.
+    """
+
+    guess: Guess | None
+    said: str = ""
+    wrong: tuple[str, ...] = ()
+
+
 SCHEMA = msgspec.json.encode(msgspec.json.schema(Guess)).decode()
-_DECODER = msgspec.json.Decoder(Guess)
+LONGEST_SAID = 2_000
+_DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
-def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, Guess | None]:
-    """Ask about one payload; return the guess, None when no usable answer came in two attempts."""
-    messages = [
+def interrogate(payload: ProbePayload) -> Generator[AskModel, ModelReply, AttackerAnswer]:
+    """Ask about one payload, a second time when nothing of the first answer can be read."""
+    messages = (
         Message(role="system", text=PROMPTS.fill("system")),
         Message(role="user", text=PROMPTS.fill("question", shown=payload.text, alias=payload.alias)),
-    ]
+    )
+    tail: tuple[Message, ...] = ()
+    said, wrong = "", ("no answer came",)
     for attempt in range(1, ATTEMPTS + 1):
-        reply = yield AskModel(purpose="probe", messages=tuple(messages), answer_schema=SCHEMA, attempt=attempt)
+        reply = yield AskModel(purpose="probe", messages=(*messages, *tail), answer_schema=SCHEMA, attempt=attempt)
         if reply.error is not None or reply.error_kind is not None:
-            return None
+            why = f"{reply.error_kind or 'unreachable'}: {reply.error or 'no answer'}"
+            return AttackerAnswer(None, said, (*wrong, why))
+        said = reply.text[:LONGEST_SAID]
         try:
             return read_guess(reply.text)
         except ValueError as error:
-            if reply.text.strip():
-                messages.append(Message(role="assistant", text=reply.text))
-            messages.append(Message(role="user", text=PROMPTS.fill("again", wrong=error)))
+            wrong = (str(error),)
+            own = (Message(role="assistant", text=reply.text),) if reply.text.strip() else ()
+            tail = (*own, Message(role="user", text=PROMPTS.fill("again", wrong=error)))
+    return AttackerAnswer(None, said, wrong)
+
+
+def read_guess(text: str) -> AttackerAnswer:
+    """Read an answer field by field; raises :class:`ValueError` with what is wrong when nothing can be read."""
+    body = answer_object(text, "tickers")
+    if body is None:
+        raise ValueError("it holds no JSON object")
+    wrong: list[str] = []
+    tickers, date = _read_tickers(body, wrong), _read_date(body.get("date"), wrong)
+    guess = Guess(
+        tickers=tickers, date=date, sector=_read_word(body.get("sector")), board=_read_word(body.get("board"))
+    )
+    if wrong and guess == Guess():
+        raise ValueError("; ".join(wrong))
+    return AttackerAnswer(guess, text[:LONGEST_SAID], tuple(wrong))
+
+
+def _read_tickers(body: Mapping[str, object], wrong: list[str]) -> tuple[str, ...]:
+    raw = body.get("tickers", body.get("ticker"))
+    if raw is None:
+        if "tickers" not in body and "ticker" not in body:
+            wrong.append("tickers is missing")
+        return ()
+    items = raw if isinstance(raw, list) else [raw]
+    names = [item.strip() for item in items if isinstance(item, str) and item.strip()]
+    if len(names) < len(items):
+        wrong.append("tickers must be a list of texts")
+    return tuple(dict.fromkeys(names))[:TOP]
+
+
+def _read_date(raw: object, wrong: list[str]) -> str | None:
+    if raw is None or raw == "":
+        return None
+    found = _DATE.search(raw) if isinstance(raw, str) else None
+    try:
+        if found is not None:
+            return datetime.date(int(found[1]), int(found[2]), int(found[3])).isoformat()
+    except ValueError:
+        pass
+    wrong.append("date must be a day written YYYY-MM-DD")
     return None
 
 
-def read_guess(text: str) -> Guess:
-    """Read an answer: one JSON object, bare or in a fence; raises :class:`ValueError` with what is wrong."""
-    blocks = fenced_blocks(text)
-    body = blocks[-1].text if blocks else text.strip()
-    try:
-        return _DECODER.decode(body)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise ValueError("it is no JSON") from None
+def _read_word(raw: object) -> str | None:
+    return raw.strip() or None if isinstance(raw, str) else None
 
 
 TOP = 5
@@ -292,6 +343,8 @@ def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
 
 
 def _observation(payload: ProbePayload) -> Json:
+    if payload.observation is not None:
+        return parse_object(payload.observation) or {}
     for message in payload.messages:
         if message.role == "user":
             for block in fenced_blocks(message.text):

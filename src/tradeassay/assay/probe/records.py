@@ -102,8 +102,32 @@ class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
     strata: dict[str, Measure]
 
 
+class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attacker's answer about one pair, and the truth: enough to count everything again.
+
+    ``said`` are a model's own words (cut at 2,000 characters), ``wrong`` what of them could not be read.
+    """
+
+    attacker: str
+    mask: str
+    hardening: str
+    number: int
+    symbol: str
+    session: str
+    tickers: tuple[str, ...] = ()
+    date: str | None = None
+    sector: str | None = None
+    board: str | None = None
+    hits: tuple[str, ...] = ()
+    said: str = ""
+    wrong: tuple[str, ...] = ()
+
+
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All attackers against all masks, on the same pairs. ``random`` is what guessing blindly would give."""
+    """All attackers against all masks, on the same pairs. ``random`` is what guessing blindly would give.
+
+    ``answers`` are all of them, in the order in which they were asked for.
+    """
 
     benchmark: str
     dataset: str
@@ -114,6 +138,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[ProbeRow, ...]
     usd: float | None
     notes: tuple[str, ...]
+    answers: tuple[ProbeAnswer, ...] = ()
 
     def row(self, attacker: str, mask: str, hardening: str = "plain") -> ProbeRow | None:
         """Return one row, None when it was not tried."""

@@ -28,7 +28,7 @@ PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)
 """Sessions over which returns are shown."""
 BP = 10_000.0
-_FINAL = frozenset(("over_budget",))
+FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
 _DAY = DayConfig()
 
@@ -136,7 +136,7 @@ class Daily:
                 feedback = msgspec.json.encode({"failures": [{"detail": now.feedback}]}).decode()
                 given = msgspec.structs.replace(given, feedback=feedback)
             reply = yield AskModel(purpose=PURPOSE, messages=messages, attempt=now.attempt, given=given)
-            if reply.error_kind in _FINAL:
+            if reply.error_kind in FINAL:
                 failure = Failure(kind=str(reply.error_kind), detail=reply.error or "no answer")
                 return Decision(status="failed", reason="the model cannot be asked any more", failures=(failure,))
             now = advance(asking, read_orders(reply))

@@ -1,6 +1,11 @@
-"""The daily benchmarks: one decision per session in three synthetic markets and one real panel."""
+"""The daily benchmarks: one decision per session in three synthetic markets and one real panel.
+
+``-v2`` differs in the conversation that models have; rules play the same market in both.
+"""
 
 from __future__ import annotations
+
+import msgspec
 
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.play import MarketConfig
@@ -63,3 +68,5 @@ DAILY_US_REAL = Benchmark(
 
 for _benchmark in (DAILY_US, DAILY_ASHARE, DAILY_CRYPTO, DAILY_US_REAL):
     benchmarks.add(_benchmark.id, _benchmark)
+    _next = msgspec.structs.replace(_benchmark, id=f"{_benchmark.id[:-1]}2", protocol="daily-v2")
+    benchmarks.add(_next.id, _next)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, money, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, rounded
 from tradeassay.core.account import Position
 from tradeassay.core.events import Event, Filled, Rejected, Trimmed
 from tradeassay.core.time import DAY, moment
@@ -67,9 +67,9 @@ def show_account(desk: Desk) -> AccountShown:
     """Return today's account."""
     account = desk.account
     return AccountShown(
-        cash=money(account.cash),
-        nav=money(account.nav),
-        cash_ratio=round(account.cash / account.nav, 4) if account.nav > 0 else 0.0,
+        cash=desk.money(account.cash),
+        nav=desk.money(account.nav),
+        cash_ratio=desk.share(account.cash / account.nav) if account.nav > 0 else 0.0,
         positions=tuple(_position(desk, position) for position in account.positions.values()),
     )
 
@@ -77,16 +77,17 @@ def show_account(desk: Desk) -> AccountShown:
 def _position(desk: Desk, position: Position) -> PositionShown:
     stock = Stock(position.symbol)
     column = desk.column(stock)
-    level = desk.level(column)
     return PositionShown(
         stock_id=stock,
         board=desk.roster.boards[column],
         shares=desk.shares_shown(column, position.quantity),
         sellable=desk.shares_shown(column, position.sellable),
-        price=rounded(position.mark * level, 4),
-        value=money(position.value),
-        weight=round(desk.account.weight(position.symbol), 4),
-        profit=rounded(position.mark / position.cost - 1.0) if position.cost > 0 else None,
+        price=desk.price(column, position.mark, "close"),
+        value=desk.money(position.value),
+        weight=desk.share(desk.account.weight(position.symbol)),
+        profit=rounded(position.mark / position.cost - 1.0, 4 if desk.ticks is None else 3)
+        if position.cost > 0
+        else None,
         held_days=position.held,
     )
 
@@ -102,8 +103,8 @@ def show_fills(desk: Desk, events: Iterable[Event]) -> tuple[FillShown, ...]:
                     stock_id=Stock(event.symbol),
                     side="BUY" if event.quantity > 0 else "SELL",
                     shares=desk.shares_shown(column, abs(event.quantity)),
-                    price=rounded(event.price * desk.level(column), 4),
-                    costs=money(event.fee + event.tax),
+                    price=desk.price(column, event.price, "open"),
+                    costs=desk.money(event.fee + event.tax),
                 )
             )
     return tuple(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal, NamedTuple
@@ -11,10 +12,12 @@ from msgspec import Meta
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
+from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import DataError
 from tradeassay.core.orders import Order
+from tradeassay.masking import UnknownAlias
 
 SLACK = 1e-9
 """Weights and money are compared with this relative slack."""
@@ -117,11 +120,11 @@ def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
             continue
         weight, side = desk.account.weight(move.order.symbol), move.order.side
         if (move.order.side == "BUY") != (move.order.amount > weight):
-            yield ActionViolation(
-                rule="side",
-                detail=f"the weight is {weight:.4f} and the target {move.order.amount:.4f}: that is no {side}",
-                stock_id=move.stock,
-            )
+            said = f"the weight is {weight:.4f} and the target {move.order.amount:.4f}: that is no {side}"
+            if desk.config.version > 1:
+                other = "SELL" if side == "BUY" else "BUY"
+                said += f" but a {other}"
+            yield ActionViolation(rule="side", detail=said, stock_id=move.stock)
 
 
 def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -133,9 +136,10 @@ def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolatio
         target = move.order.unit == "target_weight"
         weight = move.order.amount if target else move.after * move.price / nav if nav > 0 else 0.0
         if weight > most * (1 + SLACK):
-            yield ActionViolation(
-                rule="max_weight", detail=f"weight {weight:.4f}; at most {most:g}", stock_id=move.stock
-            )
+            said = f"weight {weight:.4f}; at most {most:g}"
+            if desk.config.version > 1:
+                said = f"its weight would be {weight:.4f}; the most is {most:g}"
+            yield ActionViolation(rule="max_weight", detail=said, stock_id=move.stock)
 
 
 def _positions(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -187,12 +191,21 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
             and 0 < move.change < lot
             and move.price > 0
         ):
-            least = (move.held + lot) * move.price / desk.account.nav
-            yield ActionViolation(
-                rule="lot",
-                detail=f"the target buys less than one lot; the least is a weight of {least:.4f}",
-                stock_id=move.stock,
-            )
+            yield ActionViolation(rule="lot", detail=_too_little(move, desk), stock_id=move.stock)
+
+
+def _too_little(move: Move, desk: Desk) -> str:
+    """Return what to do about a target below one lot; from ``-v2`` on the advice can always be followed."""
+    least = (move.held + desk.rules.lot) * move.price / desk.account.nav
+    if desk.config.version == 1:
+        return f"the target buys less than one lot; the least is a weight of {least:.4f}"
+    if desk.ticks is not None:
+        return "the target is too small to be traded; choose a larger one, or another stock"
+    least = math.ceil(least * 1e4) / 1e4
+    if least > desk.config.max_weight * (1 + SLACK):
+        most = f"{desk.config.max_weight:g}"
+        return f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
+    return f"the target is worth less than one lot; the least is a target_weight of {least:.4f}"
 
 
 def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -214,12 +227,56 @@ def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     raised = sum(-move.change * move.price for move in moves if move.change < 0 and move.price > 0)
     room = desk.account.cash + raised
     if spent > room * (1 + 1e-6) + 0.01:
-        yield ActionViolation(
-            rule="cash", detail=f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"
-        )
+        said = f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"
+        if desk.ticks is not None:
+            said = "the purchases do not fit cash and proceeds"
+        yield ActionViolation(rule="cash", detail=said)
 
 
 RULES: tuple[Rule, ...] = (_side, _single_weight, _positions, _settlement, _lots, _price_limits, _cash)
+
+
+SAME = 5e-4
+"""A target this close to the present weight is met: weights are shown with four decimals."""
+
+
+def already_so(move: Move, desk: Desk) -> bool:
+    """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing and is no mistake.
+    Tell whether a target is met as nearly as whole lots allow: such an order changes nothing and is no mistake.
+    """
+    if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
+        return False
+    off = abs(move.order.amount - desk.account.weight(move.order.symbol))
+    return off <= SAME or (move.order.amount > 0.0 and abs(move.change) < desk.rules.lot)
+
+
+def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
+    """Return the orders that can stand together, and what is wrong with each of the others.
+
+    Sales are looked at first, because their proceeds pay for purchases; then orders in the order given, each kept
+    if it breaks no rule together with those kept before it. Orders that would change nothing are left out
+    silently.
+    """
+    known = [order for order in orders if not _is_met(order, desk)]
+    if not check_orders(known, desk):
+        return tuple(known), ()
+    kept: list[Order] = []
+    broken: list[ActionViolation] = []
+    for order in sorted(known, key=lambda order: order.side == "BUY"):
+        wrong = check_orders([*kept, order], desk)
+        if wrong:
+            stock = Stock(order.symbol)
+            broken.extend(
+                ActionViolation(rule=one.rule, detail=one.detail, stock_id=one.stock_id or stock) for one in wrong
+            )
+        else:
+            kept.append(order)
+    stand = {id(order) for order in kept}
+    return tuple(order for order in known if id(order) in stand), tuple(broken)
+
+
+def _is_met(order: Order, desk: Desk) -> bool:
+    return order.symbol in desk.account.positions and already_so(move_of(order, desk), desk)
 
 
 NAME = "submit_action"
@@ -245,6 +302,16 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     overall_reason: str
 
 
+_ACTION = schema_of(Action)
+SUBMIT_V2 = ToolSpec(
+    name=NAME,
+    description=(
+        "Submit today's orders and end the day. Each order has either target_weight (the share of the account's "
+        "value that the stock shall have; 0 sells all of it) or shares (how many to trade). An empty list of "
+        "orders trades nothing."
+    ),
+    schema=_ACTION,
+)
 SUBMIT = ToolSpec(
     name=NAME,
     description=(
@@ -252,8 +319,62 @@ SUBMIT = ToolSpec(
         "account's value that the position shall have) and shares (how many to trade). An empty list of orders "
         "trades nothing."
     ),
-    schema=schema_of(Action),
+    schema=_ACTION,
 )
+
+
+class _Loose(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    orders: list[msgspec.Raw]
+    overall_reason: str
+
+
+FIELDS = tuple(field.name for field in msgspec.structs.fields(OrderAsked))
+_CHOICES = {"side": "BUY or SELL", "confidence": "a number from 0 to 1"}
+
+
+class Submitted(NamedTuple):
+    """A submission as read: its orders in true terms, its reason, and what is wrong with the orders left out."""
+
+    orders: tuple[Order, ...]
+    reason: str
+    unread: tuple[str, ...]
+
+
+def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
+    """Read an action order by order; what cannot be read of it is said in words.
+
+    Raises :class:`BadArguments` for arguments that are not an action at all.
+    """
+    try:
+        action = msgspec.json.decode(raw or "{}", type=_Loose)
+    except msgspec.ValidationError as error:
+        names = ("orders", "overall_reason")
+        raise BadArguments(in_plain_words(str(error), fields=names, may_repeat=wire.may_repeat)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadArguments("the arguments are not one JSON object") from None
+    if len(_plain(action.overall_reason)) < min_reason:
+        raise BadArguments(f"overall_reason must have at least {min_reason} characters")
+    orders: list[Order] = []
+    unread: list[str] = []
+    for number, one in enumerate(action.orders, start=1):
+        try:
+            orders.append(_read_order(bytes(one), wire, min_reason))
+        except BadArguments as error:
+            unread.append(f"order {number}: {error}")
+        except UnknownAlias:
+            unread.append(f"order {number}: there is no stock with that stock_id; use an id exactly as shown")
+    reason = wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
+    return Submitted(tuple(orders), reason, tuple(unread))
+
+
+def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
+    asked = wire.decode_plainly(raw, OrderAsked, FIELDS, _CHOICES)
+    if (asked.target_weight is None) == (asked.shares is None):
+        given = "neither was" if asked.shares is None else "both were"
+        raise BadArguments(f"give either target_weight or shares; {given} given")
+    if len(_plain(asked.reason)) < min_reason:
+        raise BadArguments(f"reason must have at least {min_reason} characters")
+    return _order(asked, wire)
 
 
 def read_action(raw: str, wire: Wire, min_reason: int) -> tuple[tuple[Order, ...], str]:

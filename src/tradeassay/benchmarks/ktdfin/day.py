@@ -12,7 +12,8 @@ Every retry, every piece of feedback and every counted failure of the benchmark 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
+from typing import ClassVar
 
 import msgspec
 
@@ -20,8 +21,8 @@ from tradeassay.benchmarks.ktdfin.account import Performance
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, ActionViolation, check_orders, read_action
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.observation import observe
-from tradeassay.benchmarks.ktdfin.prompts import prompt
-from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
+from tradeassay.benchmarks.ktdfin.prompts import V1
+from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS, AnyTool
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
@@ -32,7 +33,7 @@ from tradeassay.masking import UnknownAlias
 SPECS: tuple[ToolSpec, ...] = tuple(
     ToolSpec(name=tool.name, description=tool.description, schema=schema_of(tool.arguments)) for tool in TOOLS
 )
-_FINAL = frozenset(("over_budget",))
+FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
 
 
@@ -64,11 +65,14 @@ def day(desk: Desk, wire: Wire, performance: Performance) -> Dialogue:
 
     The returned decision is in true terms. It has failed when no submission was accepted.
     """
-    return _Day(desk, wire).play(performance)
+    return KtdfinTalk(desk, wire).play(performance)
 
 
-class _Day:
+class KtdfinTalk:
     """The state of a day's conversation."""
+
+    specs: ClassVar[tuple[ToolSpec, ...]] = SPECS
+    tools: ClassVar[Mapping[str, AnyTool]] = BY_NAME
 
     def __init__(self, desk: Desk, wire: Wire) -> None:
         self.desk, self.wire, self.config = desk, wire, desk.config
@@ -79,6 +83,7 @@ class _Day:
         self.given = Given(session="", rules="{}", observation="{}")
 
     def play(self, performance: Performance) -> Dialogue:
+        """Ask, and return the decision."""
         self.opening = self._opening(performance)
         hopeless = False
         if self.config.mode == "open-research":
@@ -91,13 +96,13 @@ class _Day:
 
     def _opening(self, performance: Performance) -> list[Message]:
         desk, config = self.desk, self.config
-        system = prompt(
+        system = V1.fill(
             f"system.{config.mode}",
             **({"tool_calls": config.tool_calls} if config.mode == "open-research" else {}),
             retries=config.retries,
         )
         if config.control:
-            system += prompt("control")
+            system += V1.fill("control")
         gate = self.wire.gate
         seen = observe(desk, self.wire, performance)
         self.given = Given(
@@ -105,12 +110,12 @@ class _Day:
             rules=self.wire.encode(seen.constraints),
             observation=self.wire.encode(seen),
         )
-        user = prompt(
+        user = V1.fill(
             "user",
             day=self.given.session,
             cutoff="none" if desk.as_of is None else gate.day(desk.as_of.iso),
             payload=self.given.observation,
-            task=prompt("research") if config.mode == "open-research" else "",
+            task=V1.fill("research") if config.mode == "open-research" else "",
         )
         return [Message(role="system", text=system), Message(role="user", text=user)]
 
@@ -124,20 +129,21 @@ class _Day:
             reply = yield AskModel(
                 purpose="research",
                 messages=(*self.opening, *self.talk),
-                tools=SPECS,
+                tools=self.specs,
                 attempt=turn,
                 given=self.given,
             )
             if reply.error_kind is not None or reply.error is not None:
-                return self._count_error(reply) in _FINAL
-            self._keep(reply)
-            if not reply.calls:
-                return False
-            answers = [self._answer(call) for call in reply.calls]
-            self.talk += answers
-            if any(call.name == NAME for call in reply.calls):
+                return self._count_error(reply) in FINAL
+            if self._ends_research(reply):
                 return False
         return False
+
+    def _ends_research(self, reply: ModelReply) -> bool:
+        """Answer a reply's calls; return whether it was the last of the research."""
+        self._keep(reply)
+        self.talk += [self._answer(call) for call in reply.calls]
+        return not reply.calls or any(call.name == NAME for call in reply.calls)
 
     def _answer(self, call: ToolCall) -> Message:
         return Message(role="tool", text=self._result(call), call_id=call.id)
@@ -148,16 +154,18 @@ class _Day:
         if self.calls >= self.config.tool_calls:
             return self._error("tool_budget", f"all {self.config.tool_calls} tool calls of today are used up")
         self.calls += 1
-        tool = BY_NAME.get(call.name)
+        tool = self.tools.get(call.name)
         if tool is None:
-            return self._error("tool", f"there is no such tool; there are {', '.join(BY_NAME)}")
+            return self._error("tool", f"there is no such tool; there are {', '.join(self.tools)}")
         try:
-            arguments = self.wire.decode(call.arguments, tool.arguments)
-            return self.wire.encode(tool.answer(self.desk, arguments))
+            return self.wire.encode(tool.answer(self.desk, self._arguments(call)))
         except BadArguments as error:
             return self._error("parse", f"{tool.name}: {self.wire.error(error)}")
         except TradeassayError as error:
             return self._error("tool", f"{tool.name}: {self.wire.error(error)}", str(error))
+
+    def _arguments(self, call: ToolCall) -> object:
+        return self.wire.decode(call.arguments, self.tools[call.name].arguments)
 
     def _error(self, kind: str, shown: str, detail: str | None = None, *, counted: bool = True) -> str:
         if counted:
@@ -168,7 +176,7 @@ class _Day:
 
     def _submission(self) -> Dialogue:
         config = self.config
-        self.talk.append(Message(role="user", text=prompt("submit", min_reason=config.min_reason)))
+        self.talk.append(Message(role="user", text=V1.fill("submit", min_reason=config.min_reason)))
         attempts = config.retries + 1
         given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
         for attempt in range(1, attempts + 1):
@@ -182,7 +190,7 @@ class _Day:
             )
             if reply.error_kind is not None or reply.error is not None:
                 kind = self._count_error(reply)
-                if kind in _FINAL:
+                if kind in FINAL:
                     return self._failed("the model cannot be asked any more")
                 if kind == "context":
                     self._shorten()
@@ -228,7 +236,7 @@ class _Day:
             self.talk.append(Message(role="tool", text=text, call_id=call.id))
         attempts = f"{left} attempt{'' if left == 1 else 's'}"
         payload = self.wire.encode(Feedback(failures=complaints))
-        self.talk.append(Message(role="user", text=prompt("feedback", left=attempts, payload=payload)))
+        self.talk.append(Message(role="user", text=V1.fill("feedback", left=attempts, payload=payload)))
         return payload
 
     # -- small things --------------------------------------------------------------------------------------------
@@ -240,7 +248,7 @@ class _Day:
 
     def _shorten(self) -> None:
         """Drop everything said so far but the request to submit, because it exceeds the model's context."""
-        self.talk = [Message(role="user", text=prompt("submit", min_reason=self.config.min_reason))]
+        self.talk = [Message(role="user", text=V1.fill("submit", min_reason=self.config.min_reason))]
 
     def _count_error(self, reply: ModelReply) -> str:
         kind = reply.error_kind or "unreachable"

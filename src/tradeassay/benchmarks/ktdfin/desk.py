@@ -10,10 +10,11 @@ import numpy as np
 
 from tradeassay.account import venues
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
 from tradeassay.core.agent import Observation
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, FactorStream
+from tradeassay.masking import Ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ class DeskScales(NamedTuple):
 
 
 UNSCALED = DeskScales()
+_PRICES = FIELDS[:4]
 
 
 class Desk:
@@ -152,11 +154,13 @@ class Desk:
         config: KtdfinConfig,
         feed: FactorFeed,
         scales: DeskScales = UNSCALED,
+        ticks: Ticks | None = None,
     ) -> None:
         self.observation = observation
         self.roster = roster
         self.config = config
         self.scales = scales
+        self.ticks = ticks
         self._feed = feed
         self.view = observation.view
         self.account = observation.account
@@ -170,7 +174,78 @@ class Desk:
     def shares_shown(self, column: int, quantity: float) -> float:
         """Return a number of shares in the shown unit: scaled inversely to prices."""
         level = self.level(column)
+        if self.ticks is not None:
+            return float(round(quantity / level))
         return quantity if level == 1.0 else round(quantity / level, 6)
+
+    def money(self, value: float) -> float:
+        """Return an amount of money as shown: cents, or thousandths of the first account where levels are hidden.
+
+        To the cent, what a purchase cost is a multiple of a lot's price.
+        """
+        if self.ticks is None:
+            return money(value)
+        step = self.account.initial / 1000.0
+        return round(round(value / step) * step, 2)
+
+    def share(self, value: float) -> float:
+        """Return a weight as shown."""
+        return round(value, 4 if self.ticks is None else 3)
+
+    def price(self, column: int, value: float, field: str, day: str | None = None) -> float | None:
+        """Return a true price as shown; ``field`` and ``day`` (the last one) say which price it is."""
+        scaled = value * self.level(column)
+        if self.ticks is None or not np.isfinite(scaled):
+            return rounded(scaled)
+        return self.ticks.price(self.roster.symbols[column], day or self._last_day, field, scaled)
+
+    def bar(self, column: int, day: str, values: Floats) -> tuple[float | None, ...]:
+        """Return one bar (in the order of ``FIELDS``) as shown."""
+        scaled = values * self.field_levels(column)
+        if self.ticks is None:
+            return tuple(map(rounded, scaled.tolist(), self.config.bar_digits))
+        prices = [
+            self.price(column, value, field, day) for field, value in zip(_PRICES, values.tolist(), strict=False)
+        ]
+        known = [price for price in prices if price is not None]
+        if known and prices[1] is not None:
+            prices[1] = max(known)
+        if known and prices[2] is not None:
+            prices[2] = min(known)
+        symbol = self.roster.symbols[column]
+        sizes = [
+            self.ticks.size(symbol, day, field, value) if np.isfinite(value) else None
+            for field, value in zip(("volume", "amount"), scaled.tolist()[4:], strict=True)
+        ]
+        return (*prices, *sizes)
+
+    def limits(self, column: int) -> tuple[float | None, float | None, float | None]:
+        """Return the last close and the limits of the coming session, as shown."""
+        close, band = float(self.last_close[column]), float(self.roster.bands[column])
+        if self.ticks is None:
+            level = self.level(column)
+            return tuple(rounded(close * (1.0 + off) * level) for off in (0.0, band, -band))  # type: ignore[return-value]  # three of them
+        shown = self.price(column, close, "close")
+        if shown is None:
+            return None, None, None
+        return shown, rounded(shown * (1.0 + band), 2), rounded(shown * (1.0 - band), 2)
+
+    def shown_return(self, column: int, sessions: int) -> float | None:
+        """Return the return over the last sessions as shown: of the shown closes, where levels are hidden."""
+        if self.ticks is None:
+            return rounded(self.change(sessions)[column])
+        closes, days = self.closes, self.days
+        if closes.shape[0] <= sessions or len(days) <= sessions:
+            return None
+        now, before = (
+            self.price(column, float(closes[-1 - back, column]), "close", days[-1 - back])
+            for back in (0, sessions)
+        )
+        return None if now is None or before is None else rounded(now / before - 1.0)
+
+    @property
+    def _last_day(self) -> str:
+        return self.days[-1] if self.days else ""
 
     def field_levels(self, column: int) -> Floats:
         """Return the factors by which a bar's fields are scaled before it is shown, in the order of ``FIELDS``."""
@@ -276,7 +351,7 @@ class Desk:
     def factor_values(self, column: int, names: tuple[str, ...] = FACTOR_NAMES) -> dict[str, float | None]:
         """Return a column's factors by name, as they are shown."""
         values = self.factors[:, column].tolist()
-        return {name: rounded(values[_AT[name]], 6) for name in names}
+        return {name: rounded(values[_AT[name]], self.config.digits) for name in names}
 
 
 _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}

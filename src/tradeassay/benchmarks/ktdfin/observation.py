@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -19,7 +21,7 @@ from tradeassay.benchmarks.ktdfin.account import (
 from tradeassay.benchmarks.ktdfin.config import Mode
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, Wire, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire
 from tradeassay.core.view import FIELDS
 
 KIND = "ktdfin.observation"
@@ -55,7 +57,10 @@ class CandidateRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``."""
+    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``.
+
+    ``not_sent`` exists from ``-v2`` on.
+    """
 
     kind: str
     mode: Mode
@@ -70,10 +75,14 @@ class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     universe: tuple[Stock, ...] | None = None
     candidates: tuple[CandidateRow, ...] | None = None
     held: tuple[CandidateRow, ...] | None = None
+    not_sent: tuple[Prose, ...] = ()
 
 
-def observe(desk: Desk, wire: Wire, performance: Performance) -> ObservationShown:
-    """Return today's payload. Names are ordered as they are shown, never by their true symbols."""
+def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence[str] = ()) -> ObservationShown:
+    """Return today's payload. Names are ordered as they are shown, never by their true symbols.
+
+    ``not_sent`` says which of yesterday's orders broke a rule and were left out, and why.
+    """
     mode = desk.config.mode
     since = desk.observation.since_last
     return ObservationShown(
@@ -90,6 +99,7 @@ def observe(desk: Desk, wire: Wire, performance: Performance) -> ObservationShow
         universe=_universe(desk, wire) if mode == "memory-only" else None,
         candidates=_table(desk, wire) if mode == "fixed-candidate" else None,
         held=_held(desk) if mode == "fixed-candidate" else None,
+        not_sent=tuple(map(Prose, not_sent)),
     )
 
 
@@ -126,13 +136,13 @@ def _held(desk: Desk) -> tuple[CandidateRow, ...]:
 
 def _row(desk: Desk, column: int) -> CandidateRow:
     stock = desk.roster.stocks[column]
-    bar = np.array([_last(desk, field, column) for field in FIELDS]) * desk.field_levels(column)
+    bar = np.array([_last(desk, field, column) for field in FIELDS])
     return CandidateRow(
         stock_id=stock,
         board=desk.roster.boards[column],
         state=desk.state(column),
-        last_bar={field: rounded(value) for field, value in zip(FIELDS, bar.tolist(), strict=True)},
-        returns={f"return_{n}d": rounded(desk.change(n)[column]) for n in (1, 5, 20)},
+        last_bar=dict(zip(FIELDS, desk.bar(column, desk.days[-1] if desk.days else "", bar), strict=True)),
+        returns={f"return_{n}d": desk.shown_return(column, n) for n in (1, 5, 20)},
         factors=desk.factor_values(column),
         news=headlines(desk, stock) if desk.config.news else (),
     )

@@ -8,9 +8,10 @@ import numpy as np
 
 from tradeassay.benchmarks.ktdfin import prompts
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
-from tradeassay.benchmarks.ktdfin.action import SUBMIT
-from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.action import SUBMIT, SUBMIT_V2
+from tradeassay.benchmarks.ktdfin.config import KtdfinConfig, KtdfinV2Config
 from tradeassay.benchmarks.ktdfin.day import SPECS, day
+from tradeassay.benchmarks.ktdfin.day_v2 import DROPPED, SPECS_V2, day_v2
 from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, make_roster
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
@@ -18,7 +19,7 @@ from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import Days, MarketView
-from tradeassay.masking import DayMap, Mask
+from tradeassay.masking import DayMap, Mask, refuse_nameless
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -46,7 +47,7 @@ class Ktdfin:
     """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
 
     Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
-    prompts: ClassVar[tuple[str, ...]] = prompts.FILES
+    prompts: ClassVar[tuple[str, ...]] = prompts.V1.files
     tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS, SUBMIT)
 
     def __init__(self, config: KtdfinConfig | None = None) -> None:
@@ -57,25 +58,30 @@ class Ktdfin:
         self._index_start: float | None = None
         self._yesterday: float | None = None
         self._feed = FactorFeed()
+        self._not_sent: tuple[str, ...] = ()
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode. The mask is drawn from ``rng`` when the first day is seen."""
         self._rng = rng
         self._mask = self._index_start = self._yesterday = None
         self._feed = FactorFeed()
+        self._not_sent = ()
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""
         mask = self._masked(observation)
         wire = Wire(mask.gate(observation.view))
         desk = self.desk(observation)
-        return day(desk, wire, self._performance(desk))
+        if self.config.version == 1:
+            return day(desk, wire, self._performance(desk))
+        return day_v2(desk, wire, self._performance(desk), self._not_sent)
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._masked(observation)
         self._feed.values(observation.view)
         self._yesterday = observation.account.nav
+        self._not_sent = tuple(failure.detail for failure in decision.failures if failure.kind == DROPPED)
 
     def desk(self, observation: Observation) -> Desk:
         """Return the day's desk, for tools and tests."""
@@ -85,7 +91,7 @@ class Ktdfin:
             self._roster = make_roster(view, observation.rules.venue)
         count = len(view.symbols)
         shown = DeskScales(scales.prices(view, count), scales.volumes(count))
-        return Desk(observation, self._roster, self.config, self._feed, shown)
+        return Desk(observation, self._roster, self.config, self._feed, shown, self._masked(observation).ticks)
 
     def wire(self, observation: Observation) -> Wire:
         """Return the day's wire, for tools and tests."""
@@ -95,6 +101,8 @@ class Ktdfin:
         """Return the episode's mask, which knows the calendar up to today and no further."""
         if self._mask is None:
             first = cast("Snapshot", _FirstSight(observation))
+            if self.config.version > 1 and self.config.news and self.config.mask_config.hides_stocks:
+                refuse_nameless(observation.view)
             self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
             self._history = len(first.sessions) - 1
             self._first_step = self._step = observation.step
@@ -109,6 +117,18 @@ class Ktdfin:
 
     def _performance(self, desk: Desk) -> Performance:
         return show_performance(desk, self._index_start, self._yesterday)
+
+
+@protocols.register("ktdfin-v2")
+class KtdfinV2(Ktdfin):
+    """The same in prompts for language models, under rules that they can satisfy."""
+
+    Config: ClassVar[type[ProtocolConfig]] = KtdfinV2Config
+    prompts: ClassVar[tuple[str, ...]] = prompts.V2.files
+    tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS_V2, SUBMIT_V2)
+
+    def __init__(self, config: KtdfinConfig | None = None) -> None:
+        super().__init__(KtdfinV2Config() if config is None else config)
 
 
 def _calendar(observation: Observation, lookback: int) -> Days:

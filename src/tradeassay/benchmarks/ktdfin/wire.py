@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.masking import Gate, UnknownAlias
@@ -82,6 +84,15 @@ T = TypeVar("T")
 
 _QUOTED = re.compile(r"\s+(?:`[^$`][^`]*`|'[^']*'|\"[^\"]*\")(?=$|\s|[.,;])")
 _LONGEST = 200
+_FIELD_WORDS = frozenset(
+    "action actions alias aliases amount analysis asset asset_id board comment confidence_level count currency "
+    "date day description details dims explanation factor id kind limit limit_price lookback name names note "
+    "notes number order order_type overall overall_reasons percentage position position_size price priority "
+    "quantity qty rationale reasoning reasons score shares_to_buy shares_to_sell size status stock stock_ids "
+    "stocks stop_loss strategy summary symbol symbols take_profit target target_price target_shares "
+    "target_weights ticker tickers time top_k total type unit units value volume weight weights".split()
+)
+"""What models call fields that do not exist."""
 
 
 class BadArguments(TradeassayError):
@@ -121,6 +132,26 @@ class Wire:
             raise BadArguments(_own_words(str(error))) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             raise BadArguments("the arguments are no JSON object", mend="send one JSON object") from None
+
+    def decode_plainly(
+        self, raw: str | bytes, into: type[T], fields: Sequence[str], choices: Mapping[str, str] | None = None
+    ) -> T:
+        """Do what :meth:`decode` does, with complaints in plain words that name an unknown field."""
+        try:
+            return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
+        except msgspec.ValidationError as error:
+            words = in_plain_words(str(error), fields=fields, choices=choices, may_repeat=self.may_repeat)
+            raise BadArguments(words) from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise BadArguments("the arguments are not one JSON object") from None
+
+    def may_repeat(self, word: str) -> bool:
+        """Tell whether a word of the model's may be said back to it.
+
+        Under a mask only words that fields are called by: whether any other word comes back would tell the model
+        whether it names something in the data.
+        """
+        return word.lower() in _FIELD_WORDS or self.gate.config.level == "bright"
 
     def _shown(self, value: object) -> str:
         if isinstance(value, Stock):

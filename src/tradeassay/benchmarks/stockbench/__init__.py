@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.stockbench.config import INPUTS, PROMPTS, SIZES, Inputs, Prompt, StockbenchConfig
+from tradeassay.benchmarks.stockbench.config import (
+    INPUTS,
+    PROMPTS,
+    SIZES,
+    Inputs,
+    Prompt,
+    StockbenchConfig,
+    StockbenchV2Config,
+)
 from tradeassay.benchmarks.stockbench.day import dialogue
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL,
@@ -20,7 +28,7 @@ from tradeassay.benchmarks.stockbench.panel import (
     size_study,
     standings,
 )
-from tradeassay.benchmarks.stockbench.protocol import Stockbench
+from tradeassay.benchmarks.stockbench.protocol import Stockbench, StockbenchV2
 from tradeassay.benchmarks.stockbench.specs import (
     BASELINES,
     DJIA_20,
@@ -59,6 +67,8 @@ __all__ = [
     "Stockbench",
     "StockbenchConfig",
     "StockbenchSetting",
+    "StockbenchV2",
+    "StockbenchV2Config",
     "compare_with",
     "composite",
     "dialogue",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from tradeassay.benchmarks.patience import unknown_fields
+from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.core.orders import Order
@@ -114,6 +116,89 @@ def read_decisions(text: str, symbols: Collection[str]) -> dict[str, Decided]:
     return found
 
 
+class _DecidedLoosely(msgspec.Struct, frozen=True, kw_only=True):
+    action: Action
+    reasons: list[str] | str
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    target_cash_amount: Amount | None = None
+    target_shares: Amount | None = None
+
+
+_FIELDS = tuple(field.name for field in msgspec.structs.fields(Decided))
+_CHOICES = {
+    "action": "increase, hold, decrease or close",
+    "confidence": "a number from 0 to 1",
+    "target_cash_amount": "a number, 0 or more",
+    "target_shares": "a number, 0 or more",
+}
+
+
+def read_picks_apart(
+    text: str, symbols: Collection[str], most: int
+) -> tuple[tuple[str, ...], tuple[AnswerComplaint, ...]]:
+    """Return the names to analyse that exist, and what is wrong with the others.
+
+    Raises :class:`AnswerRefused` for an answer without the form that was asked for.
+    """
+    body = _object(text, "analyse")
+    try:
+        picked = msgspec.convert(body, Picked)
+    except msgspec.ValidationError as error:
+        raise AnswerRefused(_schema(_said(str(error), body, ("analyse", "reason")))) from None
+    names = tuple(dict.fromkeys(picked.analyse))
+    known = tuple(name for name in names if name in symbols)
+    wrong = [_schema("there is no such stock today", name) for name in names if name not in symbols]
+    if len(known) > most:
+        wrong.append(_schema(f"{len(known)} stocks were named; {most} at most"))
+    return known[:most], tuple(wrong)
+
+
+def read_decisions_apart(
+    text: str, symbols: Collection[str]
+) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
+    """Return the decisions that can be read, and what is wrong with the others, in plain words.
+
+    Raises :class:`AnswerRefused` for an answer without the form that was asked for.
+    """
+    body = _object(text, "decisions")
+    try:
+        raw = msgspec.convert(body, _Decisions).decisions
+    except msgspec.ValidationError as error:
+        raise AnswerRefused(_schema(_said(str(error), body, ("decisions",)))) from None
+    found: dict[str, Decided] = {}
+    wrong: list[AnswerComplaint] = []
+    for symbol, value in raw.items():
+        if symbol not in symbols:
+            wrong.append(_schema("there is no such stock today", symbol))
+            continue
+        try:
+            read = msgspec.convert(value, _DecidedLoosely)
+        except msgspec.ValidationError as error:
+            wrong.append(_schema(_said(str(error), value, _FIELDS), symbol))
+            continue
+        if read.target_cash_amount is None and read.action in ("increase", "decrease"):
+            wrong.append(_schema(f"{read.action} needs a target_cash_amount", symbol))
+            continue
+        reasons = [read.reasons] if isinstance(read.reasons, str) else read.reasons
+        found[symbol] = Decided(
+            action="close" if read.action == "decrease" and read.target_cash_amount == 0.0 else read.action,
+            reasons=reasons,
+            confidence=read.confidence,
+            target_cash_amount=read.target_cash_amount,
+            target_shares=read.target_shares,
+        )
+    return found, tuple(wrong)
+
+
+def _said(error: str, body: object, fields: Sequence[str]) -> str:
+    """Return what is wrong in plain words, with the fields that nobody asked for named."""
+    words = in_plain_words(error, fields=fields, choices=_CHOICES)
+    strange = unknown_fields(body, fields) if isinstance(body, dict) else []
+    if not strange:
+        return words
+    return f"{words}; unknown: {', '.join(name[:40] for name in strange[:5])}; the fields are {', '.join(fields)}"
+
+
 def in_words(complaint: AnswerComplaint) -> str:
     """Return a complaint as one line."""
     return complaint.detail if complaint.symbol is None else f"{complaint.symbol}: {complaint.detail}"
@@ -165,6 +250,92 @@ def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[O
         if (order := _order(briefing.by_symbol[symbol], decided)) is not None
     ]
     return tuple(sorted(orders, key=lambda order: order.side == "BUY"))
+
+
+def sift_orders(
+    decisions: Mapping[str, Decided], briefing: Briefing
+) -> tuple[tuple[Order, ...], int, tuple[AnswerComplaint, ...]]:
+    """Return the orders that can stand together, how many decisions stand, and what is wrong with the others.
+
+    A target that is met within the tolerance changes nothing and is no mistake. Sales come first; purchases are
+    taken in the order given as long as they can be paid for.
+    """
+    tolerance = briefing.config.tolerance
+    stand: dict[str, Decided] = {}
+    wrong: list[AnswerComplaint] = []
+    idle = 0
+    for symbol, decided in decisions.items():
+        name = briefing.by_symbol[symbol]
+        if _is_met(name, decided, tolerance):
+            idle += 1
+            continue
+        found = list(_arithmetic(name, decided, tolerance))
+        if not found and name.shares == 0.0 and decided.action == "decrease":
+            found = [
+                AnswerComplaint(
+                    kind="arithmetic", symbol=symbol, detail="nothing of it is held, so it cannot be sold"
+                )
+            ]
+        if found:
+            wrong += found
+        else:
+            stand[symbol] = decided
+    paid, short = _payable(stand, briefing)
+    orders = [
+        order
+        for symbol, decided in stand.items()
+        if symbol in paid and (order := _order(briefing.by_symbol[symbol], decided)) is not None
+    ]
+    if not briefing.config.spends_cash_only:
+        orders.sort(key=lambda order: order.side == "BUY")
+    return tuple(orders), idle + len(paid), (*wrong, *short)
+
+
+def _is_met(name: Name, decided: Decided, tolerance: float) -> bool:
+    """Tell whether a position is already where an increase or a decrease would bring it."""
+    if decided.action not in ("increase", "decrease") or name.shares == 0.0 or decided.target_shares is not None:
+        return False
+    assert decided.target_cash_amount is not None
+    return abs(decided.target_cash_amount - name.value) <= tolerance * name.value + CENT
+
+
+def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[str], tuple[AnswerComplaint, ...]]:
+    """Return which decisions can be traded and paid for, and what is wrong with the others."""
+    config, rules = briefing.config, briefing.rules
+    fine: set[str] = set()
+    wrong: list[AnswerComplaint] = []
+    buys: list[tuple[str, float]] = []
+    money = briefing.cash
+    for symbol, decided in decisions.items():
+        name = briefing.by_symbol[symbol]
+        if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
+            fine.add(symbol)
+        elif name.price is None:
+            wrong.append(_liquid("it does not trade today and can only be held", symbol))
+        elif decided.action == "increase" and not name.buyable:
+            wrong.append(_liquid("it has left the universe and cannot be bought", symbol))
+        else:
+            change = _wanted_value(name, decided) - name.value
+            if change > 0:
+                buys.append((symbol, change * (1.0 + rules.buy_cost)))
+                continue
+            fine.add(symbol)
+            if not config.spends_cash_only:
+                money -= change * (1.0 - rules.sell_cost)
+    spent = 0.0
+    for symbol, need in buys:
+        used = 0.0 if config.spends_cash_only else spent
+        if used + need <= money * (1.0 + DUST) + CENT:
+            fine.add(symbol)
+            spent += need
+        else:
+            left = f"{money - used:.2f} is left"
+            wrong.append(_liquid(f"the purchase needs {need:.2f}, costs included; {left}", symbol))
+    return fine, tuple(wrong)
+
+
+def _liquid(detail: str, symbol: str) -> AnswerComplaint:
+    return AnswerComplaint(kind="liquidity", detail=detail, symbol=symbol)
 
 
 def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[AnswerComplaint]:

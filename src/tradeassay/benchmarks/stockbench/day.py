@@ -57,8 +57,8 @@ MOST_COMPLAINTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage(Generic[T]):
-    """One question: what it shows, its words, and how its answer is read (raises :class:`AnswerRefused`)."""
+class AskedStage(Generic[T]):
+    """One question: what it shows, how it is worded, how its answer is read (raises :class:`AnswerRefused`)."""
 
     purpose: str
     parts: Parts
@@ -68,16 +68,16 @@ class _Stage(Generic[T]):
     schema: str | None = None
 
 
-class _Stopped(Exception):
+class DayStopped(Exception):
     """The day cannot go on."""
 
 
 def dialogue(briefing: Briefing) -> Dialogue:
     """Ask a model for one day's decision. It has failed, and trades nothing, when none was accepted."""
-    return _Day(briefing).play()
+    return StockbenchTalk(briefing).play()
 
 
-class _Day:
+class StockbenchTalk:
     """The state of a day's conversation. ``talk`` holds the stages that are over, by name."""
 
     def __init__(self, briefing: Briefing) -> None:
@@ -85,29 +85,33 @@ class _Day:
         self.failures: list[Failure] = []
         self.talk: dict[str, tuple[Message, ...]] = {}
         self.cuts = 0
-        rules = briefing.rules
-        self.rules = encode(Limits.of(rules, self.config))
-        costs = {"buy_bps": f"{rules.buy_cost * BP:g}", "sell_bps": f"{rules.sell_cost * BP:g}"}
-        self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
+        self.rules = encode(Limits.of(briefing.rules, self.config))
+        self.system = self._system()
         days = self.config.news_days
         self.about_news = PROMPTS.fill("news", days=days) if self.config.shows_news else ""
 
+    def _system(self) -> Message:
+        rules = self.briefing.rules
+        costs = {"buy_bps": f"{rules.buy_cost * BP:g}", "sell_bps": f"{rules.sell_cost * BP:g}"}
+        return Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
+
     def play(self) -> Dialogue:
+        """Ask, and return the decision."""
         try:
             picked = yield from self._ask(self._overview())
             if picked:
                 yield from self._ask(self._analysis(picked))
             orders = yield from self._ask(self._decision())
-        except _Stopped as stopped:
+        except DayStopped as stopped:
             return Decision(status="failed", reason=str(stopped), failures=tuple(self.failures))
         reason = f"changes {len(orders)} of {len(self.briefing.names)} positions" if orders else "holds everything"
         return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
 
     # -- the stages ----------------------------------------------------------------------------------------------
 
-    def _overview(self) -> _Stage[tuple[str, ...]]:
+    def _overview(self) -> AskedStage[tuple[str, ...]]:
         briefing, most = self.briefing, self.config.max_names
-        return _Stage(
+        return AskedStage(
             "overview",
             OVERVIEW,
             briefing.names,
@@ -118,9 +122,9 @@ class _Day:
             PICKED_SCHEMA,
         )
 
-    def _analysis(self, picked: tuple[str, ...]) -> _Stage[str]:
+    def _analysis(self, picked: tuple[str, ...]) -> AskedStage[str]:
         about = PROMPTS.fill("fundamentals") if self.config.shows_fundamentals else ""
-        return _Stage(
+        return AskedStage(
             "analysis",
             ANALYSIS,
             tuple(self.briefing.by_symbol[symbol] for symbol in picked),
@@ -129,14 +133,14 @@ class _Day:
             str,
         )
 
-    def _decision(self) -> _Stage[tuple[Order, ...]]:
+    def _decision(self) -> AskedStage[tuple[Order, ...]]:
         briefing, config = self.briefing, self.config
         words = {
             "tolerance": f"{config.tolerance * 100:g}",
             "costs": " after costs" if config.costs_count else "",
             "format": PROMPTS.fill(f"format.{config.prompt}"),
         }
-        return _Stage(
+        return AskedStage(
             "decision",
             DECISION,
             briefing.names,
@@ -147,8 +151,8 @@ class _Day:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def _ask(self, stage: _Stage[T]) -> Generator[AskModel, ModelReply, T]:
-        """Ask until an answer can be used; raises :class:`_Stopped` when the attempts are used up."""
+    def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
+        """Ask until an answer can be used; raises :class:`DayStopped` when the attempts are used up."""
         attempts = self.config.attempts
         tail: list[tuple[Message, ...]] = []
         feedback: str | None = None
@@ -176,7 +180,7 @@ class _Day:
             return result
         if self.failures[-1].kind in MISTAKES:
             self._fail("give_up", f"{stage.purpose}: no usable answer in {attempts} attempts")
-        raise _Stopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
+        raise DayStopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
 
     def _refuse(self, refused: AnswerRefused, reply: ModelReply) -> str:
         """Count one failure per refused answer, and return what is wrong with it as JSON."""
@@ -194,7 +198,7 @@ class _Day:
         kind = reply.error_kind or "unreachable"
         self._fail(kind, f"{purpose}: {reply.error or 'no answer'}")
         if kind in _FINAL:
-            raise _Stopped("the model cannot be asked any more; everything is held")
+            raise DayStopped("the model cannot be asked any more; everything is held")
         if kind == "context":
             # The model's own limit is smaller than ours: show less next time.
             if self.talk:
@@ -205,7 +209,7 @@ class _Day:
     # -- the context limit ---------------------------------------------------------------------------------------
 
     def _messages(
-        self, stage: _Stage[T], tail: list[tuple[Message, ...]]
+        self, stage: AskedStage[T], tail: list[tuple[Message, ...]]
     ) -> tuple[tuple[Message, ...], Message, str]:
         """Return a request that fits the context limit, its question, and what the question shows.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tradeassay.data import Snapshot
 
 
-NOTES = frozenset(("context_cut",))
+NOTES = frozenset(("context_cut", "no_target_shares"))
 """Kinds that are notes, not mistakes."""
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing
-from tradeassay.benchmarks.stockbench.config import StockbenchConfig
+from tradeassay.benchmarks.stockbench.config import StockbenchConfig, StockbenchV2Config
 from tradeassay.benchmarks.stockbench.day import dialogue
-from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.benchmarks.stockbench.day_v2 import dialogue_v2
+from tradeassay.benchmarks.stockbench.prompts import PROMPTS, PROMPTS_V2
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.errors import UserError
@@ -29,10 +30,9 @@ class Stockbench:
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""
         # A struct does not check its field limits when it is built in code, only when it is decoded.
+        kind = StockbenchConfig if self.Config is StockbenchConfig else StockbenchV2Config
         try:
-            self.config = msgspec.convert(
-                msgspec.structs.asdict(StockbenchConfig() if config is None else config), StockbenchConfig
-            )
+            self.config = msgspec.convert(msgspec.structs.asdict(kind() if config is None else config), kind)
         except msgspec.ValidationError as error:
             raise UserError(f"StockBench: {error}", mend="correct the parameter") from error
         self._history = ActionHistory(self.config.history_days)
@@ -43,7 +43,8 @@ class Stockbench:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""
-        return dialogue(self.briefing(observation))
+        briefing = self.briefing(observation)
+        return dialogue(briefing) if self.config.version == 1 else dialogue_v2(briefing)
 
     def briefing(self, observation: Observation) -> Briefing:
         """Return what the model may know today."""
@@ -52,3 +53,11 @@ class Stockbench:
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._history.remember(observation, decision)
+
+
+@protocols.register("stockbench-v2")
+class StockbenchV2(Stockbench):
+    """The same in prompts for language models, under rules that they can satisfy."""
+
+    Config: ClassVar[type[ProtocolConfig]] = StockbenchV2Config
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS_V2.files

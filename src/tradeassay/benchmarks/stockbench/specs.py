@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.account import Fees, Lots, Slippage, Venue, venues
+from tradeassay.account import Cash, Fees, Lots, Slippage, Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.stockbench.config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
@@ -136,7 +136,19 @@ PAPER = Venue(
     lots=Lots(lot=0.01, step=0.01, on_odd="trim"),
 )
 
-venues.add(PAPER.id, PAPER)
+PAPER_V2 = msgspec.structs.replace(
+    PAPER,
+    id="us-stockbench-v2",
+    title="US stocks as StockBench's reference books them: 1 bp commission, no slippage in cash, orders as given",
+    slippage=Slippage(bps=0.0),
+    cash=Cash(on_short="reject"),
+    priority="as_given",
+)
+"""The reference uses its slippage for the average price of a position only: no cash leaves the account for it.
+Orders are carried out one after the other; a purchase that the cash does not cover is left out."""
+
+for _venue in (PAPER, PAPER_V2):
+    venues.add(_venue.id, _venue)
 
 
 CASH = 100_000.0
@@ -155,15 +167,18 @@ DJIA_REST: tuple[str, ...] = ("MMM", "NVDA", "DIS", "NKE", "MRK", "CVX", "KO", "
 _MAIN, _DOWN, _UP = ("2022-06-23", "2022-10-19"), ("2022-12-30", "2023-05-01"), ("2023-07-12", "2023-11-06")
 
 
-def market_of(convention: Convention, universe: str, window: tuple[str, str], index: str | None) -> MarketConfig:
+def market_of(
+    convention: Convention, universe: str, window: tuple[str, str], index: str | None, version: int = 2
+) -> MarketConfig:
     """Return a StockBench market.
 
     Decisions are made at the open and filled at it. ``paper`` also marks the account there, ``sound`` at the
     close.
     """
     mark: Literal["open", "close"] = "open" if convention == "paper" else "close"
+    paper = PAPER if version == 1 else PAPER_V2
     return MarketConfig(
-        venue=PAPER.id if convention == "paper" else SOUND_VENUE,
+        venue=paper.id if convention == "paper" else SOUND_VENUE,
         universe=universe,
         cash=CASH,
         decide="at_open",
@@ -175,22 +190,6 @@ def market_of(convention: Convention, universe: str, window: tuple[str, str], in
     )
 
 
-def _synthetic(
-    name: str, title: str, description: str, *, convention: Convention = "sound", size: int = NAMES,
-    window: tuple[str, str] = _MAIN,
-) -> Benchmark:  # fmt: skip
-    return Benchmark(
-        id=name,
-        title=title,
-        description=description,
-        dataset=SYNTHETIC,
-        market=market_of(convention, f"IDX:{size}", window, "IDX"),
-        convention=convention,
-        protocol="stockbench",
-        protocol_params={"convention": convention},
-    )
-
-
 _TASK = (
     "A model manages 100,000 USD in {size} large US stocks for 83 sessions: every day it looks at the portfolio, "
     "picks names to analyse, and decides in dollars. "
@@ -198,56 +197,83 @@ _TASK = (
 _WORLD = "The market is synthetic, so nobody can remember its prices; it {moves}."
 _PAPER = "Prices are shown, filled and marked at the same day's open, in fractions of 0.01 share. "
 _V = _WORLD.format(moves="falls and recovers, as the paper's did")
-
-STOCKBENCH = _synthetic("stockbench-v1", "StockBench: 20 US stocks, four stages a day", _TASK.format(size=20) + _V)
-STOCKBENCH_PAPER = _synthetic(
-    "stockbench-paper-v1",
-    "StockBench as the paper has it",
-    _TASK.format(size=20) + _PAPER + _V,
-    convention="paper",
+_REAL = (
+    "Prices are real, March to June 2025; the data set is fetched by the user. The names were members of the "
+    "index, chosen by the paper after the fact, and models trained later may remember the period."
 )
-STOCKBENCH_SIZES: dict[int, Benchmark] = {
-    size: _synthetic(
-        f"stockbench-{size}-v1", f"StockBench with {size} names", _TASK.format(size=size) + _V, size=size
-    )
-    for size in SIZES
-    if size != NAMES
-} | {NAMES: STOCKBENCH}
-STOCKBENCH_DOWN = _synthetic(
-    "stockbench-down-v1", "StockBench in a falling market", _TASK.format(size=20) + _WORLD.format(moves="falls"),
-    window=_DOWN,
-)  # fmt: skip
-STOCKBENCH_UP = _synthetic(
-    "stockbench-up-v1", "StockBench in a rising market", _TASK.format(size=20) + _WORLD.format(moves="rises"),
-    window=_UP,
-)  # fmt: skip
+PAPER_TEMPERATURE = 0.7
+"""The reference's, for every call."""
 
 
-def _real(name: str, title: str, convention: Convention) -> Benchmark:
-    return Benchmark(
-        id=name,
-        title=title,
-        description=(
-            _TASK.format(size=20)
-            + "Prices are real, March to June 2025; the data set is fetched by the user. The "
-            "names were members of the index, chosen by the paper after the fact, and models trained later may "
-            "remember the period."
-        ),
-        dataset=DJIA,
-        market=market_of(convention, "all", ("2025-03-03", "2025-06-30"), None),
-        convention=convention,
-        protocol="stockbench",
-        protocol_params={"convention": convention},
-    )
+class _Family:
+    """All benchmarks of one version."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.main = self._synthetic(
+            "stockbench", "StockBench: 20 US stocks, four stages a day", _TASK.format(size=20) + _V
+        )
+        self.paper = self._synthetic(
+            "stockbench-paper", "StockBench as the paper has it", _TASK.format(size=20) + _PAPER + _V,
+            convention="paper",
+        )  # fmt: skip
+        self.sizes: dict[int, Benchmark] = {
+            size: self._synthetic(
+                f"stockbench-{size}", f"StockBench with {size} names", _TASK.format(size=size) + _V, size=size
+            )
+            for size in SIZES
+            if size != NAMES
+        } | {NAMES: self.main}
+        self.down = self._synthetic(
+            "stockbench-down", "StockBench in a falling market",
+            _TASK.format(size=20) + _WORLD.format(moves="falls"), window=_DOWN,
+        )  # fmt: skip
+        self.up = self._synthetic(
+            "stockbench-up", "StockBench in a rising market",
+            _TASK.format(size=20) + _WORLD.format(moves="rises"), window=_UP,
+        )  # fmt: skip
+        self.djia = self._real("stockbench-djia", "StockBench on 20 DJIA names, March to June 2025", "sound")
+        self.djia_paper = self._real(
+            "stockbench-djia-paper", "StockBench on 20 DJIA names, as the paper has it", "paper"
+        )
+
+    @property
+    def every(self) -> tuple[Benchmark, ...]:
+        return (self.paper, *self.sizes.values(), self.down, self.up, self.djia, self.djia_paper)
+
+    def _synthetic(
+        self, name: str, title: str, description: str, *, convention: Convention = "sound", size: int = NAMES,
+        window: tuple[str, str] = _MAIN,
+    ) -> Benchmark:  # fmt: skip
+        market = market_of(convention, f"IDX:{size}", window, "IDX", self.version)
+        return self._benchmark(name, title, description, SYNTHETIC, market, convention)
+
+    def _real(self, name: str, title: str, convention: Convention) -> Benchmark:
+        market = market_of(convention, "all", ("2025-03-03", "2025-06-30"), None, self.version)
+        return self._benchmark(name, title, _TASK.format(size=20) + _REAL, DJIA, market, convention)
+
+    def _benchmark(
+        self, name: str, title: str, description: str, dataset: str, market: MarketConfig, convention: Convention
+    ) -> Benchmark:
+        params: dict[str, bool | int | float | str] = {"convention": convention}
+        if self.version > 1 and convention == "paper":
+            params["temperature"] = PAPER_TEMPERATURE
+        return Benchmark(
+            id=f"{name}-v{self.version}",
+            title=title,
+            description=description,
+            dataset=dataset,
+            market=market,
+            convention=convention,
+            protocol="stockbench" if self.version == 1 else f"stockbench-v{self.version}",
+            protocol_params=params,
+        )
 
 
-STOCKBENCH_DJIA = _real("stockbench-djia-v1", "StockBench on 20 DJIA names, March to June 2025", "sound")
-STOCKBENCH_DJIA_PAPER = _real(
-    "stockbench-djia-paper-v1", "StockBench on 20 DJIA names, as the paper has it", "paper"
-)
+_V1, _V2 = _Family(1), _Family(2)
+STOCKBENCH, STOCKBENCH_PAPER, STOCKBENCH_SIZES = _V2.main, _V2.paper, _V2.sizes
+STOCKBENCH_DOWN, STOCKBENCH_UP = _V2.down, _V2.up
+STOCKBENCH_DJIA, STOCKBENCH_DJIA_PAPER = _V2.djia, _V2.djia_paper
 
-for _benchmark in (
-    STOCKBENCH_PAPER, *STOCKBENCH_SIZES.values(), STOCKBENCH_DOWN, STOCKBENCH_UP, STOCKBENCH_DJIA,
-    STOCKBENCH_DJIA_PAPER,
-):  # fmt: skip
+for _benchmark in (*_V1.every, *_V2.every):
     benchmarks.add(_benchmark.id, _benchmark)

@@ -18,8 +18,10 @@ from tradeassay.data.catalogue.download import WheelFiles
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry, recipe
 from tradeassay.data.catalogue.recipes import sp500_closes
 from tradeassay.data.files.bars import to_utc
+from tradeassay.data.names import company_name
 from tradeassay.data.panel import Panel
 
+_replace = msgspec.structs.replace
 _RENAMED = {"META": "FB", "WBD": "DISCA"}
 """Today's tickers whose company is listed under another one in the prices."""
 
@@ -38,6 +40,12 @@ def build_sp500_news(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     """Join prices, news and earnings dates."""
     panel = sp500_closes(entry, archive)
     news, earnings = entry.files[2:]
+    # The price file knows tickers only: without names, no mask could hide a company in its headlines.
+    listings = tuple(
+        _replace(one, instrument=_replace(one.instrument, name=company_name(one.instrument.symbol)))
+        for one in panel.listings
+    )
+    panel = replace(panel, listings=listings)
     return Built(
         replace(panel, news=_news(panel, archive, news), fundamentals=_earnings(panel, archive, earnings))
     )

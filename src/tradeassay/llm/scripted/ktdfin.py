@@ -56,7 +56,8 @@ def next_research(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
         return look
     ranked = ranking(reading)
     if "compare_candidates" in offered and not reading.called("compare_candidates") and len(ranked) >= 2:
-        return [("compare_candidates", {"aliases": ranked[:NAMES], "dims": list(FACTORS)})]
+        names = "stock_ids" if reading.one_word else "aliases"
+        return [("compare_candidates", {names: ranked[:NAMES], "dims": list(FACTORS)})]
     if "risk_check" in offered and not reading.called("risk_check"):
         targets = wish(reading).targets
         if targets:

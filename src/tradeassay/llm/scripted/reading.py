@@ -1,14 +1,15 @@
 """How a scripted model reads a request and answers it: the convention every day protocol keeps.
 
-A language model reads the prose of a prompt; a scripted model reads only its structured part. A protocol that
-wants to be playable by scripted models writes everything a decision needs as JSON into the prompt, the way
-models are given it anyway.
+A language model reads the prose of a prompt; a scripted model reads the same as data, beside the text, in
+``AskModel.given``: ``observation`` is the payload, ``feedback`` what was wrong with the answer before. Prompts of
+the first versions carried both in the text; these are still read where they are found, for old runs.
 
-**Payload.** A *user* message holds one fenced block ```` ```json ```` whose object has the key ``kind``
-(:data:`STOCKBENCH_OVERVIEW`, :data:`KTDFIN_OBSERVATION` ...). The last such block of the conversation counts. The
-closing fence is at the start of a line, and the JSON has no raw line break inside a string, which any JSON
-encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored: a payload may hold more.
-Where no message holds a payload, the typed question beside the messages is it (``AskModel.given.observation``).
+**Payload.** Beside the text, or in old prompts: a *user* message holds one fenced block ```` ```json ```` whose
+object has the key ``kind`` (:data:`STOCKBENCH_OVERVIEW`, :data:`KTDFIN_OBSERVATION` ...). The last such block of
+the conversation counts. The closing fence is at the start of a line, and the JSON has no raw line break inside a
+string, which any JSON encoder guarantees. Blocks without ``kind`` are prose. Fields not named below are ignored:
+a payload may hold more. Where no message holds a payload, the typed question beside the messages is it
+(``AskModel.given.observation``).
 
 **Feedback.** After a rejected answer the protocol appends a user message; if it holds a block
 ``{"kind": "feedback", "failures": [{"kind": "schema", "detail": "...", "stock_id" | "symbol": optional}, ...]}``
@@ -45,9 +46,11 @@ KTD-Fin (``purpose`` = ``research``, ``submit``)
       ...] (fixed-candidate)}``.
     - ``screen_candidates {"factors": [NAME ...], "top_k": int}`` gives ``{"candidates": [{"stock_id", "factors":
       {NAME: number | null}}, ...]}``, best first.
-    - ``get_stock_snapshot {"alias", "lookback"}`` gives ``{"stock_id", "bars": [...], "factors": {...},
+    - ``get_stock_snapshot {"stock_id", "lookback"}`` (``alias`` in the first version) gives ``{"stock_id",
+      "bars": [...], "factors": {...},
       "prev_close"}``.
-    - ``compare_candidates {"aliases": [...], "dims": [NAME ...]}`` gives ``{"grid": {stock_id: {NAME: number}}}``.
+    - ``compare_candidates {"stock_ids": [...], "dims": [NAME ...]}`` (``aliases`` in the first version) gives
+      ``{"grid": {stock_id: {NAME: number}}}``.
     - ``portfolio_state {}`` gives an account. ``get_market_context {}`` is not read.
     - ``risk_check {"target_weights": {stock_id: number}}`` gives ``{"violations": [...], ...}``.
     - ``submit_action``: ``{"orders": [{"stock_id", "side": "BUY" | "SELL", "confidence", "reason",
@@ -107,7 +110,10 @@ class ReadComplaint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scripted model sees of a request. ``kind`` is "" when the prompt holds no payload."""
+    """What a scripted model sees of a request. ``kind`` is "" when there is no payload.
+
+    ``one_word``: tools call a stock ``stock_id`` (``alias`` in the first version of KTD-Fin).
+    """
 
     kind: str
     payload: dict[str, object]
@@ -117,6 +123,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     must_call: str | None
     attempt: int
+    one_word: bool = True
 
     def last(self, tool: str) -> dict[str, object] | None:
         """Return the newest usable result of a tool, or None."""
@@ -151,6 +158,8 @@ def read_request(request: AskModel) -> Reading:
                 feedback.clear()
     if not payload and isinstance(request.given, Given):
         payload = _typed(request.given)
+        told = request.given.feedback
+        feedback = [] if told is None else list(_failures(_result_body(told) or {}))
     return Reading(
         kind=str(payload.get("kind", "")),
         payload=payload,
@@ -160,6 +169,7 @@ def read_request(request: AskModel) -> Reading:
         tools=tuple(tool.name for tool in request.tools),
         must_call=request.must_call,
         attempt=request.attempt,
+        one_word=not any('"aliases"' in tool.schema for tool in request.tools),
     )
 
 

@@ -196,11 +196,12 @@ class FutureAsker(Sensible):
 
 def _demands(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
     some = (ktdfin.ranking(reading) or list(ktdfin.held(reading)) or ["asset_0001"])[:2]
+    one, several = ("stock_id", "stock_ids") if reading.one_word else ("alias", "aliases")
     ways: dict[str, Mapping[str, object]] = {
         "get_market_context": {"as_of": FAR[0]},
         "screen_candidates": {"factors": list(ktdfin.FACTORS), "top_k": 5, "as_of": FAR[1]},
-        "get_stock_snapshot": {"alias": some[0], "lookback": -5},
-        "compare_candidates": {"aliases": some, "dims": ["NEXT_DAY_RETURN"]},
+        "get_stock_snapshot": {one: some[0], "lookback": -5},
+        "compare_candidates": {several: some, "dims": ["NEXT_DAY_RETURN"]},
         "portfolio_state": {"as_of": FAR[0]},
     }
     return [(name, arguments) for name, arguments in ways.items() if name in reading.tools]

@@ -40,7 +40,7 @@ MOST_SESSIONS = 12
 """Sessions per agent shown with their whole conversation, on a page with few models."""
 MOST_ON_A_PAGE = 200
 """Such sessions per page: with many models each shows fewer, so that a page can still be mailed."""
-NOTES = frozenset(("context_cut",))
+NOTES = frozenset(("context_cut", "no_target_shares"))
 """Kinds of failure that are notes, not mistakes."""
 MOST_CHARACTERS = 6_000
 """The most characters shown of one text. A page holds many; the full text stays in the run's folder."""
@@ -83,7 +83,7 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str,
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
     decisions, left_out = model_decisions(journals.get(shown, ()), run.dialogue(shown), most)
-    ktdfin = run.manifest.benchmark(run.episode(shown)).protocol == "ktdfin"
+    ktdfin = run.manifest.benchmark(run.episode(shown)).family == "ktdfin"
     return msgspec.structs.replace(
         summary,
         sessions=len(every),

@@ -23,10 +23,10 @@ def printed_figures(
     benchmark = run.manifest.benchmark(run.episode(key))
     if not any(agent.model for agent in agents):
         return None
-    if benchmark.protocol == "ktdfin":
+    if benchmark.family == "ktdfin":
         mine = _ktdfin_setting(run, key, benchmark)
         return _beside(ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents)
-    if benchmark.protocol == "stockbench" and sessions:
+    if benchmark.family == "stockbench" and sessions:
         ours = _stockbench_setting(run, key, benchmark, sessions)
         return _beside(
             stockbench.published(), lambda figure: stockbench.compare_with(figure, ours).reasons, agents

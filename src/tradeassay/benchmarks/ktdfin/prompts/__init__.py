@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-from string import Template
+from tradeassay.llm.prompting import PromptFolder
 
-VERSION = "v1"
-NAMES: tuple[str, ...] = (
-    "system.open-research",
-    "system.fixed-candidate",
-    "system.memory-only",
-    "control",
-    "user",
-    "research",
-    "submit",
-    "feedback",
+_MODES = ("system.open-research", "system.fixed-candidate", "system.memory-only")
+V1 = PromptFolder(__name__, "v1", (*_MODES, "control", "user", "research", "submit", "feedback"))
+V2 = PromptFolder(
+    __name__, "v2", (*_MODES, "rules", "factors", "control", "user", "research", "submit", "refused", "cut")
 )
-FILES: tuple[str, ...] = tuple(f"benchmarks/ktdfin/prompts/{name}.{VERSION}.txt" for name in NAMES)
-"""Where the files are inside the package ``tradeassay``."""
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template((files(__name__) / f"{name}.{VERSION}.txt").read_text(encoding="utf-8"))
-
-
-def prompt(name: str, **values: object) -> str:
-    """Return a prompt with its blanks filled in; a blank without a value is an error."""
-    return _template(name).substitute({key: str(value) for key, value in values.items()})

@@ -23,6 +23,13 @@ class CompareArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
     dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
 
 
+class CompareStocks(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same in the words of ``-v2``, where a stock has one name everywhere."""
+
+    stock_ids: Annotated[list[Stock], Meta(min_length=2)]
+    dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One row per name."""
 
@@ -67,7 +74,10 @@ def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
     values = {dim: _dimension(desk, dim, columns) for dim in dims}
     return Comparison(
         as_of=desk.as_of,
-        grid={stock: {dim: rounded(values[dim][k], 6) for dim in dims} for k, stock in enumerate(stocks)},
+        grid={
+            stock: {dim: rounded(values[dim][k], desk.config.digits) for dim in dims}
+            for k, stock in enumerate(stocks)
+        },
     )
 
 
@@ -83,4 +93,12 @@ TOOL = Tool(
     description=f"Put several names side by side. Dimensions: {', '.join(DIMS)}.",
     arguments=CompareArguments,
     answer=compare_candidates,
+)
+TOOL_V2 = Tool(
+    name=TOOL.name,
+    description=TOOL.description,
+    arguments=CompareStocks,
+    answer=lambda desk, asked: compare_candidates(
+        desk, CompareArguments(aliases=asked.stock_ids, dims=asked.dims)
+    ),
 )

@@ -10,7 +10,7 @@ from msgspec import Meta
 from tradeassay.benchmarks.ktdfin.action import ActionViolation, check_orders
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, look_up
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock
 from tradeassay.core.orders import Order
 
 SAME = 5e-4
@@ -83,23 +83,18 @@ def _project(desk: Desk, targets: dict[Stock, float]) -> Projection:
     shares = [weight / invested for weight in after.values()] if invested > 0 else []
     return Projection(
         positions=sum(weight > 0 for weight in after.values()),
-        invested=round(invested, 4),
-        cash_weight=round(1.0 - invested, 4),
-        largest_weight=round(max(after.values(), default=0.0), 4),
+        invested=desk.share(invested),
+        cash_weight=desk.share(1.0 - invested),
+        largest_weight=desk.share(max(after.values(), default=0.0)),
         hhi=round(sum(share * share for share in shares), 4),
-        turnover=round(bought + sold, 4),
-        costs=money((bought * desk.rules.buy_cost + sold * desk.rules.sell_cost) * account.nav),
+        turnover=desk.share(bought + sold),
+        costs=desk.money((bought * desk.rules.buy_cost + sold * desk.rules.sell_cost) * account.nav),
     )
 
 
 def _limits(desk: Desk, column: int) -> LimitsShown:
-    close, band, level = float(desk.last_close[column]), float(desk.roster.bands[column]), desk.level(column)
-    return LimitsShown(
-        state=desk.state(column),
-        prev_close=rounded(close * level),
-        limit_up=rounded(close * (1.0 + band) * level),
-        limit_down=rounded(close * (1.0 - band) * level),
-    )
+    close, up, down = desk.limits(column)
+    return LimitsShown(state=desk.state(column), prev_close=close, limit_up=up, limit_down=down)
 
 
 TOOL = Tool(

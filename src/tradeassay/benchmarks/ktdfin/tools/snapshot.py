@@ -11,7 +11,7 @@ from msgspec import Meta
 from tradeassay.benchmarks.ktdfin.account import Headline, headlines
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused, look_up, refuse_future
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock
 from tradeassay.core.view import FIELDS
 
 COLUMNS = ("day", *FIELDS)
@@ -21,6 +21,14 @@ class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fie
     """``lookback`` sessions up to ``as_of`` (the last completed day when left out)."""
 
     alias: Stock
+    lookback: Annotated[int, Meta(ge=1)] = 20
+    as_of: Day | None = None
+
+
+class SnapshotOfStock(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same in the words of ``-v2``, where a stock has one name everywhere."""
+
+    stock_id: Stock
     lookback: Annotated[int, Meta(ge=1)] = 20
     as_of: Day | None = None
 
@@ -51,8 +59,7 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
     if arguments.lookback > config.longest_lookback:
         raise ToolRefused(f"lookback is at most {config.longest_lookback} sessions")
     refuse_future(desk, arguments.as_of)
-    close, band = float(desk.last_close[column]), float(desk.roster.bands[column])
-    level = desk.level(column)
+    close, up, down = desk.limits(column)
     return Snapshot(
         stock_id=arguments.alias,
         board=desk.roster.boards[column],
@@ -61,9 +68,9 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
         columns=COLUMNS,
         bars=_bars(desk, column, arguments),
         factors=desk.factor_values(column),
-        prev_close=rounded(close * level),
-        limit_up=rounded(close * (1.0 + band) * level),
-        limit_down=rounded(close * (1.0 - band) * level),
+        prev_close=close,
+        limit_up=up,
+        limit_down=down,
         news=headlines(desk, arguments.alias) if config.news else (),
     )
 
@@ -73,10 +80,8 @@ def _bars(desk: Desk, column: int, arguments: SnapshotArguments) -> tuple[tuple[
     stop = len(days) if arguments.as_of is None else sum(day <= arguments.as_of.iso for day in days)
     start = max(0, stop - arguments.lookback)
     table = np.stack([desk.view.bars(field, len(days))[start:stop, column] for field in FIELDS])
-    table *= desk.field_levels(column)[:, None]
     return tuple(
-        (Day(day), *(rounded(value) for value in row))
-        for day, row in zip(days[start:stop], table.T.tolist(), strict=True)
+        (Day(day), *desk.bar(column, day, row)) for day, row in zip(days[start:stop], table.T, strict=True)
     )
 
 
@@ -88,4 +93,12 @@ TOOL = Tool(
     ),
     arguments=SnapshotArguments,
     answer=stock_snapshot,
+)
+TOOL_V2 = Tool(
+    name=TOOL.name,
+    description=TOOL.description,
+    arguments=SnapshotOfStock,
+    answer=lambda desk, asked: stock_snapshot(
+        desk, SnapshotArguments(alias=asked.stock_id, lookback=asked.lookback, as_of=asked.as_of)
+    ),
 )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from tradeassay.llm.prompting import PromptFolder
 
-PROMPTS = PromptFolder(
-    __name__,
-    "v1",
-    (
-        "system.minimal", "system.reasoned", "system.hybrid", "news", "fundamentals", "overview", "analysis",
-        "decision", "format.minimal", "format.reasoned", "format.hybrid", "again",
-    ),
+_STAGES = (
+    "system.minimal", "system.reasoned", "system.hybrid", "news", "fundamentals", "overview", "analysis",
+    "decision", "format.minimal", "format.reasoned", "format.hybrid", "again",
 )  # fmt: skip
+PROMPTS = PromptFolder(__name__, "v1", _STAGES)
+PROMPTS_V2 = PromptFolder(__name__, "v2", (*_STAGES, "cut"))
