@@ -16,6 +16,7 @@ from tradeassay.benchmarks.ktdfin import (
     KTDFIN_PAPER,
     BaselineConfig,
     Ktdfin,
+    KtdfinSetting,
     KtdfinV2,
     compare_with,
     paper_windows,
