@@ -216,8 +216,8 @@ def test_correlations_equal_numpys(seed: int) -> None:
     np.testing.assert_array_equal(rows[0], found.argmax(axis=0))
 
 
-@pytest.mark.parametrize("text", ["", "no", "[1]", '{"tickers": "A"}', '{"ticker": []}', '{"date": "soon"}'])
-def test_an_answer_of_another_form_is_none(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'])
+def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again(text: str) -> None:
     with pytest.raises(ValueError):
         read_guess(text)
     talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
@@ -227,7 +227,19 @@ def test_an_answer_of_another_form_is_none(text: str) -> None:
     assert second.attempt == 2
     with pytest.raises(StopIteration) as done:
         talk.send(ModelReply(text=text))
-    assert done.value.value is None
+    assert done.value.value.guess is None and done.value.value.said == text and done.value.value.wrong
+
+
+def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round() -> None:
+    found = read_guess('Surely: {"tickers": ["AAPL", "MSFT"], "date": "in spring", "why": 1}')
+    assert found.guess is not None and found.guess.tickers == ("AAPL", "MSFT") and found.guess.date is None
+    assert found.wrong == ("date must be a day written YYYY-MM-DD",)
+    found = read_guess('{"ticker": "AAPL", "date": "2020/3/9"}')
+    assert found.guess is not None and (found.guess.tickers, found.guess.date) == (("AAPL",), "2020-03-09")
+    found = read_guess('{"tickers": 7, "date": "2020-03-09", "sector": 3}')
+    assert found.guess is not None and (found.guess.tickers, found.guess.date) == ((), "2020-03-09")
+    assert read_guess('{"tickers": [], "date": null}').guess is not None
+    assert len(read_guess('{"tickers": ["A", "B", "C", "D", "E", "F"]}').guess.tickers) == 5  # type: ignore[union-attr]
 
 
 def test_the_command() -> None:

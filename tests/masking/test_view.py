@@ -249,7 +249,7 @@ def test_an_observation(mask: Callable[..., Mask], market: Snapshot, hardened: b
 
 
 def test_rebased_prices(mask: Callable[..., Mask], market: Snapshot) -> None:
-    made = mask(rebase_prices=True, scale_volumes=True)
+    made = mask(rebase_prices=True, scale_volumes=True, own_ticks=False)
     start, true = market.at(42, "pre_open"), market.at(ROW, "open")
     assert str(market.sessions[42]) == "2024-01-02"
     shown = made.view(start).bars("close", 1, adjust="none")[0]

@@ -352,7 +352,7 @@ class Lexicon:
             chinese.setdefault(spelling, symbol)
         self._chinese = chinese
         longest = sorted(chinese, key=len, reverse=True)
-        spelled = map(_spaced if all_spellings else re.escape, longest)
+        spelled = [_spaced(name) if all_spellings else re.escape(name) for name in longest]
         self._chinese_pattern = re.compile("|".join(spelled)) if longest else None
 
     def may_hold(self, words: Set[str]) -> bool:

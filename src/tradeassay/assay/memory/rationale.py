@@ -102,7 +102,9 @@ def _dates(text: str, session: str) -> Iterator[tuple[str, DateHit]]:
         return ""
 
     today = (date.fromisoformat(session) - _EPOCH).days
-    Scrubber(None, dates=True, bare=True, years=_YEARS, today=today).scrub(text, Words(str, note))
+    Scrubber(None, dates=True, bare=True, years=_YEARS, today=today, all_spellings=False).scrub(
+        text, Words(str, note)
+    )
     return ((text[hit.start : hit.end], hit) for hit in hits)
 
 

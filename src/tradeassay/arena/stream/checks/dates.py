@@ -49,8 +49,9 @@ def find(text: str, published: date) -> tuple[DateFact, ...]:
     low = text.lower()
     today = (published - _EPOCH).days
     hits = find_dates(
-        text, low, set(_WORD.findall(low)), lambda: JsonSpans(text), today, bare=_YEARS, weekdays=True
-    )
+        text, low, set(_WORD.findall(low)), lambda: JsonSpans(text), today,
+        bare=_YEARS, weekdays=True, all_spellings=False,
+    )  # fmt: skip
     facts = [fact for hit in hits if (fact := _fact(text, hit)) is not None]
     taken = [(fact.start, fact.end) for fact in facts if fact.quarter or fact.half or fact.day]
     facts += [fact for fact in _spelled(text) if not any(s < fact.end and fact.start < e for s, e in taken)]
@@ -90,6 +91,8 @@ def _fact(text: str, hit: DateHit) -> DateFact | None:
             return msgspec.structs.replace(place, year=number, quarter=part)
         case "period":
             return _period(place, number)
+        case "festival":
+            return None
 
 
 def _on(place: DateFact, day: date) -> DateFact:
