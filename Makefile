@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests start hundreds of Python processes: each module is compiled once, not by each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all check suite docs lock wheel clean
+.PHONY: demo test test-all check suite docs lock wheel release clean
 demo: .venv/.runtime     ## rule-based agents on three markets, a leaderboard and report.html
 	$(BIN)/tradeassay demo
 test: .venv/.test        ## style, types, import contracts and all tests that are not slow
@@ -22,6 +22,8 @@ docs: .venv/.test        ## the manual, into site/
 	$(BIN)/mkdocs build --strict
 wheel: .venv/.test       ## build the wheel, install it into an empty environment elsewhere, run the demo from it
 	scripts/check-wheel
+release: .venv/.test     ## build sdist and wheel and check what they say of themselves; uploads nothing
+	scripts/release
 lock:                    ## renew the pinned dependencies
 	scripts/lock
 clean:

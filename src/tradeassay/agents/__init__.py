@@ -11,6 +11,7 @@ from tradeassay.agents.foreign import ForeignAgent
 from tradeassay.agents.holding import Cash, EqualWeight, IndexHold, SectorEqual
 from tradeassay.agents.model import ModelAgent, ModelConfig, Opening, model_params
 from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
+from tradeassay.agents.own_file import OwnFile, is_own_file, own_agent
 from tradeassay.agents.random_names import Random
 from tradeassay.agents.registry import (
     AgentClass,
@@ -44,6 +45,7 @@ __all__ = [
     "Momentum",
     "MomentumWeighted",
     "Opening",
+    "OwnFile",
     "PortfolioConfig",
     "Random",
     "Rebalancer",
@@ -54,9 +56,11 @@ __all__ = [
     "agents",
     "check_agent",
     "converses",
+    "is_own_file",
     "make_agent",
     "make_conversing",
     "model_params",
+    "own_agent",
     "parameters",
     "trades_towards",
 ]

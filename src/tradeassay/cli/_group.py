@@ -11,6 +11,7 @@ from tradeassay.core.near import did_you_mean
 
 # name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
+    "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
     "demo": ("runs", "demo", "Rules and scripted models on small markets; leaderboards and reports, no key."),
     "run": ("runs", "run", "Run agents over benchmarks and score them."),
     "plan": ("runs", "plan", "Say what a run would cost before it is started."),
@@ -18,6 +19,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("runs", "verify", "Check a recorded run: hashes, money, fills, rules, scores."),
     "compare": ("runs", "compare", "Put two runs side by side, with a paired test."),
     "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
+    "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
     "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
     "luck": ("assay", "luck", "Place a result among random portfolios under the same rules and costs."),
     "power": ("assay", "power", "Say how many sessions and seeds it takes to see skill."),
@@ -27,6 +29,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
+    "new": ("new", "new", "Make a folder for an agent of your own, with a test that passes."),
     "agents": ("agents", "agents", "List the agents that can trade."),
     "models": ("agents", "models", "List the models that can be asked, with price and cutoff; get a local one."),
     "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),

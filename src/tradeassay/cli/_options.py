@@ -118,10 +118,15 @@ def spec_options(command: F) -> F:
 
 
 def parse_agent(text: str) -> AgentSpec:
-    """Read ``name:key=value,...``, where ``label`` is what it is called; raises :class:`UserError`."""
+    """Read ``name:key=value,...`` or ``path.py:Class,key=value,...``; ``label`` is what it is called.
+
+    Raises :class:`UserError`.
+    """
+    from tradeassay.agents import is_own_file, own_agent
     from tradeassay.runs import AgentSpec
 
-    name, _, rest = text.partition(":")
+    own = is_own_file(text)
+    name, _, rest = text.partition("," if own else ":")
     params: dict[str, bool | int | float | str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
@@ -129,6 +134,9 @@ def parse_agent(text: str) -> AgentSpec:
             raise UserError(f"'{part}' in --agent {text} is no parameter", mend="write name:key=value,key=value")
         params[key.strip()] = _value(value.strip())
     label = params.pop("label", None)
+    if own:
+        label = label or name.rpartition(":")[2]
+        name, params = own_agent(name.strip(), params)
     return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
 
 

@@ -138,12 +138,23 @@ def compare(first: str, second: str, out: Path, as_json: bool) -> None:
 @click.argument("run")
 @out_option
 @click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
-def report(run: str, out: Path, html: Path | None) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "latex", "csv", "json"]),
+    help="Print tables to paste on stdout instead, with intervals and footnotes.",
+)
+def report(run: str, out: Path, html: Path | None, form: Any) -> None:
     """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it)."""
-    from tradeassay.report import print_leaderboard, write_html
+    from tradeassay.report import paste, print_leaderboard, write_html
     from tradeassay.runs import load_run
 
     recorded = load_run(find_run(run, out))
+    if form is not None:
+        if html is not None:
+            raise click.UsageError("--format prints tables and writes no page: leave --html out")
+        click.echo(paste(recorded, form), nl=False)
+        return
     print_leaderboard(recorded)
     say(f"report: {write_html(recorded, html)}")
 

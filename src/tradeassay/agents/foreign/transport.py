@@ -22,6 +22,7 @@ from tradeassay.agents.foreign.address import (
     parse_target,
     resolve_by_system,
 )
+from tradeassay.agents.own_file import load_own
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import remember_settings
@@ -305,7 +306,7 @@ class PythonCaller:
 
 
 def load_class(name: str, method: str) -> Any:
-    """Import ``package.module:Class``, from the current folder too, and instantiate it.
+    """Import ``package.module:Class``, from the current folder too, or ``path.py:Class``, and instantiate it.
 
     Raises :class:`UserError` when that does not work, or when it lacks the method.
     """
@@ -315,7 +316,12 @@ def load_class(name: str, method: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        made = getattr(importlib.import_module(module), attribute)()
+        if module.endswith(".py"):
+            made = load_own(module, attribute)()
+        else:
+            made = getattr(importlib.import_module(module), attribute)()
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(f"'{name}' cannot be made: {fault_of(error)}", mend="import it by hand") from error
     wants(made, method, name)

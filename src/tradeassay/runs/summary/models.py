@@ -63,8 +63,10 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
     mask = None if record is None else record.config.get("mask")
     found = row.inference
     net = row.measures.get(NET_RETURN)
+    known = run.manifest.models.get(episode.label)
     return ModelSummary(
-        model=run.manifest.models[episode.label].model,
+        # A program outside has the conversation of a model, but the manifest knows it as an agent only.
+        model=f"{episode.agent.name} agent" if known is None else known.model,
         answers=badge,
         mask=str(mask) if mask not in (None, "bright") else None,
         cost=None if isinstance(found, msgspec.UnsetType) else found,

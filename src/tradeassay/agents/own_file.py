@@ -1,0 +1,126 @@
+"""An agent in a file of one's own: ``-a ./trend.py:Mine``, without a package, a plugin or an import path.
+
+The file's hash is one of the agent's parameters. A run that is continued or verified with another file of that
+name would not be the same run, so it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.agents.registry import AgentConfig, agents, make_config
+from tradeassay.core.agent import AskDecision, EpisodeInfo
+from tradeassay.core.drive import fault_of
+from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision
+
+Param = bool | int | float | str
+
+
+def is_own_file(text: str) -> bool:
+    """Return whether an agent is named by a file: ``path.py:Class``."""
+    path, colon, _ = text.partition(".py:")
+    return bool(path and colon)
+
+
+def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Param]]:
+    """Return the registered agent that plays ``path.py:Class``, and its parameters; raises :class:`UserError`.
+
+    A class with ``reply(request)`` has the conversation of a language model; one with ``answer`` sees the
+    observation, as every rule does.
+    """
+    path, _, name = text.rpartition(":")
+    cls = load_own(path, name)
+    if callable(getattr(cls, "reply", None)):
+        return "python", {"class": f"{path}:{name}", **params}
+    if not callable(getattr(cls, "answer", None)):
+        raise UserError(
+            f"'{text}' is not an agent", mend="give it reply(request), or begin(info, rng) and answer(request)"
+        )
+    settings = json.dumps(dict(params), sort_keys=True) if params else ""
+    found: dict[str, Param] = {"path": path, "name": name, "sha256": _hash(Path(path))}
+    return "file", {**found, **({"settings": settings} if settings else {})}
+
+
+def load_own(path: str, name: str) -> type[Any]:
+    """Import a file under a name that depends on its place and content, and return a class of it."""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise UserError(f"there is no file '{path}'", mend="write the path of a Python file: -a ./mine.py:Mine")
+    label = f"tradeassay_own_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}_{_hash(file)[:12]}"
+    module = sys.modules.get(label)
+    if module is None:
+        spec = importlib.util.spec_from_file_location(label, file)
+        assert spec is not None and spec.loader is not None, "a file that ends in .py has a loader"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[label] = module
+        if str(file.parent) not in sys.path:
+            sys.path.append(str(file.parent))
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[label]
+            raise UserError(
+                f"'{path}' cannot be imported: {fault_of(error)}", mend=f"try: python {path}"
+            ) from error
+    cls = getattr(module, name, None)
+    if not isinstance(cls, type):
+        classes = sorted(
+            key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == label
+        )
+        raise UserError(f"'{path}' has no class '{name}'", mend=f"it has {', '.join(classes) or 'none'}")
+    return cls
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
+    """Which class of which file, as it was when the run began."""
+
+    path: Annotated[str, Meta(description="the Python file")] = ""
+    name: Annotated[str, Meta(description="the class in it")] = ""
+    sha256: Annotated[str, Meta(description="the file's hash; empty takes it as it is")] = ""
+    settings: Annotated[str, Meta(description="the class's own parameters, as JSON")] = ""
+
+
+@agents.register("file")
+class OwnFile:
+    """Plays a class of the user's own file that sees the observation."""
+
+    summary: ClassVar[str] = "a class of your own file: -a ./mine.py:Mine"
+    Config: ClassVar[type[AgentConfig]] = OwnFileConfig
+
+    def __init__(self, config: OwnFileConfig) -> None:
+        if not config.path or not config.name:
+            raise UserError("agent 'file' needs a file and a class", mend="write -a ./mine.py:Mine")
+        cls = load_own(config.path, config.name)
+        if config.sha256 and _hash(Path(config.path)) != config.sha256:
+            raise UserError(
+                f"'{config.path}' is not the file this run began with", mend="restore it, or start a new run"
+            )
+        wanted = getattr(cls, "Config", None)
+        settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
+        if wanted is None and settings:
+            raise UserError(f"'{config.name}' takes no parameters", mend="give it a Config, or drop them")
+        self._agent: Any = cls() if wanted is None else cls(make_config(config.name, wanted, settings))
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Begin an episode."""
+        if callable(getattr(self._agent, "begin", None)):
+            self._agent.begin(info, rng)
+
+    def answer(self, request: AskDecision) -> Decision:
+        """Return what the class decides."""
+        decided: Decision = self._agent.answer(request)
+        return decided

@@ -1,0 +1,40 @@
+"""The command ``new``: a folder to start from, with a test that passes."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from tradeassay.cli._output import say
+
+_KINDS = ("agent",)
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(_KINDS))
+@click.argument("name")
+@click.option("--in", "parent", type=click.Path(path_type=Path, file_okay=False), default=".", help="Where.")
+def new(kind: str, name: str, parent: Path) -> None:
+    """Make a folder for an agent of your own.
+
+    It holds a small working example, a test that passes, and a README with the commands that use it.
+    """
+    from tradeassay.core.errors import UserError
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]{1,39}", name):
+        raise UserError(f"'{name}' cannot be a name", mend="use small letters, digits and underscores")
+    folder = parent / name
+    if folder.exists():
+        raise UserError(f"{folder} is already there", mend="choose another name")
+    title = "".join(part.capitalize() for part in name.split("_"))
+    files = resources.files("tradeassay.cli") / "starters" / kind
+    folder.mkdir(parents=True)
+    for file in sorted(files.iterdir(), key=lambda one: one.name):
+        text = file.read_text(encoding="utf-8").replace("{{name}}", name).replace("{{Name}}", title)
+        path = folder / file.name.replace("NAME", name).removesuffix(".txt")
+        path.write_text(text, encoding="utf-8")
+        say(f"wrote {path}")
+    say(f"try it: python -m pytest {folder}")

@@ -1,0 +1,165 @@
+"""A leaderboard site without a server: an index, a page per run, per agent and per run's conversations.
+
+Every page is one self-contained file, so the folder can be opened from a disk or put on any web host. Sealed runs
+that lie beside the runs are offered for download.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.core.errors import RunError, TradeassayError, UserError
+from tradeassay.report.paste import PasteCell, PasteTable, paste, paste_tables
+from tradeassay.report.run_page import write_html
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.runs import CodeRun, Run, load_run
+
+_LONGEST = 20_000
+"""Signs of one question or answer that a page shows; the run itself has all of it."""
+
+
+class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one table of one run."""
+
+    run: str
+    title: str
+    agent: str
+    columns: tuple[str, ...]
+    entries: tuple[PasteCell, ...]
+
+
+class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run on the site. ``sealed`` is the name of its sealed archive, None without one."""
+
+    slug: str
+    benchmarks: tuple[str, ...]
+    agents: tuple[str, ...]
+    tables: tuple[PasteTable, ...]
+    complete: bool
+    talked: int
+    sealed: str | None
+
+
+class SpokenTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A question and its answer as the site shows them."""
+
+    episode: str
+    session: str
+    purpose: str
+    attempt: int
+    asked: tuple[tuple[str, str], ...]
+    said: str
+    error: str
+
+
+class SiteReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written. ``left_out`` pairs a folder with the reason."""
+
+    index: Path
+    runs: tuple[str, ...]
+    pages: int
+    left_out: tuple[tuple[str, str], ...]
+
+
+def write_site(runs: Path, out: Path) -> SiteReport:
+    """Write a site over all runs below ``runs`` into ``out``; a run that cannot be read is left out and named."""
+    folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
+    if not folders:
+        raise UserError(f"no run in {runs}", mend="name the folder that holds the runs, e.g. runs/")
+    shown: list[SiteRun] = []
+    left_out: list[tuple[str, str]] = []
+    for folder in folders:
+        try:
+            shown.append(_write_run(load_run(folder), out))
+        except TradeassayError as error:
+            left_out.append((folder.name, error.message))
+    if not shown:
+        raise RunError(f"none of the {len(folders)} runs in {runs} can be read", mend=left_out[0][1])
+    names = _write_agents(shown, out)
+    page = render_page("site.html.j2", {"runs": shown, "names": names, "left_out": left_out})
+    index = write_page(out / "index.html", page)
+    pages = 1 + len(names) + len(shown) + sum(run.talked > 0 for run in shown)
+    return SiteReport(index=index, runs=tuple(run.slug for run in shown), pages=pages, left_out=tuple(left_out))
+
+
+def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
+    if not run.complete:
+        raise RunError(f"{run.name} is not finished", mend=f"tradeassay resume {run.folder}")
+    tables = paste_tables(run)
+    place = out / "runs" / run.name
+    write_html(run, place / "index.html")
+    (place / "table.json").write_text(paste(run, "json"), encoding="utf-8")
+    turns = list(_spoken(run))
+    if turns:
+        context = {"title": run.name, "turns": turns}
+        write_page(place / "conversations.html", render_page("site_talk.html.j2", context))
+    sealed = run.folder.with_name(f"{run.name}.sealed")
+    if sealed.is_file():
+        shutil.copyfile(sealed, place / sealed.name)
+    agents = dict.fromkeys(row[_who(table)].text for table in tables for row in table.rows)
+    return SiteRun(
+        slug=run.name,
+        benchmarks=tuple(dict.fromkeys(episode.benchmark for episode in run.episodes)),
+        agents=tuple(agents),
+        tables=tables,
+        complete=run.complete,
+        talked=len(turns),
+        sealed=sealed.name if sealed.is_file() else None,
+    )
+
+
+def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
+    """Write a page for every agent and return their files' names."""
+    rows: dict[str, list[SiteRow]] = {}
+    for run in shown:
+        for table in run.tables:
+            for entries in table.rows:
+                who = entries[_who(table)].text
+                row = SiteRow(run=run.slug, title=table.title, agent=who, columns=table.columns, entries=entries)
+                rows.setdefault(who, []).append(row)
+    names: dict[str, str] = {}
+    for who, found in rows.items():
+        names[who] = _file_name(who, names.values())
+        page = render_page("site_agent.html.j2", {"title": who, "rows": found})
+        write_page(out / "agents" / names[who], page)
+    return names
+
+
+def _who(table: PasteTable) -> int:
+    return 1 if table.columns[0] == "#" else 0
+
+
+def _file_name(who: str, taken: Collection[str]) -> str:
+    stem = re.sub(r"[^A-Za-z0-9.-]+", "-", who).strip("-.")[:80] or "agent"
+    name, count = f"{stem}.html", 1
+    while name in taken:
+        count += 1
+        name = f"{stem}-{count}.html"
+    return name
+
+
+def _spoken(run: Run | CodeRun) -> Iterator[SpokenTurn]:
+    for episode in run.episodes:
+        for line in run.dialogue(episode.key):
+            yield SpokenTurn(
+                episode=episode.key,
+                session=line.session,
+                purpose=line.purpose,
+                attempt=line.attempt,
+                asked=tuple((message.role, _cut(message.text)) for message in line.messages),
+                said=_cut(
+                    "\n".join(
+                        [line.reply.text, *(f"{call.name}({call.arguments})" for call in line.reply.calls)]
+                    ).strip()
+                ),
+                error=str(line.reply.error or ""),
+            )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more signs)"

@@ -1,0 +1,113 @@
+"""An agent in a file of one's own, the starter folder, the ways in, and a site over all runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tradeassay.cli import main
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
+WEEK = ["daily-us-v1", "--first", "2022-06-01", "--last", "2022-06-10", "--executor", "inline"]
+RULE = """
+from tradeassay.core.orders import Decision, Order
+
+class Mine:
+    def answer(self, request):
+        seen = request.observation
+        return Decision(orders=(Order(symbol=seen.universe[0], amount=10, side="BUY"),) if seen.step == 0 else ())
+
+class Talks:
+    def reply(self, asked):
+        return {"answer": {"orders": [], "reason": "nothing is worth a trade today"}}
+
+class Neither:
+    pass
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trend.py").write_text(RULE)
+    return tmp_path
+
+
+def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["run", *WEEK, "-a", "./trend.py:Mine", "-a", "./trend.py:Talks", "--slug", "own"]
+    assert main(argv) == 0
+    assert main(["report", "own", "--format", "json"]) == 0
+    out = capsys.readouterr().out
+    rows = json.loads(out[out.index("[\n  {") :])[0]["rows"]
+    assert {"Mine", "Talks"} <= {row[1]["text"] for row in rows}
+    assert main(argv) == 0, "the same command again is the same run"
+    (place / "trend.py").write_text(RULE + "\n# another file\n")
+    assert main(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"]) == 2
+    assert "not the file this run began with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("./trend.py:Yours", "it has Mine, Neither, Talks"),
+        ("./trend.py:Neither", "not an agent"),
+        ("./none.py:Mine", "there is no file"),
+        ("./broken.py:Mine", "cannot be imported"),
+        ("./trend.py:Mine,speed=2", "takes no parameters"),
+    ],
+)
+def test_a_file_that_is_of_no_use_gets_one_line(
+    agent: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "broken.py").write_text("import nothing_of_that_name")
+    assert main(["run", *WEEK, "-a", agent]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Traceback" not in shown
+
+
+def test_a_starter_folder_holds_a_sound_agent(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tradeassay.agents import own_agent
+    from tradeassay.testing import check_agent
+
+    assert main(["new", "agent", "slow_trend"]) == 0
+    assert sorted(path.name for path in (place / "slow_trend").iterdir()) == [
+        "README.md", "slow_trend.py", "test_slow_trend.py",
+    ]  # fmt: skip
+    name, params = own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20})
+    check_agent(name, params)
+    assert main(["new", "agent", "slow_trend"]) == 2
+    assert main(["new", "agent", "../up"]) == 2
+
+
+def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    from tradeassay.cli._group import _COMMANDS
+
+    assert main(["start"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("     tradeassay")]
+    assert len(lines) >= 8
+    assert all(line[1] in _COMMANDS for line in lines)
+
+
+def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("daily", "ktdfin", "quantcode"):
+        shutil.copytree(RECORDED / name / "run", tmp_path / "runs" / name)
+    (tmp_path / "runs" / "daily.sealed").write_bytes(b"sealed")
+    (tmp_path / "runs" / "torn").mkdir()
+    (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
+    assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site")]) == 1
+    assert "left out torn" in capsys.readouterr().err
+    site = tmp_path / "site"
+    index = (site / "index.html").read_text()
+    assert "runs/ktdfin/conversations.html" in index
+    assert "daily.sealed" in index
+    for link in ("runs/daily/index.html", "runs/daily/daily.sealed", "runs/quantcode/table.json"):
+        assert (site / link).is_file()
+    assert "src=" not in index.replace("img-src", ""), "nothing is fetched"
+    assert list((site / "agents").glob("*.html"))
+    assert main(["site", str(tmp_path / "site"), "-o", str(tmp_path / "no")]) == 2
