@@ -12,7 +12,9 @@ follow, one a line. Nothing below it: nothing must happen.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -40,6 +42,8 @@ from tradeassay.core.events import (
 from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import SessionBars
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def _fill(event: Filled) -> str:

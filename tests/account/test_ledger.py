@@ -157,7 +157,7 @@ def test_an_account_starts_with_money(cash):
         (Deposited(5.0), "one deposit"),
         (Filled("i", "A", 10.0, 10.0, 10.0, 0.0, 0.0, -99.0), "expected"),
         (Filled("i", "A", 10.0, 10.0, 10.0, 1.0, 0.0, -100.0), "expected"),
-        (Filled("i", "A", 10.0, nan, 10.0, 0.0, 0.0, -100.0), "expected"),
+        (Filled("i", "A", 10.0, nan, 10.0, 0.0, 0.0, -100.0), "no sum of money"),
         (Filled("i", "A", 0.0, 10.0, 10.0, 0.0, 0.0, 0.0), "no quantity"),
         (trade("A", 1_000.0, 10.0), "cash account would fall"),
         (trade("B", -1.0, 10.0), "0.0 sellable"),

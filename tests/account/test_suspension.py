@@ -1,5 +1,7 @@
 """Names that do not trade: refused, marked stale, and never dropped."""
 
+from tradeassay.account import BUILTIN, Resting
+
 
 def test_suspended_names_do_not_trade_and_keep_their_mark(play, plain):
     play(
@@ -61,7 +63,7 @@ def test_a_name_that_trades_without_an_open_has_no_price(play, plain):
 
 def test_a_target_against_its_own_side_does_not_wait_to_trade_the_other_way(play, plain):
     play(
-        plain(),
+        plain(resting=Resting(held_to_side=True)),
         """
         2024-01-02 | A - | a SELL A to 100sh gtc; b BUY A to 100sh gtc
             reject a A suspended
@@ -70,3 +72,18 @@ def test_a_target_against_its_own_side_does_not_wait_to_trade_the_other_way(play
             fill b A +100 @10 fee 0.00 cash -1000.00
         """,
     )
+
+
+def test_in_first_versions_of_venues_such_a_target_waits_and_trades_as_it_says(play, plain):
+    play(
+        plain(),
+        """
+        2024-01-02 | A - | a SELL A to 100sh gtc
+            rest a A +100
+        2024-01-03 | A 10 10 10 10 1000
+            fill a A +100 @10 fee 0.00 cash -1000.00
+        """,
+    )
+    assert {venue.id for venue in BUILTIN if venue.resting.held_to_side is not True} == {
+        venue.id for venue in BUILTIN if venue.id.endswith("-v1")
+    }

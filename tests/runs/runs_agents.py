@@ -164,3 +164,22 @@ class Dies(_Base):
                 marker.write_text("x" * (deaths + 1))
                 os.kill(os.getpid(), signal.SIGKILL)
         return _buys(request.observation)
+
+
+@agents.register("test-special-floats")
+class SpecialFloats(_Base):
+    """Buys a little, and sends numbers that are no size or price; every tenth day one that is refused whole."""
+
+    def answer(self, request: AskDecision) -> Decision:
+        seen = request.observation
+        good, size, target, price, *_ = seen.universe
+        wrong = (1.7e308, 5e-324, 1e-308, 2.0**60)[seen.step % 4]
+        if seen.step % 10 == 9:
+            wrong = float(("nan", "inf", "-inf")[seen.step // 10 % 3])
+        orders = (
+            Order(symbol=size, amount=wrong, side="BUY"),
+            Order(symbol=target, amount=-wrong, unit="target_weight"),
+            Order(symbol=price, amount=1, side="BUY", kind="limit", limit_price=wrong),
+            Order(symbol=good, amount=100, side="BUY"),
+        )
+        return Decision(orders=orders, reason="everything a float holds")

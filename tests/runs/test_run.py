@@ -9,7 +9,10 @@ import runs_world as world
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import DataError, LedgerError, RunError, UserError
+from tradeassay.core.events import InterestCharged
+from tradeassay.core.orders import Decision
 from tradeassay.play import Market
+from tradeassay.play.market import Step
 from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, Window, resume, run
 
 
@@ -171,6 +174,40 @@ def test_wrong_money_stops_everything(home: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(LedgerError, match="cash is gone"):
         run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home)
     assert not list((tmp_path / "r").rglob("outcome.json"))
+
+
+def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Market.step
+
+    def overflows(market: Market, decision: Decision) -> Step:
+        if decision.reason == "everything a float holds":
+            market.ledger.apply(InterestCharged(float("-inf")))
+        return step(market, decision)
+
+    monkeypatch.setattr(Market, "step", overflows)
+    agents = (AgentSpec(name="test-special-floats"), AgentSpec(name="reversal"))
+    spec = world.tiny_spec(agents=agents, seeds=(0,), benchmarks=("tiny-us-v1",))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    assert list(done.failed) == ["tiny-us-v1__tiny-us__test-special-floats__s0"]
+    assert "NotFinite: the balance would become -inf" in str(done.scores.episode(next(iter(done.failed))).reason)
+    assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
+
+
+def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others(
+    home: Path, tmp_path: Path
+) -> None:
+    agents = (AgentSpec(name="test-special-floats"), AgentSpec(name="reversal"))
+    spec = world.tiny_spec(agents=agents, seeds=(0,), benchmarks=("tiny-us-v1", "tiny-ashare-v1"))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    assert done.failed == {}
+    scores = done.scores.episode("tiny-us-v1__tiny-us__test-special-floats__s0")
+    assert scores.measures["cumulative_return"].value is not None
+    answered = scores.steps - scores.steps // 10
+    assert scores.rejections["bad_amount"] == 2 * answered
+    assert scores.rejections["bad_price"] == answered
+    assert scores.failures["amount"] >= scores.steps // 10
 
 
 def test_a_worker_that_dies_once_does_not_show_in_the_result(home: Path, tmp_path: Path) -> None:

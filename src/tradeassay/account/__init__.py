@@ -2,6 +2,7 @@
 
 from tradeassay.account.builtin import (
     ASHARE,
+    ASHARE_DATED,
     ASHARE_QLIB,
     BUILTIN,
     CRYPTO,
@@ -15,15 +16,16 @@ from tradeassay.account.costs import Fees, Slippage
 from tradeassay.account.exchange import Exchange
 from tradeassay.account.futures import Futures
 from tradeassay.account.ledger import TOLERANCE, Holding, Ledger
-from tradeassay.account.limits import Concentration, Participation, PriceLimits
+from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
 from tradeassay.account.selling import Settlement, Shorting
-from tradeassay.account.venue import Venue, venues
+from tradeassay.account.venue import Era, Venue, venues
 
 __all__ = [
     "ASHARE",
+    "ASHARE_DATED",
     "ASHARE_QLIB",
     "BUILTIN",
     "CRYPTO",
@@ -32,8 +34,11 @@ __all__ = [
     "US",
     "US_FRACTIONAL",
     "US_MARGIN",
+    "BoardLimits",
+    "BoardRule",
     "Cash",
     "Concentration",
+    "Era",
     "Exchange",
     "Fees",
     "Futures",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -33,12 +34,13 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay.core.finite import is_price
 from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.orders import Order
 from tradeassay.core.view import SessionBars
 
 if TYPE_CHECKING:
-    from tradeassay.account.venue import Venue
+    from tradeassay.account.venue import Era, Venue
 
 _BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
 
@@ -89,7 +91,7 @@ class AuditDay:
     def mark_price(self, symbol: str) -> float | None:
         """The price at which a holding is valued, None when it has none today."""
         price = self.price(self.mark, symbol)
-        return price if self.trades(symbol) and price > 0 else None
+        return price if self.trades(symbol) and is_price(price) else None
 
 
 @dataclass
@@ -190,7 +192,9 @@ class Auditor:
 
 
 def _near(one: float, other: float, scale: float | None = None) -> bool:
-    """Return whether two sums of money agree to a billionth of ``scale`` (default: their size)."""
+    """Return whether two finite sums of money agree to a billionth of ``scale`` (default: their size)."""
+    if not (isfinite(one) and isfinite(other)):
+        return False
     size = max(abs(one), abs(other)) if scale is None else abs(scale)
     return abs(one - other) <= 1e-9 * size or one == other
 
@@ -332,7 +336,9 @@ def _orders(
 
 def _fill_of(day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool) -> Iterator[AuditFinding]:
     buys = fill.quantity > 0
-    if order.side is not None and buys != (order.side == "BUY"):
+    # In first versions of venues a target that contradicts its own side may wait, and trades as the target says.
+    waited = not fresh and order.unit.startswith("target") and day.venue.resting.held_to_side is not True
+    if order.side is not None and buys != (order.side == "BUY") and not waited:
         yield AuditFinding("orders", f"order {fill.order_id} is a {order.side}, its fill goes the other way")
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
         yield AuditFinding(
@@ -404,10 +410,12 @@ class _Fills:
             )
 
     def _costs(self, fill: Filled) -> Iterator[AuditFinding]:
-        fees = self._day.venue.fees
+        era = _era_of(self._day)
+        fees = self._day.venue.fees if era is None else era.fees
         value = abs(fill.quantity) * fill.price * fill.multiplier
         rate = fees.buy_bps if fill.quantity > 0 else fees.sell_bps
-        tax = 0.0 if fill.quantity > 0 else value * fees.sell_tax_bps * 1e-4
+        bought = 0.0 if fees.buy_tax_bps is msgspec.UNSET else fees.buy_tax_bps
+        tax = value * (bought if fill.quantity > 0 else fees.sell_tax_bps) * 1e-4
         fee = value * rate * 1e-4 + abs(fill.quantity) * fees.per_unit
         fee = max(fee, fees.minimum - tax if fees.minimum_covers_tax else fees.minimum)
         if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
@@ -426,6 +434,9 @@ class _Fills:
 
     def _limits(self, fill: Filled) -> Iterator[AuditFinding]:
         limits, day = self._day.venue.price_limits, self._day
+        if _era_of(day) is not None:
+            yield from self._dated_limits(fill)
+            return
         if limits is None:
             return
         board = day.instrument(fill.symbol).board
@@ -443,6 +454,31 @@ class _Fills:
             yield AuditFinding("limits", f"{fill.symbol} was bought at {change:+.2%}, at or beyond its limit")
         if fill.quantity < 0 and change <= 1e-9 - threshold:
             yield AuditFinding("limits", f"{fill.symbol} was sold at {change:+.2%}, at or beyond its limit")
+
+    def _dated_limits(self, fill: Filled) -> Iterator[AuditFinding]:
+        day, era = self._day, _era_of(self._day)
+        boards = None if era is None else era.price_limits
+        board, before = day.instrument(fill.symbol).board, day.price("prev_close", fill.symbol)
+        if boards is None or board == Board.NONE or not before > 0:
+            return
+        rule = {
+            Board.MAIN: boards.main, Board.CHINEXT: boards.chinext, Board.STAR: boards.star, Board.BSE: boards.bse
+        }[board]  # fmt: skip
+        bars, column = day.bars, day.columns[fill.symbol]
+        first = 0 if bars.first_row is None else int(bars.first_row[column])
+        if first > 0 and bars.row - first < rule.free_sessions:
+            return
+        limit = rule.limit
+        if rule.special is not None and bars.special is not None and bars.special[column]:
+            limit = rule.special
+        if limit is None:
+            return
+        change, most = fill.reference / before - 1, limit - boards.buffer
+        if (change if fill.quantity > 0 else -change) >= most - 1e-9:
+            side = "bought" if fill.quantity > 0 else "sold"
+            yield AuditFinding(
+                "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit of the day"
+            )
 
     def _lots(self, fill: Filled) -> Iterator[AuditFinding]:
         lots, held = self._day.venue.lots, self._books.shares.get(fill.symbol, 0.0)
@@ -491,6 +527,15 @@ class _Fills:
             yield AuditFinding("positions", f"{-fill.quantity:g} of {fill.symbol} sold, {held:g} held")
 
 
+def _era_of(day: AuditDay) -> Era | None:
+    """The rules that held on a day, of a venue whose rules have dates: the last era that had begun."""
+    eras = day.venue.eras
+    if eras is msgspec.UNSET:
+        return None
+    begun = [era for era in eras if era.start <= day.bars.session]
+    return begun[-1] if begun else eras[0]
+
+
 def _whole(count: float) -> bool:
     return count > 0.5 and abs(count - round(count)) <= max(1e-5, 1e-12 * count)
 
@@ -503,7 +548,7 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
             continue
         instrument = day.instrument(symbol)
         price = day.price(day.fill, symbol)
-        worth = price if day.trades(symbol) and price > 0 else books.marks.get(symbol, 0.0)
+        worth = price if day.trades(symbol) and is_price(price) else books.marks.get(symbol, 0.0)
         if instrument.kind == "future":
             worth -= books.marks.get(symbol, 0.0)
         total += quantity * worth * instrument.multiplier

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tradeassay.account.costs import Fees, Slippage
 from tradeassay.account.futures import Futures
-from tradeassay.account.limits import Participation, PriceLimits
+from tradeassay.account.limits import BoardLimits, BoardRule, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
+from tradeassay.account.resting import Resting
 from tradeassay.account.selling import Settlement, Shorting
-from tradeassay.account.venue import Venue, venues
+from tradeassay.account.venue import Era, Venue, venues
 
 _TENTH_OF_VOLUME = Participation(max_share=0.10)
 
@@ -49,6 +52,62 @@ ASHARE = Venue(
     price_limits=PriceLimits(),
     participation=_TENTH_OF_VOLUME,
 )
+_STAMP_DUTY = (
+    # from, on purchases, on sales (basis points); see docs/reference/venues.md for the sources
+    ("1992-06-12", 30.0, 30.0),
+    ("1997-05-10", 50.0, 50.0),
+    ("1998-06-12", 40.0, 40.0),
+    ("2001-11-16", 20.0, 20.0),
+    ("2005-01-24", 10.0, 10.0),
+    ("2007-05-30", 30.0, 30.0),
+    ("2008-04-24", 10.0, 10.0),
+    ("2008-09-19", 0.0, 10.0),
+    ("2023-08-28", 0.0, 5.0),
+)
+_TEN, _TWENTY = BoardRule(limit=0.10), BoardRule(limit=0.20, free_sessions=5)
+_BSE = BoardRule(limit=0.30)
+_TEN_ST = BoardRule(limit=0.10, special=0.05)
+_LIMITS = (
+    ("1992-06-12", None),
+    ("1996-12-16", BoardLimits(main=_TEN)),
+    ("1998-04-22", BoardLimits(main=_TEN_ST, chinext=_TEN_ST)),
+    ("2019-07-22", BoardLimits(main=_TEN_ST, chinext=_TEN_ST, star=_TWENTY)),
+    ("2020-08-24", BoardLimits(main=_TEN_ST, chinext=_TWENTY, star=_TWENTY)),
+    ("2021-11-15", BoardLimits(main=_TEN_ST, chinext=_TWENTY, star=_TWENTY, bse=_BSE)),
+    (
+        "2023-04-10",
+        BoardLimits(
+            main=BoardRule(limit=0.10, special=0.05, free_sessions=5), chinext=_TWENTY, star=_TWENTY, bse=_BSE
+        ),
+    ),
+    (
+        "2026-07-06",
+        BoardLimits(main=BoardRule(limit=0.10, free_sessions=5), chinext=_TWENTY, star=_TWENTY, bse=_BSE),
+    ),
+)
+
+
+def _eras() -> tuple[Era, ...]:
+    """Return one era for every day on which a tax or a limit changed."""
+    days = sorted({day for day, *_ in _STAMP_DUTY} | {day for day, _ in _LIMITS})
+    result = []
+    for day in days:
+        bought, sold = next((b, s) for start, b, s in reversed(_STAMP_DUTY) if start <= day)
+        fees = msgspec.structs.replace(ASHARE.fees, buy_tax_bps=bought, sell_tax_bps=sold)
+        result.append(
+            Era(start=day, fees=fees, price_limits=next(x for start, x in reversed(_LIMITS) if start <= day))
+        )
+    return tuple(result)
+
+
+ASHARE_DATED = msgspec.structs.replace(
+    ASHARE,
+    id="ashare-v2",
+    title="China A-shares, cash account, T+1, price limits and stamp duty of each day",
+    fees=msgspec.structs.replace(ASHARE.fees, sell_tax_bps=5.0),
+    resting=Resting(held_to_side=True),
+    eras=_eras(),
+)
 CRYPTO = Venue(
     id="crypto-v1",
     title="Crypto spot, cash account",
@@ -80,7 +139,7 @@ ASHARE_QLIB = Venue(
     priority="as_given",
 )
 
-BUILTIN = (US, US_FRACTIONAL, US_MARGIN, ASHARE, ASHARE_QLIB, CRYPTO, FUTURES)
+BUILTIN = (US, US_FRACTIONAL, US_MARGIN, ASHARE, ASHARE_DATED, ASHARE_QLIB, CRYPTO, FUTURES)
 
 for _venue in BUILTIN:
     venues.add(_venue.id, _venue)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.lots import floor_to
+from tradeassay.account.lots import DIGITS, floor_to
 from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
 
@@ -40,14 +40,15 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
             unit = ticket.price * ticket.multiplier
             most = min(session.fees.affordable(balance, unit), asked)
             count = round(floor_to(most, ticket.lot) / ticket.lot)
-            # Rounding may have put the count one lot too high, hardly ever more.
+            # Rounding may have put the count one lot too high, hardly ever more; where one lot in the count is
+            # below the last digit of the sum, the steps are larger.
             while count > 0:
                 ticket.quantity = floor_to(count * ticket.lot, ticket.lot)
                 if self._pays(ticket, session):
                     fits, ticket.quantity = ticket.quantity, asked
                     ticket.trim(fits, "insufficient_cash")
                     return None
-                count -= 1
+                count -= max(1, count >> DIGITS)
             ticket.quantity = asked
         return _short(ticket, session, balance)
 

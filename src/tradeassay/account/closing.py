@@ -20,6 +20,7 @@ from tradeassay.core.events import (
     Rolled,
     Settled,
 )
+from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:
@@ -178,7 +179,7 @@ def mark(session: Session, events: list[Event]) -> None:
     for symbol, holding in account.holdings.items():
         column = columns[symbol]
         price: float = reference[column]
-        if not (trading[column] and price > 0.0):
+        if not (trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE):
             price = holding.mark
             stale.append(symbol)
         marks[symbol] = price

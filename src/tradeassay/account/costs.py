@@ -12,7 +12,8 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
 
     Rates are in basis points of the traded value. ``minimum`` is the least an order pays; with
     ``minimum_covers_tax`` commission and tax together must reach it, otherwise the commission alone.
-    ``per_unit`` is charged per share or contract on top of the rate.
+    ``per_unit`` is charged per share or contract on top of the rate. ``buy_tax_bps`` is a tax on purchases, where
+    there is one.
     """
 
     buy_bps: float = 0.0
@@ -21,12 +22,13 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float = 0.0
     minimum_covers_tax: bool = False
     per_unit: float = 0.0
+    buy_tax_bps: float | msgspec.UnsetType = msgspec.UNSET
 
     def charge(self, value: float, quantity: float, buying: bool) -> tuple[float, float]:
         """Return (fee, tax) for a trade of ``quantity`` units worth ``value``, both positive."""
         if buying:
             fee = value * self.buy_bps * BPS
-            tax = 0.0
+            tax = 0.0 if self.buy_tax_bps is msgspec.UNSET else value * self.buy_tax_bps * BPS
         else:
             fee = value * self.sell_bps * BPS
             tax = value * self.sell_tax_bps * BPS
@@ -37,15 +39,19 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
 
     def affordable(self, cash: float, price: float) -> float:
         """Return how many units at ``price`` (one unit's value) ``cash`` buys, costs included."""
-        rate = self.buy_bps * BPS
+        taxed = 0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps * BPS
+        rate = self.buy_bps * BPS + taxed
         quantity = cash / (price * (1.0 + rate) + self.per_unit)
-        if quantity * (price * rate + self.per_unit) < self.minimum:
-            quantity = (cash - self.minimum) / price
+        free = taxed if not self.minimum_covers_tax else 0.0
+        if quantity * (price * (rate - free) + self.per_unit) < self.minimum:
+            quantity = (cash - self.minimum) / (price * (1.0 + free))
         return max(quantity, 0.0)
 
     def rate(self, buying: bool) -> float:
         """Return the proportional cost as a fraction of value."""
-        return (self.buy_bps if buying else self.sell_bps + self.sell_tax_bps) * BPS
+        if buying:
+            return (self.buy_bps + (0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps)) * BPS
+        return (self.sell_bps + self.sell_tax_bps) * BPS
 
 
 class Slippage(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,13 +2,15 @@
 
 A decision sets the target at its price and pays the fee on the part of the position that changes; at the next
 price its return is booked. :class:`DailyTarget` keeps one account per asset, :class:`SharedTarget` one over
-several. Both are pure: they return a :class:`Booking` and change nothing. Bookings are appended and never
-overwritten; an account is worth what its last booking says, and :func:`follow` holds a journal to its identities.
+several. Both are pure: they return a :class:`Booking`, or raise :class:`NotFinite` where it would hold no finite
+number, and change nothing. Bookings are appended and never overwritten; an account is worth what its last booking
+says, and :func:`follow` holds a journal to its identities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf, isfinite
 from typing import Literal
 
 import msgspec
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from tradeassay.account.ledger import TOLERANCE
 from tradeassay.core.arena import Action
-from tradeassay.core.errors import LedgerError
+from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.view import Floats
 
 Hold = Literal["keep", "flat"]
@@ -77,8 +79,10 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a decision does to an account worth ``nav`` that holds ``held``."""
         position = next_position(action, held, self.hold)
         paid = nav * fee_factor(held, position, self.fee_bp)
-        return Booking(
-            kind="executed", position_before=held, position=position, nav_before=nav, fee=nav - paid, nav=paid
+        return _finite(
+            Booking(
+                kind="executed", position_before=held, position=position, nav_before=nav, fee=nav - paid, nav=paid
+            )
         )
 
     def settle(self, last: Booking, moved: float) -> Booking:
@@ -86,7 +90,7 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
         # A short that loses more than everything ends at nothing: paper trading has no debtors.
         nav = max(last.nav * (1.0 + last.position * moved), 0.0)
         earned = nav / last.nav_before - 1.0 if last.nav_before > 0 else 0.0
-        return msgspec.structs.replace(last, kind="settled", nav=nav, earned=earned)
+        return _finite(msgspec.structs.replace(last, kind="settled", nav=nav, earned=earned), moved)
 
 
 class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,15 +111,17 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         absolute exposures). The new exposure is scaled by what the fee leaves.
         """
         exposure, fee = self._trade(action, share, value, before, others)
-        return Booking(
-            kind="executed",
-            position_before=_sign(before),
-            position=_sign(exposure),
-            nav_before=value,
-            fee=fee,
-            nav=value - fee,
-            exposure_before=before,
-            exposure=exposure,
+        return _finite(
+            Booking(
+                kind="executed",
+                position_before=_sign(before),
+                position=_sign(exposure),
+                nav_before=value,
+                fee=fee,
+                nav=value - fee,
+                exposure_before=before,
+                exposure=exposure,
+            )
         )
 
     def _trade(
@@ -138,12 +144,15 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         # An account that is gone stays gone: paper trading has no debtors.
         after = max(value + exposure * moved, 0.0) if value > 0 else 0.0
         gained = after - value - last.fee
-        return msgspec.structs.replace(
-            last,
-            kind="settled",
-            nav=after,
-            earned=gained / last.nav_before if last.nav_before > 0 else 0.0,
-            exposure=exposure * (1.0 + moved) if after > 0 else 0.0,
+        return _finite(
+            msgspec.structs.replace(
+                last,
+                kind="settled",
+                nav=after,
+                earned=gained / last.nav_before if last.nav_before > 0 else 0.0,
+                exposure=exposure * (1.0 + moved) if after > 0 else 0.0,
+            ),
+            moved,
         )
 
 
@@ -186,8 +195,19 @@ def _settles(asset: str, booking: Booking, before: Booking | None, value: float)
 
 
 def _same(stated: float, expected: float, what: str, scale: float = 0.0) -> None:
-    if not abs(stated - expected) <= TOLERANCE * max(abs(stated), abs(expected), scale):
+    if not abs(stated - expected) <= TOLERANCE * max(abs(stated), abs(expected), scale) < inf:
         raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
+
+
+def _finite(booking: Booking, moved: float = 0.0) -> Booking:
+    """Return a booking; raises :class:`NotFinite` when the move behind it or a number in it is not finite."""
+    for name in ("nav_before", "fee", "nav", "earned", "exposure_before", "exposure"):
+        money = getattr(booking, name)
+        if money is not None and not isfinite(money):
+            raise NotFinite(f"a booking's {name} would be {money!r}", mend="look for an impossible price")
+    if not isfinite(moved):
+        raise NotFinite(f"a price cannot move by {moved!r}", mend="look for an impossible price")
+    return booking
 
 
 def _sign(money: float) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from tradeassay.account.closing import close_positions, emit, settle
 from tradeassay.account.corporate_actions import apply_actions
+from tradeassay.account.costs import Fees
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.orders import (
     AT_CLOSE,
@@ -23,9 +24,10 @@ from tradeassay.account.orders import (
 from tradeassay.account.resting import RestingBook, RestingOrder
 from tradeassay.account.session import Moment, Session
 from tradeassay.account.ticket import WAITS, Refusal, Ticket
-from tradeassay.account.venue import Venue
+from tradeassay.account.venue import Era, Venue
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
+from tradeassay.core.finite import is_price
 from tradeassay.core.instruments import CorporateAction
 from tradeassay.core.orders import Order
 from tradeassay.core.view import SessionBars
@@ -42,11 +44,13 @@ class Exchange:
     def __init__(self, venue: Venue) -> None:
         self.venue = venue
         self.book = RestingBook()
+        self._era: Era | None = None
         self._buy_gates = venue.gates(buying=True)
         self._sell_gates = venue.gates(buying=False)
         self._lot = venue.lots.lot
         self._slip = venue.slippage.price
         self._margin = venue.margin is not None
+        self._held_to_side = venue.resting.held_to_side is True
         self._symbols: tuple[str, ...] = ()
         self._columns: dict[str, int] = {}
         self._session: Session | None = None
@@ -143,13 +147,24 @@ class Exchange:
         last = self._session
         if last is not None and last.bars is bars and last.account is account:
             return last
-        session = self._session = Session(self.venue.fees, bars, account, self._column_map(bars))
+        session = self._session = Session(self._fees_of(bars.session), bars, account, self._column_map(bars))
         if last is not None and last.bars.session == bars.session and last.account is account:
             # Another object for the same session: what was used up stays used up.
             session.delisted, session.used = last.delisted, last.used
         else:
             self._start_book()
         return session
+
+    def _fees_of(self, day: str) -> Fees:
+        """Return the fees of a day, and turn to the policies of its era."""
+        era = self.venue.era(day)
+        if era is None:
+            return self.venue.fees
+        if era is not self._era:
+            self._era = era
+            self._buy_gates = self.venue.gates(buying=True, era=era)
+            self._sell_gates = self.venue.gates(buying=False, era=era)
+        return era.fees
 
     def _start_book(self) -> None:
         """Begin a session's work on the book: nothing superseded, no bar worked, no order tried in the auction."""
@@ -226,8 +241,8 @@ class Exchange:
             refusal = untradable(symbol, column, session, margin=self._margin)
             if refusal is not None:
                 change = explicit_quantity(order, session.account) or 0.0
-                # A target that contradicts the order's own side must not wait and then trade the other way.
-                if order.side is None or (change > 0.0) == (order.side == "BUY"):
+                contradicts = order.side is not None and (change > 0.0) != (order.side == "BUY")
+                if not (contradicts and self._held_to_side):
                     ticket.ask(change)
         if refusal is None:
             ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
@@ -269,7 +284,7 @@ class Exchange:
         at_market = waiting.triggered or order.kind == "market"
         # Without an open a market order has no price to trade at, and waits for one; a limit or stop order may
         # still be reached during the session.
-        if ticket.reference > 0.0 and (at_market or satisfied(order, ticket.buying, ticket.reference)):
+        if is_price(ticket.reference) and (at_market or satisfied(order, ticket.buying, ticket.reference)):
             tickets.append(ticket)
         elif not (at_market or auction) and self._touched_later(ticket, session):
             tickets.append(ticket)

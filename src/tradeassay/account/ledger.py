@@ -7,7 +7,7 @@ opened), so that a replay gives the same bits as the live account.
 
 Each accounting identity is a function that raises when it is broken. Comparisons allow a relative
 :data:`TOLERANCE`, because an event's ``cash`` and the product it stands for may be summed in another order.
-The negated form ``not (x <= y)`` also catches NaN.
+The negated form ``not (x <= y)`` also catches NaN, and a scale that must be finite an infinity on both sides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import inf, isfinite
 from typing import Any, NoReturn
 
 from tradeassay.core.account import AccountState, Position
-from tradeassay.core.errors import LedgerError
+from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.events import (
     BorrowCharged,
     Delisted,
@@ -38,6 +38,7 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
+from tradeassay.core.finite import LARGEST, SMALLEST
 from tradeassay.core.terms import AccountTerms
 
 
@@ -92,8 +93,18 @@ TOLERANCE = 1e-9
 """Largest relative difference between two ways of adding up the same money."""
 
 
+def _finite(what: str, *numbers: float) -> None:
+    """Raise :class:`NotFinite` unless all numbers are finite."""
+    for number in numbers:
+        if not isfinite(number):
+            raise NotFinite(
+                f"{what}: {number!r} is no sum of money", mend="look for an impossible price or size before it"
+            )
+
+
 def _same_money(stated: float, expected: float, scale: float, what: str) -> None:
-    """Raise :class:`LedgerError` unless two sums agree to :data:`TOLERANCE` of ``scale``."""
+    """Raise :class:`LedgerError` unless two sums agree to :data:`TOLERANCE` of ``scale``, all three finite."""
+    _finite(what, stated, expected, scale)
     if not (abs(stated - expected) <= TOLERANCE * abs(scale)) and stated != expected:
         raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
 
@@ -110,6 +121,7 @@ def _check_settled_first(event: Filled, holding: Holding) -> None:
 
 def _check_dividend(event: DividendPaid, holding: Holding) -> None:
     """A dividend is paid on the shares held, and debited on shares sold short."""
+    _finite(f"dividend of {event.symbol}", event.per_share)
     _same_money(event.quantity, holding.quantity, holding.quantity, f"dividend of {event.symbol}, shares")
     expected = event.per_share * event.quantity
     _same_money(event.cash, expected, expected, f"dividend of {event.symbol}, cash")
@@ -117,6 +129,7 @@ def _check_dividend(event: DividendPaid, holding: Holding) -> None:
 
 def _check_split(event: SplitApplied, holding: Holding) -> None:
     """A split changes neither value nor cost: new shares at the new price plus the paid-out fraction."""
+    _finite(f"split of {event.symbol}", event.ratio, event.quantity)
     if not event.ratio > 0.0:
         raise LedgerError(f"split of {event.symbol} has ratio {event.ratio!r}")
     before = holding.quantity * holding.mark
@@ -127,6 +140,7 @@ def _check_split(event: SplitApplied, holding: Holding) -> None:
 
 def _check_delisting(event: Delisted, holding: Holding) -> None:
     """A payout closes the whole position at its price; a settled future has nothing left to pay."""
+    _finite(f"delisting of {event.symbol}", event.price)
     _same_money(event.quantity, holding.quantity, holding.quantity, f"delisting of {event.symbol}, quantity")
     value = event.quantity * event.price * holding.multiplier
     _same_money(event.cash, 0.0 if holding.margined else value, value, f"delisting of {event.symbol}, cash")
@@ -137,6 +151,7 @@ def _check_settlement(event: Settled, holding: Holding) -> None:
     _same_money(event.quantity, holding.quantity, holding.quantity, f"settlement of {event.symbol}, contracts")
     expected = event.quantity * (event.price - holding.mark) * holding.multiplier
     scale = event.quantity * event.price * holding.multiplier
+    _finite(f"settlement of {event.symbol}", event.price)
     _same_money(event.cash, expected, scale, f"settlement of {event.symbol}, cash")
 
 
@@ -159,9 +174,11 @@ class Ledger:
     __slots__ = ("_called", "_deposit", "_margin", "_state", "_t_plus_1", "cash", "holdings", "sessions")
 
     def __init__(self, cash: float, *, terms: AccountTerms | None = None) -> None:
-        """Open an account with ``cash``; raises :class:`LedgerError` unless it is positive and finite."""
-        if not (isfinite(cash) and cash > 0.0):
-            raise LedgerError(f"an account cannot start with {cash!r}", mend="deposit a positive amount")
+        """Open an account with ``cash``; raises :class:`LedgerError` unless it is a positive sum of money."""
+        if not SMALLEST <= cash <= LARGEST:
+            raise LedgerError(
+                f"an account cannot start with {cash!r}", mend=f"deposit more than 0 and at most {LARGEST:.0f}"
+            )
         self._deposit = Deposited(float(cash), terms or AccountTerms())
         self.cash = float(cash)
         self.holdings: dict[str, Holding] = {}
@@ -264,7 +281,7 @@ class Ledger:
         balance = self.cash + cash
         if not balance >= 0.0 or balance == inf:
             if not isfinite(balance):
-                raise LedgerError(f"the balance would become {balance!r}")
+                raise NotFinite(f"the balance would become {balance!r}")
             if not self._margin:
                 raise LedgerError(f"a cash account would fall to {balance!r}")
         self.cash = balance
@@ -276,10 +293,14 @@ class Ledger:
         value = quantity * price * multiplier
         costs = event.fee + event.tax
         expected = -costs if margined else -value - costs
-        if not (abs(cash - expected) <= TOLERANCE * (abs(value) + abs(costs))):
+        # A finite scale means finite parts: none of them can be infinite on both sides of the comparison.
+        if not (abs(cash - expected) <= TOLERANCE * (abs(value) + abs(costs)) < inf):
+            _finite(f"fill of {symbol}", value, costs, cash)
             raise LedgerError(f"fill of {symbol}: cash {cash!r} stated, {expected!r} expected")
         if quantity == 0.0:
             raise LedgerError(f"fill of {symbol} has no quantity")
+        if not (0.0 < price < inf and 0.0 < event.reference < inf and 0.0 < multiplier < inf):
+            raise LedgerError(f"fill of {symbol} at {price!r}, {event.reference!r} before slippage")
         holding = self.holdings.get(symbol)
         if holding is not None:
             _check_settled_first(event, holding)
@@ -302,6 +323,8 @@ class Ledger:
             holding.locked += quantity
         if holding.quantity == 0.0:
             del self.holdings[symbol]
+        elif not -inf < holding.cost < inf:
+            raise NotFinite(f"fill of {symbol}: its average cost would become {holding.cost!r}")
 
     def _dividend(self, event: DividendPaid) -> None:
         """Pay it and take it out of the mark: going ex changes where the money is, not how much."""
@@ -320,6 +343,7 @@ class Ledger:
         holding.quantity = event.quantity
         holding.cost /= event.ratio
         holding.mark /= event.ratio
+        _finite(f"split of {event.symbol}", holding.cost, holding.mark)
 
     def _delisted(self, event: Delisted) -> None:
         _check_delisting(event, self._held(event.symbol))
@@ -342,6 +366,7 @@ class Ledger:
     def _margin_called(self, event: MarginCalled) -> None:
         if not self._margin:
             raise LedgerError("a cash account cannot get a margin call")
+        _finite("margin call", event.equity, event.required)
         self._called = True
 
     def _marked(self, event: Marked) -> None:
@@ -353,6 +378,8 @@ class Ledger:
             price = marks.get(symbol)
             if price is None:
                 raise LedgerError(f"{symbol} is held but was not marked")
+            if not -inf < price < inf:
+                raise NotFinite(f"{symbol} is marked at {price!r}")
             holding.mark = price
             holding.locked = 0.0
             if not holding.margined:

@@ -60,17 +60,75 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
         if not previous > 0.0:
             return None  # the first session of a listing has no previous close, hence no limit
         price = ticket.reference if self.limit_test == "open" else session.close[ticket.column]
-        change = price / previous - 1.0
-        if ticket.buying:
-            if change >= threshold - AT_LIMIT:
-                return Refusal(
-                    "limit_up", f"{price:g} is {change:+.2%} from {previous:g}; no BUY from +{threshold:.2%}"
-                )
-        elif change <= AT_LIMIT - threshold:
+        return _refuse_at(price, previous, threshold, buying=ticket.buying)
+
+
+def _refuse_at(price: float, previous: float, threshold: float, *, buying: bool) -> Refusal | None:
+    change = price / previous - 1.0
+    if buying:
+        if change >= threshold - AT_LIMIT:
             return Refusal(
-                "limit_down", f"{price:g} is {change:+.2%} from {previous:g}; no SELL from -{threshold:.2%}"
+                "limit_up", f"{price:g} is {change:+.2%} from {previous:g}; no BUY from +{threshold:.2%}"
             )
-        return None
+    elif change <= AT_LIMIT - threshold:
+        return Refusal(
+            "limit_down", f"{price:g} is {change:+.2%} from {previous:g}; no SELL from -{threshold:.2%}"
+        )
+    return None
+
+
+class BoardRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One board's daily price limit, as a fraction of the previous close; None = no limit.
+
+    ``special`` is the limit of names under special treatment (ST), None where they have the board's own.
+    ``free_sessions`` is how many sessions from the listing on have no limit; a name that may have been listed
+    before the data begins counts as listed long ago.
+    """
+
+    limit: float | None = None
+    special: float | None = None
+    free_sessions: int = 1
+
+
+class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Daily price limits per board with special treatment and new listings; names without a board have none.
+
+    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled. The price that is
+    compared is the one at which the order would trade.
+    """
+
+    main: BoardRule = BoardRule()
+    chinext: BoardRule = BoardRule()
+    star: BoardRule = BoardRule()
+    bse: BoardRule = BoardRule()
+    buffer: float = 0.005
+
+    def threshold(self, board: Board, *, special: bool, age: int) -> float | None:
+        """Return the change at which a name stops trading, or None; ``age`` counts its sessions, -1 = unknown."""
+        if board is _MAIN:
+            rule = self.main
+        elif board is _CHINEXT:
+            rule = self.chinext
+        elif board is _STAR:
+            rule = self.star
+        elif board is _NONE:
+            return None
+        else:
+            rule = self.bse
+        if 0 <= age < rule.free_sessions:
+            return None
+        limit = rule.special if special and rule.special is not None else rule.limit
+        return None if limit is None else limit - self.buffer
+
+    def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
+        """Refuse a buy at limit-up and a sale at limit-down."""
+        bars, column = session.bars, ticket.column
+        board = ticket.instrument.board
+        threshold = self.threshold(board, special=bars.is_special(column), age=bars.age(column))
+        previous: float = session.prev_close[column]
+        if threshold is None or not previous > 0.0:
+            return None
+        return _refuse_at(ticket.reference, previous, threshold, buying=ticket.buying)
 
 
 class Participation(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,9 @@ from tradeassay.core.instruments import Instrument
 WHOLE = 1e-6
 """How far a count of lots may be from a whole number and still be that number."""
 
+DIGITS = 50
+"""Binary digits of a count of lots that arithmetic can be trusted with."""
+
 
 def floor_to(quantity: float, unit: float) -> float:
     """Round a magnitude down to a multiple of ``unit``; a hair below a multiple counts as the multiple.

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.lots import floor_to
+from tradeassay.account.lots import DIGITS, floor_to
 from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
 
@@ -71,7 +71,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
         closes = abs(held) if held * ticket.signed(1.0) < 0.0 else 0.0
         most = min(closes + self._opens(ticket, session, closes, equity, gross), asked)
         count = round(floor_to(most, lot) / lot)
-        # Rounding may have put the count one lot too high, hardly ever more.
+        # Rounding may have put the count one lot too high, hardly ever more (see Cash).
         while count > 0:
             ticket.quantity = floor_to(count * lot, lot)
             self._charge(ticket, session)
@@ -79,7 +79,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
                 fits, ticket.quantity = ticket.quantity, asked
                 ticket.trim(fits, "margin")
                 return True
-            count -= 1
+            count -= max(1, count >> DIGITS)
         ticket.quantity = asked
         return False
 

@@ -22,14 +22,16 @@ from math import isfinite
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE, is_price, not_a_size
 from tradeassay.core.orders import Order
 
 
 def malformed(order: Order) -> Refusal | None:
     """Say what is wrong with an order before looking at any market."""
     amount, unit = order.amount, order.unit
-    if not isfinite(amount):
-        return Refusal("bad_amount", f"amount {amount!r} is not a number")
+    wrong = not_a_size(amount)
+    if wrong is not None:
+        return Refusal("bad_amount", f"amount {wrong}")
     if unit in TARGETS:
         if order.side not in (None, "BUY", "SELL"):
             return Refusal("unsupported", f"side '{order.side}' does not exist")
@@ -50,8 +52,12 @@ def _bad_price(order: Order) -> Refusal | None:
         return Refusal("unsupported", f"order kind '{order.kind}' does not exist")
     for name, price in prices.items():
         if name == order.kind:
-            if price is None or not (isfinite(price) and price > 0.0):
+            if price is None or not price > 0.0:
                 return Refusal("bad_price", f"a {name} order needs a positive {name}_price, got {price!r}")
+            if not is_price(price):
+                return Refusal(
+                    "bad_price", f"{name}_price {price!r} is no price: from {LEAST_PRICE:g} to {LARGEST_PRICE:g}"
+                )
         elif price is not None:
             return Refusal("bad_price", f"a {order.kind} order takes no {name}_price")
     return None if order.tif in ("day", "gtc") else _no_such_life(order)
@@ -73,7 +79,7 @@ def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> R
         return Refusal("not_listed", f"{symbol} has left the exchange")
     if not session.trading[column]:
         return Refusal("suspended", f"{symbol} does not trade on {bars.session}")
-    if not session.reference[column] > 0.0:
+    if not is_price(session.reference[column]):
         return Refusal("no_price", f"{symbol} has no {session.moment} price on {bars.session}")
     return None
 
@@ -113,6 +119,8 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
         ticket.quantity = ticket.asked = float(order.amount)
         return None
     change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
+    if not isfinite(change):
+        return Refusal("bad_amount", f"{order.amount!r} in {order.unit} is no number of {order.symbol}")
     if change == 0.0:
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
     if (change > 0.0) != ticket.buying:

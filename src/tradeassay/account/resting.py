@@ -15,9 +15,14 @@ class Resting(msgspec.Struct, frozen=True, kw_only=True):
 
     ``supersede``: a new order for a symbol ends (``Expired``) whatever still rests for it from earlier
     sessions; that is how an agent takes an order back. Orders of one batch never supersede each other.
+
+    ``held_to_side``: a good-till-cancelled target order whose name has no market, and whose target contradicts the
+    side it states, is refused at once. Where it is not set, in the first versions of the venues, such an
+    order waits and later trades as its target says.
     """
 
     supersede: bool = True
+    held_to_side: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class RestingOrder(msgspec.Struct, frozen=True):

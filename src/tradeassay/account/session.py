@@ -7,6 +7,7 @@ from typing import Literal
 
 from tradeassay.account.costs import Fees
 from tradeassay.account.ledger import Ledger
+from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.view import SessionBars
 
 Moment = Literal["open", "close"]
@@ -51,13 +52,14 @@ class Session:
 
     def has_price(self, column: int) -> bool:
         """Say whether a column trades in this session and has a reference price."""
-        return bool(self.trading[column]) and self.reference[column] > 0.0
+        return bool(self.trading[column]) and LEAST_PRICE <= self.reference[column] <= LARGEST_PRICE
 
     def price_of(self, symbol: str) -> float:
         """Return a held symbol's reference price, or its last mark when it has none this session."""
         column = self.columns[symbol]
         price: float = self.reference[column]
-        return price if self.trading[column] and price > 0.0 else self.account.mark(symbol)
+        traded = self.trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE
+        return price if traded else self.account.mark(symbol)
 
     def exposure(self) -> tuple[float, float]:
         """Return (equity, gross exposure) of the account now, at reference prices."""
@@ -70,7 +72,7 @@ class Session:
             instrument = instruments[column]
             quantity = holding.quantity
             price: float = reference[column]
-            if not (trading[column] and price > 0.0):
+            if not (trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE):
                 price = holding.mark
             value = quantity * price * instrument.multiplier
             gross += abs(value)

@@ -10,7 +10,7 @@ import msgspec
 from tradeassay.account.cash import Cash
 from tradeassay.account.costs import BPS, Fees, Slippage
 from tradeassay.account.futures import Futures
-from tradeassay.account.limits import Concentration, Participation, PriceLimits
+from tradeassay.account.limits import BoardLimits, Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
@@ -26,12 +26,22 @@ Gate = Callable[[Ticket, Session], Refusal | None]
 """A policy's question to one order. It may trim the ticket; a refusal ends the order."""
 
 
+class Era(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules that hold from the ISO day ``start`` on, until the next era begins."""
+
+    start: str
+    fees: Fees
+    price_limits: BoardLimits | None = None
+
+
 class Venue(msgspec.Struct, frozen=True, kw_only=True):
     """Where orders become fills. Every number of its rules is a field of one of its policies.
 
     ``margin`` None means a cash account. ``priority`` orders a batch: ``sells_first`` lets a decision
     spend the proceeds of its own sales whatever the order it lists them in, ``as_given`` does not.
-    ``periods_per_year`` is the number of sessions by which yearly rates are divided.
+    ``periods_per_year`` is the number of sessions by which yearly rates are divided. Where the rules have changed
+    in the course of time, ``eras`` (oldest first) stand in place of ``fees`` and ``price_limits``, which then say
+    what holds today; a day before the first era has the rules of the first.
     """
 
     id: str
@@ -51,6 +61,7 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
     futures: Futures = Futures()
     resting: Resting = Resting()
     priority: Literal["as_given", "sells_first"] = "sells_first"
+    eras: tuple[Era, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Raise :class:`UserError` for rules that contradict each other."""
@@ -58,6 +69,23 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"venue '{self.id}' allows short sales without margin", mend="give it a Margin policy")
         if self.settlement.t_plus and self.margin is not None:
             raise UserError(f"venue '{self.id}' has both T+1 and margin", mend="drop one of them")
+        if self.eras is not msgspec.UNSET:
+            starts = [era.start for era in self.eras]
+            if not starts or starts != sorted(set(starts)):
+                raise UserError(f"the eras of venue '{self.id}' are not in order", mend="list them oldest first")
+            if self.margin is not None:
+                raise UserError(f"venue '{self.id}' has both eras and margin", mend="drop one of them")
+
+    def era(self, day: str) -> Era | None:
+        """Return the era an ISO day lies in; None for a venue whose rules have no dates."""
+        if self.eras is msgspec.UNSET:
+            return None
+        found = self.eras[0]
+        for era in self.eras:
+            if era.start > day:
+                break
+            found = era
+        return found
 
     @property
     def terms(self) -> AccountTerms:
@@ -69,11 +97,12 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
             margin=True, maintenance_long=margin.maintenance_long, maintenance_short=margin.maintenance_short
         )
 
-    def gates(self, *, buying: bool) -> tuple[Gate, ...]:
+    def gates(self, *, buying: bool, era: Era | None = None) -> tuple[Gate, ...]:
         """Return the policies' questions in the order they are asked, without those that never bind."""
         gates: list[Gate] = []
-        if self.price_limits is not None:
-            gates.append(self.price_limits.gate)
+        limits = self.price_limits if era is None else era.price_limits
+        if limits is not None:
+            gates.append(limits.gate)
         gates.append(self.lots.gate)
         if not buying:
             if self.settlement.t_plus:
@@ -96,9 +125,11 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
         )
         return msgspec.structs.replace(self, concentration=concentration)
 
-    def rules(self, *, benchmark_index: str | None = None) -> Rules:
-        """Return what an agent is told about this venue."""
+    def rules(self, *, benchmark_index: str | None = None, day: str | None = None) -> Rules:
+        """Return what an agent is told about this venue, on an ISO day where its rules have dates."""
         slip = self.slippage.bps * BPS
+        era = None if day is None else self.era(day)
+        fees = self.fees if era is None else era.fees
         return Rules(
             venue=self.id,
             currency=self.currency,
@@ -107,8 +138,8 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
             t_plus_1=self.settlement.t_plus == 1,
             max_weight=self.concentration.max_weight,
             max_positions=self.concentration.max_positions,
-            buy_cost=self.fees.rate(True) + slip,
-            sell_cost=self.fees.rate(False) + slip,
+            buy_cost=fees.rate(True) + slip,
+            sell_cost=fees.rate(False) + slip,
             benchmark_index=benchmark_index,
             periods_per_year=self.periods_per_year,
         )

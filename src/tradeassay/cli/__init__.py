@@ -5,12 +5,16 @@ Results go to stdout, prose and progress to stderr, so that ``--json`` output ca
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from tradeassay.cli._group import root
 from tradeassay.core.errors import TradeassayError
 
 __all__ = ["main", "root"]
+
+_MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE))
+"""Troubles of the machine rather than of the program: no room, no rights, no more open files."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,10 +49,15 @@ def _main(argv: list[str] | None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except (ConnectionError, TimeoutError) as error:
+        click.echo(f"error: the connection was lost: {error.strerror or error} (try again)", err=True)
+        return 2
     except OSError as error:
-        # A folder that cannot be written, a full disk: the user's to mend. Without a path it is our bug.
-        if error.filename is None:
+        # A folder that cannot be written, a full disk: the user's to mend. Any other without a path is our bug.
+        if error.filename is None and error.errno not in _MACHINE:
             raise
-        click.echo(f"error: {error.filename}: {error.strerror} (choose another folder, or make room)", err=True)
+        where = "" if error.filename is None else f"{error.filename}: "
+        mend = "make room, or choose another folder; what was begun can be continued"
+        click.echo(f"error: {where}{error.strerror or error} ({mend})", err=True)
         return 2
     return status if isinstance(status, int) else 0

@@ -21,7 +21,7 @@ from tradeassay.cli._output import (
     tell_program,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.core.secrets import clean_text
+from tradeassay.core.files import write_atomic
 
 if TYPE_CHECKING:
     from tradeassay.core.measure import Measure
@@ -325,7 +325,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a file; raises :class:`UserError` where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(clean_text(text), encoding="utf-8", errors="replace")
+        write_atomic(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
     say(f"written: {path}")

@@ -75,6 +75,10 @@ class LedgerError(TradeassayError):
     """An accounting identity does not hold. Never caught: wrong money is worse than no result."""
 
 
+class NotFinite(LedgerError):
+    """An event would make a sum of money, a price or a holding that is no finite number. It ends the episode."""
+
+
 class RunError(TradeassayError):
     """A recorded run cannot be started, resumed, verified or read."""
 

@@ -4,11 +4,47 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.secrets import clean_bytes
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Give an error of the system that names no file (a full disk, mostly) the name of the one in hand."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder to fill that becomes ``folder`` when the block ends well, and disappears otherwise.
+
+    ``folder`` must not exist or be empty.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    making = folder.parent / f".writing-{folder.name}-{uuid.uuid4().hex[:12]}"
+    making.mkdir()
+    try:
+        with naming(folder):
+            yield making
+            for path in making.iterdir():
+                sync_folder(path)
+            sync_folder(making)
+            os.rename(making, folder)
+        sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -18,22 +54,24 @@ def write_atomic(path: Path, content: bytes) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(clean_bytes(content))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with naming(path):
+            with temporary.open("wb") as file:
+                file.write(clean_bytes(content))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
-def append_durably(descriptor: int, content: bytes) -> None:
-    """Write all of ``content`` to an open file; it survives a crash once this returns."""
+def append_durably(descriptor: int, content: bytes, path: Path) -> None:
+    """Write all of ``content`` to the open file ``path``; it survives a crash once this returns."""
     left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
-    os.fsync(descriptor)
+    with naming(path):
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -43,7 +81,7 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names inside a folder durable."""
+    """Make the names inside a folder, or a file's content, durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

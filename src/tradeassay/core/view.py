@@ -105,7 +105,9 @@ class SessionBars:
     """One session as an exchange needs it; every array has one entry per column.
 
     ``trading`` is False where a name is suspended or not listed. ``prev_close`` is the previous close
-    *adjusted for today's corporate actions*, which is what price limits refer to.
+    *adjusted for today's corporate actions*, which is what price limits refer to. ``first_row`` is the row of a
+    name's first session, 0 where it may have been listed before the data begins; ``special`` marks names under
+    special treatment (ST). Both are None where nothing is known about any name.
     """
 
     session: str
@@ -120,3 +122,14 @@ class SessionBars:
     amount: Floats
     prev_close: Floats
     trading: Bools
+    first_row: Ints | None = None
+    special: Bools | None = None
+
+    def age(self, column: int) -> int:
+        """Return the number of sessions since a name's first one, -1 where that is not known."""
+        first = 0 if self.first_row is None else int(self.first_row[column])
+        return self.row - first if first > 0 else -1
+
+    def is_special(self, column: int) -> bool:
+        """Say whether a name is under special treatment."""
+        return self.special is not None and bool(self.special[column])

@@ -11,32 +11,42 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.files import whole_folder
+from tradeassay.core.own_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import Manifest
-from tradeassay.data.store.read import read_panel
+from tradeassay.data.store.manifest import FileEntry, Manifest, file_entry
+from tradeassay.data.store.read import check_hash, read_panel
 from tradeassay.data.store.write import write_snapshot
 
 FACTS_FILE = "facts.json"
+AGAIN = "export the snapshot again"
 
 
-class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+class _Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     facts: PanelFacts
+    files: dict[str, FileEntry] = {}
+    own_sha256: str = ""
 
 
 def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
     """Write a snapshot as Parquet: long ``bars`` (session, symbol, fields), ``minutes``, a table per record kind.
 
     ``folder`` must not exist or be empty; raises :class:`UserError` otherwise. It holds everything, so
-    :func:`import_parquet` gives back a snapshot with the same content hash.
+    :func:`import_parquet` gives back a snapshot with the same content hash. It is written under another name and
+    renamed when it is whole.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty", mend="choose another folder")
     panel = read_panel(snapshot)
-    folder.mkdir(parents=True, exist_ok=True)
+    with whole_folder(folder) as place:
+        _export(panel, place)
+    return tuple(sorted(folder.iterdir()))
+
+
+def _export(panel: Panel, folder: Path) -> None:
     written = {
         "sessions": _sessions_table(panel),
         "bars": _long(panel.sessions, panel.symbols, panel.bars, {"suspended": panel.suspended}),
@@ -49,13 +59,12 @@ def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
     if panel.minutes is not None:
         minutes = panel.minutes
         written["minutes"] = _long(minutes.close_time, minutes.symbols, minutes.bars, {}, "close_time")
+    files: dict[str, FileEntry] = {}
     for name, table in written.items():
-        pa.parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
-    facts = _Facts(name=panel.name, facts=panel.facts)
-    (folder / FACTS_FILE).write_bytes(
-        clean_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2)) + b"\n"
-    )
-    return tuple(sorted(folder.iterdir()))
+        path = folder / f"{name}.parquet"
+        pa.parquet.write_table(table, path, compression="zstd")
+        files[path.name] = file_entry(path)
+    (folder / FACTS_FILE).write_bytes(with_own_hash(_Facts(name=panel.name, facts=panel.facts, files=files))[1])
 
 
 def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) -> Manifest:
@@ -63,19 +72,40 @@ def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) 
 
     (Parquet files from elsewhere are read by the source ``parquet``.)
     """
+    facts = _facts(folder)
+    for name, entry in facts.files.items():
+        check_hash(folder / name, entry)
     try:
-        facts = msgspec.json.decode((folder / FACTS_FILE).read_bytes(), type=_Facts)
+        panel = _panel(folder, facts)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise DataError(f"{folder} does not hold an exported snapshot: {error}", mend=AGAIN) from error
+    return write_snapshot(panel, snapshot, allow_faults=allow_faults)
+
+
+def _facts(folder: Path) -> _Facts:
+    path = folder / FACTS_FILE
+    try:
+        content = path.read_bytes()
+        facts = msgspec.json.decode(content, type=_Facts)
     except FileNotFoundError:
         raise DataError(f"{folder} has no {FACTS_FILE}", mend="import it as plain files instead") from None
-    except msgspec.DecodeError as error:
-        raise DataError(f"{folder / FACTS_FILE} is damaged: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
+    if not facts.files:
+        raise DataError(f"{path} holds no hashes: it was exported by an earlier version", mend=AGAIN)
+    if not holds_own_hash(content):
+        raise DataError(f"{path} was altered after it was written", mend=AGAIN)
+    return facts
+
+
+def _panel(folder: Path, facts: _Facts) -> Panel:
     sessions = _read(folder, "sessions")
     days = sessions.column("session").to_numpy().astype("datetime64[D]")
     listings = tables.read_listings(_read(folder, "listings"))
     symbols = tuple(entry.instrument.symbol for entry in listings)
     bars = _read(folder, "bars")
     indices = _read(folder, "indices")
-    panel = Panel(
+    return Panel(
         name=facts.name,
         facts=facts.facts,
         listings=listings,
@@ -91,7 +121,6 @@ def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) 
         fundamentals=tuple(map(tables.read_fundamental, _read(folder, "fundamentals").to_pylist())),
         news=tuple(map(tables.read_news_item, _read(folder, "news").to_pylist())),
     )
-    return write_snapshot(panel, snapshot, allow_faults=allow_faults)
 
 
 def _sessions_table(panel: Panel) -> pa.Table:
@@ -123,9 +152,9 @@ def _read(folder: Path, name: str) -> pa.Table:
     try:
         return pa.parquet.read_table(path)
     except FileNotFoundError:
-        raise DataError(f"{path} is missing", mend="export the snapshot again") from None
+        raise DataError(f"{path} is missing", mend=AGAIN) from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is damaged: {error}", mend="export the snapshot again") from error
+        raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
 
 
 def _grid(table: pa.Table, rows: int, columns: int) -> dict[Field, Floats]:

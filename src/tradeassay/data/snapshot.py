@@ -13,7 +13,7 @@ from tradeassay.core.view import Days
 from tradeassay.data.panel import CalendarName, PanelFacts
 from tradeassay.data.store.history import History
 from tradeassay.data.store.manifest import Manifest, read_manifest
-from tradeassay.data.store.read import check_files
+from tradeassay.data.store.read import check_files, verify_snapshot
 from tradeassay.data.view import AsOfView, Moment, locate
 
 
@@ -106,12 +106,16 @@ class Snapshot:
 def open_snapshot(folder: Path) -> Snapshot:
     """Open the snapshot in ``folder``.
 
-    Sizes and form of its files are compared with the manifest (hashes only by ``verify_snapshot``, which reads
-    everything). Raises :class:`DataError` naming the file that is missing, half-written or altered.
+    The manifest is held to its own hash, and every file to its recorded hash before any of it is decoded (news,
+    figures and minutes when they are first asked for). ``verify_snapshot`` computes the content hash as well; so
+    does this for a store of an earlier version, whose manifest has no hash of its own. Raises :class:`DataError`
+    naming the file that is missing, half-written or altered.
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
+    if not manifest.own_sha256:
+        verify_snapshot(folder)
     try:
         return Snapshot(folder, manifest)
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError, IndexError) as error:
         raise DataError(f"{folder} does not have the form its manifest says: {error}") from error

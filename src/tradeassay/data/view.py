@@ -197,6 +197,8 @@ class AsOfView:
             amount=fields["amount"][row, :visible],
             prev_close=history.prev_close[row, :visible],
             trading=history.trading[row, :visible],
+            first_row=history.listed_rows[:visible],
+            special=history.special_at(row, visible),
         )
 
     # -- indices -------------------------------------------------------------------------------------------------

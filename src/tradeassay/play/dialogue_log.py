@@ -124,7 +124,8 @@ class DialogueLog:
         """Write a day's lines and make them durable."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
-        append_durably(self._descriptor, clean_bytes(b"".join(_ENCODER.encode(line) + b"\n" for line in lines)))
+        content = b"".join(_ENCODER.encode(line) + b"\n" for line in lines)
+        append_durably(self._descriptor, clean_bytes(content), self._path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

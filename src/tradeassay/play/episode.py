@@ -12,6 +12,7 @@ planner and the leak test all play through this class; what differs is who answe
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -22,7 +23,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import LONGEST_DETAIL, Ended, adrive, advance, drive, fault_of
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import ENCODER, StepRecord
-from tradeassay.core.orders import Decision, Failure
+from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm import QuestionPlace
 from tradeassay.play.config import MarketConfig
 from tradeassay.play.market import Market, Witness
@@ -42,6 +43,9 @@ NOBODY = frozenset(("over_budget", "unreachable", "rate_limited", "rejected"))
 Counting such days as the agent's failures would make a broken cable a trading result.
 """
 _DECISION = msgspec.json.Decoder(Decision)
+_ORDER = msgspec.json.Decoder(Order)
+_UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, OverflowError)
+"""What encoding or decoding raises for something that JSON cannot hold."""
 
 
 class NoAnswer(ModelError):
@@ -130,7 +134,7 @@ class Episode(Generic[Ask, Reply]):
             raise UserError("there is nobody to ask and nothing to decide", mend="open() an episode first")
         place = QuestionPlace(episode=self.key, step=seen.step, sample=self.seed, index=0)
         self._talking = addressed(conversation.dialogue(seen), place)
-        return self.decide(as_recorded((yield from self._talking)))
+        return self.decide((yield from self._talking))
 
     def decide(self, decision: Decision) -> StepRecord:
         """Carry out a decision that was not asked for here, and return its record."""
@@ -138,6 +142,7 @@ class Episode(Generic[Ask, Reply]):
         if seen is None:
             raise UserError("the episode is over or was not started", mend="open() it")
         self._talking = None
+        decision = as_recorded(decision)
         done = self.market.step(decision)
         if self._conversation is not None:
             self._conversation.remember(seen, decision)
@@ -180,9 +185,49 @@ def addressed(
 def as_recorded(decision: Decision) -> Decision:
     """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
 
-    The market gets exactly this, so that a live run and its replay cannot differ.
+    The market gets exactly this, so that a live run and its replay cannot differ. An order with a number that
+    cannot be written down (an infinity, NaN, a number that is no float64) is taken out and counted as a failure;
+    the others trade.
     """
-    return _DECISION.decode(ENCODER.encode(decision)) if decision.orders else decision
+    try:
+        if all(map(_finite, decision.orders)):
+            return _DECISION.decode(ENCODER.encode(decision))
+    except _UNWRITABLE:
+        pass
+    kept: list[Order] = []
+    lost = list(decision.failures)
+    for place, order in enumerate(decision.orders, start=1):
+        wrong = _unwritable(order)
+        if wrong is None:
+            kept.append(order)
+        else:
+            lost.append(
+                Failure(kind="schema", detail=f"order {place} is not carried out: {wrong}"[:LONGEST_DETAIL])
+            )
+    decision = msgspec.structs.replace(decision, orders=tuple(kept), failures=tuple(lost))
+    try:
+        return _DECISION.decode(ENCODER.encode(decision))
+    except _UNWRITABLE as error:
+        return broken(error)
+
+
+def _finite(order: Order) -> bool:
+    return all(
+        number is None or isfinite(number) for number in (order.amount, order.limit_price, order.stop_price)
+    )
+
+
+def _unwritable(order: Order) -> str | None:
+    """Say why an order cannot be read back from a journal as it was meant, or return None."""
+    try:
+        for name in ("amount", "limit_price", "stop_price"):
+            number = getattr(order, name)
+            if number is not None and not isfinite(number):
+                return f"its {name} {number!r} is not a number"
+        _ORDER.decode(ENCODER.encode(order))
+    except _UNWRITABLE as error:
+        return str(fault_of(error))
+    return None
 
 
 # -- who answers -------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ class JournalOf(Generic[R]):
             return
         lines = b"\n".join(self._waiting) + b"\n"
         self._waiting.clear()
-        append_durably(self._descriptor, lines)
+        append_durably(self._descriptor, lines, self._path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
+
 from tradeassay.account import Exchange, Ledger, venues
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import RunError, UserError
@@ -58,8 +60,10 @@ class Market:
         self.config = config
         venue = venues.get(config.venue)
         self.venue = venue.limited(max_weight=config.max_weight, max_positions=config.max_positions)
-        self.rules: Rules = self.venue.rules(benchmark_index=config.index)
         self.rows: range = snapshot.rows(config.first, config.last)
+        self.rules: Rules = self.venue.rules(
+            benchmark_index=config.index, day=str(snapshot.sessions[self.rows.start])
+        )
         self.sessions: tuple[str, ...] = tuple(
             str(day) for day in snapshot.sessions[self.rows.start : self.rows.stop]
         )
@@ -159,6 +163,8 @@ class Market:
         if phase != "pre_open":
             self._early = tuple(self._exchange.work_waiting(self._bars, ledger, until=phase))
         view = before if phase == "pre_open" else whole if phase == "close" else at(row, phase)
+        if self.venue.eras is not msgspec.UNSET:
+            self.rules = self.venue.rules(benchmark_index=self.config.index, day=self._bars.session)
         self._choice: UniverseChoice = self._universe.at(view)
         self._decided_at = view.clock
         return Observation(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tradeassay.core.errors import MissingExtra
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
 from tradeassay.report.shown import UNIT, shown
 
@@ -81,7 +81,7 @@ def write_page(path: Path, text: str) -> Path:
     """Write a page to ``path`` (creating its folder) and return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which cannot be encoded.
-    path.write_bytes(clean_bytes(text.encode("utf-8", "replace")))
+    write_atomic(path, text.encode("utf-8", "replace"))
     return path
 
 

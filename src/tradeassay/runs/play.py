@@ -25,7 +25,7 @@ from tradeassay.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import fault_of
-from tradeassay.core.errors import LedgerError, RunError
+from tradeassay.core.errors import LedgerError, NotFinite, RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import sha256_of
@@ -48,7 +48,10 @@ from tradeassay.runs.tasks import Played, PlayTask
 
 Answers = Literal["scripted", "replayed", "live"]
 _FATAL = (LedgerError, RunError, CassetteMismatch)
-"""Errors that stop a run: wrong money is worse than no result, and so is a journal or replay that does not fit."""
+"""Errors that stop a run: wrong money is worse than no result, and so is a journal or replay that does not fit.
+
+A :class:`NotFinite` ends its own episode alone: the ledger refused the event, so no wrong money was booked.
+"""
 
 
 class ListenerBroke(Exception):
@@ -182,6 +185,8 @@ def _bounded(records: Iterator[StepRecord]) -> Iterator[StepRecord | Exception]:
     """Yield records; what ends them is yielded last, unless it has to stop the run."""
     try:
         yield from records
+    except NotFinite as error:
+        yield error
     except _FATAL:
         raise
     except Exception as error:
@@ -338,6 +343,8 @@ class _Talked:
         try:
             async for record in records:
                 yield record
+        except NotFinite as error:
+            yield error
         except (*_FATAL, OSError, ListenerBroke):
             raise
         except Exception as error:

@@ -7,9 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tradeassay.benchmarks import find_window
-from tradeassay.core.errors import DataError, RunError
-from tradeassay.core.hashing import sha256_file
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.core.errors import RunError
+from tradeassay.data import Snapshot, load_dataset, verify_snapshot
 from tradeassay.play import Market, MarketConfig
 from tradeassay.runs.manifest import DatasetEntry, window_key
 from tradeassay.runs.tasks import WantedWindow
@@ -32,16 +31,11 @@ def describe(
 ) -> DatasetEntry:
     """Open a data set, generating it if it is synthetic and new, and describe it.
 
-    Raises :class:`DataError` when a file's hash differs from its manifest, and whatever a market raises that
+    Raises :class:`DataError` when a file or a note of the manifest was altered, and whatever a market raises that
     cannot be played on it: a window without sessions, an unknown index, no such named window.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
-    for name, entry in snapshot.manifest.files.items():
-        if sha256_file(snapshot.folder / name) != entry.sha256:
-            raise DataError(
-                f"data set '{dataset}': {name} was altered after it was stored",
-                mend="get or import the data again",
-            )
+    verify_snapshot(snapshot.folder)
     for market in markets:
         Market(snapshot, market)
     return DatasetEntry(

@@ -11,7 +11,7 @@ import numpy as np
 from tradeassay.core.account import AccountState
 from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.orders import Order
-from tradeassay.core.view import Bools, Floats, SessionBars
+from tradeassay.core.view import Bools, Floats, Ints, SessionBars
 
 _BOARDS = (Board.MAIN, Board.MAIN, Board.CHINEXT, Board.STAR, Board.BSE, Board.NONE)
 _FIRST = date(2024, 1, 1)
@@ -49,6 +49,9 @@ class _Rough:
         self.symbols = tuple(instrument.symbol for instrument in instruments)
         self.stock: Bools = np.array([instrument.kind == "stock" for instrument in instruments])
         self.close: Floats = np.round(rng.uniform(5.0, 60.0, len(instruments)), 2)
+        # The second name is under special treatment; the first and the fourth count as new for a while.
+        self.special: Bools = np.arange(len(instruments)) == 1
+        self.first_row: Ints = np.where(np.isin(np.arange(len(instruments)), (0, 3)), 8, 0)
         self.first = True
         self.gone: set[int] = set()
 
@@ -75,6 +78,8 @@ class _Rough:
                 instruments=self.instruments,
                 prev_close=previous,
                 trading=trading,
+                first_row=self.first_row,
+                special=self.special,
                 **self._bars(previous, trading),
             ),
             actions,

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 
-from tradeassay.account.limits import AT_LIMIT
+from tradeassay.account.costs import Fees
+from tradeassay.account.limits import AT_LIMIT, BoardLimits
 from tradeassay.account.session import Moment
 from tradeassay.account.venue import Venue
 from tradeassay.core.errors import UserError
@@ -63,11 +65,15 @@ class TapeRules(NamedTuple):
     interest: float
 
 
-def rules_of(venue: Venue) -> TapeRules:
-    """Return a venue's rules as numbers."""
-    fees, margin, own = venue.fees, venue.margin, venue.concentration
+def rules_of(venue: Venue, first: str, last: str) -> TapeRules:
+    """Return a venue's rules as numbers, from one ISO day to another.
+
+    Raises :class:`UserError` when fees or taxes changed in between.
+    """
+    margin, own = venue.margin, venue.concentration
+    fees = _fees_between(venue, first, last)
     return TapeRules(
-        buy_bps=float(fees.buy_bps),
+        buy_bps=float(fees.buy_bps + (0.0 if fees.buy_tax_bps is UNSET else fees.buy_tax_bps)),
         sell_bps=float(fees.sell_bps),
         tax_bps=float(fees.sell_tax_bps),
         minimum=float(fees.minimum),
@@ -84,6 +90,18 @@ def rules_of(venue: Venue) -> TapeRules:
         borrow=venue.shorting.borrow_per_year / venue.periods_per_year,
         interest=0.0 if margin is None else margin.interest_per_year / venue.periods_per_year,
     )
+
+
+def _fees_between(venue: Venue, first: str, last: str) -> Fees:
+    start, end = venue.era(first), venue.era(last)
+    if start is None or end is None:
+        return venue.fees
+    if start.fees != end.fees:
+        raise UserError(
+            f"the taxes of venue '{venue.id}' changed between {first} and {last}",
+            mend="a luck baseline has one set of costs: choose a window on one side of the change",
+        )
+    return start.fees
 
 
 def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -> Tape:
@@ -154,13 +172,21 @@ def write_prices(tape: Tape, t: int, bars: SessionBars, venue: Venue, *, fill: M
 
 def _at_limit(bars: SessionBars, fill: Floats, venue: Venue) -> tuple[Bools, Bools]:
     """Return which names are at their upper and at their lower price limit."""
-    limits = venue.price_limits
+    era = venue.era(bars.session)
+    limits = venue.price_limits if era is None else era.price_limits
     nobody = np.zeros(len(bars.symbols), dtype=np.bool_)
     if limits is None:
         return nobody, nobody
-    bounds = [limits.threshold(one.board) for one in bars.instruments]
+    price = fill
+    if isinstance(limits, BoardLimits):
+        bounds = [
+            limits.threshold(one.board, special=bars.is_special(column), age=bars.age(column))
+            for column, one in enumerate(bars.instruments)
+        ]
+    else:
+        bounds = [limits.threshold(one.board) for one in bars.instruments]
+        price = fill if limits.limit_test == "open" else bars.close
     threshold = np.array([np.inf if bound is None else bound for bound in bounds])
-    price = fill if limits.limit_test == "open" else bars.close
     with np.errstate(invalid="ignore", divide="ignore"):
         change = np.where(bars.prev_close > 0.0, price / bars.prev_close - 1.0, 0.0)
     return change >= threshold - AT_LIMIT, change <= AT_LIMIT - threshold

@@ -44,7 +44,8 @@ def ground_of(snapshot: Snapshot, config: MarketConfig) -> LuckGround:
     """Return an episode's market as arrays; raises :class:`UserError` where random portfolios cannot trade it."""
     venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
     market = read_tape(snapshot, config, venue)
-    return LuckGround(market, rules_of(venue), float(config.cash), venue.periods_per_year)
+    rules = rules_of(venue, market.sessions[0], market.sessions[-1])
+    return LuckGround(market, rules, float(config.cash), venue.periods_per_year)
 
 
 def read_tape(snapshot: Snapshot, config: MarketConfig, venue: Venue) -> NamedTape:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import tempfile
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.files import write_atomic
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
 from tradeassay.data.catalogue import recipes, sp500_news
 from tradeassay.data.catalogue.download import WheelFiles, download_wheel
@@ -83,17 +86,17 @@ def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None 
         raise UserError(f"'{name}' is a whole panel", mend=f"tradeassay data get {name}")
     target = folder or data_home(home) / "side" / name
     target.mkdir(parents=True, exist_ok=True)
-    with (target / "membership.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["index", "symbol", "start", "end"])
-        rows.writerows([m.index, m.symbol, m.start, m.end or ""] for m in built.memberships)
-    with (target / "indices.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["date", "index", "close"])
-        rows.writerows(
-            [day, index, level] for index, levels in built.levels.items() for day, level in levels.items()
-        )
+    members = [[m.index, m.symbol, m.start, m.end or ""] for m in built.memberships]
+    levels = [[day, index, level] for index, known in built.levels.items() for day, level in known.items()]
+    _write_rows(target / "membership.csv", ["index", "symbol", "start", "end"], members)
+    _write_rows(target / "indices.csv", ["date", "index", "close"], levels)
     return target
+
+
+def _write_rows(path: Path, names: list[str], rows: list[list[Any]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([names, *rows])
+    write_atomic(path, text.getvalue().encode())
 
 
 def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:

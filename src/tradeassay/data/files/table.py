@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,11 @@ class RawTable:
     faults: tuple[DataFault, ...] = ()
 
 
+def one_line(error: BaseException) -> str:
+    """Return an error's text as one short line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
 def is_table(path: Path) -> bool:
     """Return whether a file's name says it is a table we can read."""
     return _kind(path) is not None
@@ -74,8 +80,8 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     if _kind(path) == "parquet":
         try:
             table = pa.parquet.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(f"{label} is not a Parquet file: {error}", mend="check the file") from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise UserError(f"{label} is not a Parquet file: {one_line(error)}", mend="check the file") from error
         names = header or tuple(map(str, table.column_names))
         if len(names) != table.num_columns:
             raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")
@@ -85,9 +91,12 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
         content = path.read_bytes()
         opener = _OPENERS.get(path.suffix.lower())
         content = content if opener is None else opener(content)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise UserError(f"{label} cannot be read: {error}", mend="check the file") from error
-    return read_csv(content, label, header)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise UserError(f"{label} cannot be read: {one_line(error)}", mend="check the file") from error
+    try:
+        return read_csv(content, label, header)
+    except (pa.ArrowException, csv.Error) as error:
+        raise UserError(f"{label} is not a table: {one_line(error)}", mend="check the file") from error
 
 
 def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTable:

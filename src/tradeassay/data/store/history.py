@@ -7,7 +7,7 @@ members per index and unchanged stretch, actions per session.
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from tradeassay.data.store.read import TimedTable, integers, one_chunk, open_tab
 from tradeassay.data.store.tables import days, plain
 
 NOT_DELISTED = 1 << 40
+SPECIAL = "ST"
+"""The membership list that holds the spells of special treatment."""
 
 
 class History:
@@ -31,7 +33,7 @@ class History:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
-        bars = open_table(folder / "bars.arrow")
+        bars = self._table("bars.arrow")
         shapes = manifest.shapes
         if bars.num_rows != shapes.sessions:
             raise DataError(f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, not {shapes.sessions}")
@@ -47,10 +49,10 @@ class History:
         self._load_indices()
         self._minutes: pa.Table | None = None
         self.news: TimedTable[NewsItem] = TimedTable(
-            folder / "news.arrow", "published_at", tables.read_news_item, "symbols"
+            partial(self._table, "news.arrow"), "published_at", tables.read_news_item, "symbols"
         )
         self.fundamentals: TimedTable[Fundamental] = TimedTable(
-            folder / "fundamentals.arrow", "known_at", tables.read_fundamental, "symbol"
+            partial(self._table, "fundamentals.arrow"), "known_at", tables.read_fundamental, "symbol"
         )
         self.known_figures = lru_cache(maxsize=4096)(self._known_figures)
         self.members = lru_cache(maxsize=1024)(self._members)
@@ -58,6 +60,9 @@ class History:
         self.instruments = lru_cache(maxsize=None)(self._instruments)
         self.gone = lru_cache(maxsize=None)(self._gone)
         self.minute_bars = lru_cache(maxsize=256)(self._minute_bars)
+
+    def _table(self, name: str) -> pa.Table:
+        return open_table(self.folder, self.manifest, name)
 
     def _matrix(self, table: pa.Table, name: str) -> np.ndarray[Any, Any]:
         result = tables.matrix(one_chunk(table, name), table.num_rows)
@@ -68,7 +73,7 @@ class History:
     # -- instruments ---------------------------------------------------------------------------------------------
 
     def _load_listings(self) -> None:
-        listings = tables.read_listings(open_table(self.folder / "listings.arrow"))
+        listings = tables.read_listings(self._table("listings.arrow"))
         self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
         self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
         listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
@@ -82,6 +87,13 @@ class History:
                 self.last_rows[column] = after - 1 if after < self.sessions.size else NOT_DELISTED
         self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
         self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
+
+    def special_at(self, row: int, visible: int) -> Bools | None:
+        """Return which of the first ``visible`` names are under special treatment; None when no name ever is."""
+        if SPECIAL not in self._spells:
+            return None
+        names = set(self.members_at(SPECIAL, row)) if row >= self._changes[SPECIAL][0] else set()
+        return np.array([item.symbol in names for item in self.every_instrument[:visible]], dtype=np.bool_)
 
     def _symbols(self, visible: int) -> tuple[str, ...]:
         return tuple(item.symbol for item in self.every_instrument[:visible])
@@ -104,7 +116,7 @@ class History:
 
     def _load_adjustment(self, bars: pa.Table) -> None:
         self.actions: tuple[CorporateAction, ...] = tuple(
-            map(tables.read_action, open_table(self.folder / "actions.arrow").to_pylist())
+            map(tables.read_action, self._table("actions.arrow").to_pylist())
         )
         self.action_times: list[int] = [action.known_at for action in self.actions]
         names = bars.column_names
@@ -158,11 +170,11 @@ class History:
     # -- indices -------------------------------------------------------------------------------------------------
 
     def _load_indices(self) -> None:
-        table = open_table(self.folder / "indices.arrow")
+        table = self._table("indices.arrow")
         self.levels: dict[str, Floats] = {
             name: plain(one_chunk(table, name)) for name in table.column_names if name != "session"
         }
-        memberships = tables.read_memberships(open_table(self.folder / "memberships.arrow"))
+        memberships = tables.read_memberships(self._table("memberships.arrow"))
         self._spells: dict[str, list[tuple[int, int, int]]] = {}
         for entry in memberships:
             first = int(np.searchsorted(self.sessions, np.datetime64(entry.start, "D"), side="left"))
@@ -207,7 +219,7 @@ class History:
 
     def _minute_table(self) -> pa.Table | None:
         if self._minutes is None and "minutes.arrow" in self.manifest.files:
-            self._minutes = open_table(self.folder / "minutes.arrow")
+            self._minutes = self._table("minutes.arrow")
         return self._minutes
 
     def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:

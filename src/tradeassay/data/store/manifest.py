@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import DataError
-from tradeassay.core.hashing import canonical_json
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.hashing import canonical_json, sha256_file
+from tradeassay.core.own_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS
 from tradeassay.data.fault import AcceptedFaults
 from tradeassay.data.panel import Panel, PanelFacts
@@ -35,6 +35,11 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
+def file_entry(path: Path) -> FileEntry:
+    """Return the entry of a file as it is now."""
+    return FileEntry(bytes=path.stat().st_size, sha256=sha256_file(path))
+
+
 class Shapes(msgspec.Struct, frozen=True, kw_only=True):
     """How much there is of everything."""
 
@@ -49,11 +54,12 @@ class Shapes(msgspec.Struct, frozen=True, kw_only=True):
     news: int = 0
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The identity of a snapshot.
 
     ``sha256`` covers the content (numbers, records and the facts that change their meaning), but neither the
     name nor when, how and with which library version it was written: equal data, equal hash, anywhere.
+    ``own_sha256`` is the hash of the manifest file itself; stores of earlier versions have none.
     """
 
     format: str
@@ -67,19 +73,23 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     last_session: str
     faults: AcceptedFaults
     files: dict[str, FileEntry]
+    own_sha256: str = ""
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write ``manifest.json`` into a folder, indented for people."""
-    content = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2)
-    (folder / MANIFEST_FILE).write_bytes(clean_bytes(content) + b"\n")
+def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
+    """Write ``manifest.json`` into a folder, indented for people; return the manifest with its own hash."""
+    written, content = with_own_hash(manifest)
+    (folder / MANIFEST_FILE).write_bytes(content)
+    return written
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a snapshot's manifest; raises :class:`DataError` when there is none or it is not one of ours."""
+    """Read a snapshot's manifest; raises :class:`DataError` when there is none, or it is altered or not ours."""
     path = folder / MANIFEST_FILE
     try:
         content = path.read_bytes()
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder", mend="get or import the data again") from None
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(
             f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", mend="get or import it again"
@@ -93,9 +103,12 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{path} has format {head.format_version}, this version reads {FORMAT_VERSION}",
                 mend="get or import the data again",
             )
-        return msgspec.json.decode(content, type=Manifest)
-    except msgspec.DecodeError as error:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is damaged: {error}", mend="get or import the data again") from error
+    if manifest.own_sha256 and not holds_own_hash(content):
+        raise DataError(f"{path} was altered after it was written", mend="get or import the data again")
+    return manifest
 
 
 class _Head(msgspec.Struct):

@@ -1,4 +1,7 @@
-"""Open the Arrow files of a snapshot: memory-mapped, checked cheaply, refused by the file's name when wrong.
+"""Open the Arrow files of a snapshot: hashed, then memory-mapped; refused by the file's name when wrong.
+
+Nothing is decoded before its hash is known to be the recorded one: Arrow trusts the offsets in a file, and one
+changed byte can end the process with a signal. A file is hashed once per process.
 
 Dated records are read lazily: a binary search over the time they became known, then only the rows asked for.
 """
@@ -20,7 +23,7 @@ from tradeassay.core.time import Instant
 from tradeassay.core.view import FIELDS, Ints
 from tradeassay.data.panel import MinutePanel, Panel
 from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import Manifest, content_sha256, read_manifest
+from tradeassay.data.store.manifest import FileEntry, Manifest, content_sha256, read_manifest
 from tradeassay.data.store.tables import column, days, plain
 
 AGAIN = "get or import the data again"
@@ -38,25 +41,46 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(f"{path} has {size} bytes, its manifest says {entry.bytes}", mend=AGAIN)
 
 
+_HASHED: dict[tuple[str, int, int, int, int], str] = {}
+"""Hashes taken in this process, by path and by what changes with the content: inode, size and both times."""
+
+
+def check_hash(path: Path, entry: FileEntry) -> None:
+    """Raise :class:`DataError` unless a file is there and has the recorded hash."""
+    try:
+        facts = path.stat()
+        key = (str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        found = _HASHED.get(key) or sha256_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing", mend=AGAIN) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}", mend=AGAIN) from error
+    if found != entry.sha256:
+        raise DataError(
+            f"{path} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}", mend=AGAIN
+        )
+    _HASHED[key] = found
+
+
 def verify_snapshot(folder: Path) -> Manifest:
     """Re-hash every file and the content; raises :class:`DataError` naming what was altered."""
+    _HASHED.clear()
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     for name, entry in manifest.files.items():
-        found = sha256_file(folder / name)
-        if found != entry.sha256:
-            raise DataError(
-                f"{folder / name} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}",
-                mend=AGAIN,
-            )
+        check_hash(folder / name, entry)
     content = content_sha256(read_panel(folder))
     if content != manifest.sha256:
         raise DataError(f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}", mend=AGAIN)
     return manifest
 
 
-def open_table(path: Path) -> pa.Table:
-    """Return a memory-mapped table of one batch; raises :class:`DataError` when it is not an Arrow file."""
+def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
+    """Return a memory-mapped table of one batch; raises :class:`DataError` when it is not the recorded one."""
+    path, entry = folder / name, manifest.files.get(name)
+    if entry is None:
+        raise DataError(f"{folder}: its manifest lists no {name}", mend=AGAIN)
+    check_hash(path, entry)
     try:
         with pa.memory_map(str(path), "r") as source:
             return pa.ipc.open_file(source).read_all()
@@ -82,24 +106,29 @@ def read_panel(folder: Path) -> Panel:
     """Return a snapshot as the panel it was written from. It knows the future: for use inside ``data`` only."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    bars = open_table(folder / "bars.arrow")
+    bars = open_table(folder, manifest, "bars.arrow")
     rows = bars.num_rows
-    indices = open_table(folder / "indices.arrow")
+
+    def rows_of(name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = open_table(folder, manifest, name).to_pylist()
+        return found
+
+    indices = open_table(folder, manifest, "indices.arrow")
     return Panel(
         name=manifest.name,
         facts=manifest.facts,
-        listings=tables.read_listings(open_table(folder / "listings.arrow")),
+        listings=tables.read_listings(open_table(folder, manifest, "listings.arrow")),
         sessions=days(one_chunk(bars, "session")),
         open_time=integers(bars, "open_time"),
         close_time=integers(bars, "close_time"),
         bars={name: tables.matrix(one_chunk(bars, name), rows) for name in FIELDS},
         suspended=tables.matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
         minutes=read_minutes(folder, manifest),
-        actions=tuple(map(tables.read_action, open_table(folder / "actions.arrow").to_pylist())),
-        memberships=tables.read_memberships(open_table(folder / "memberships.arrow")),
+        actions=tuple(map(tables.read_action, rows_of("actions.arrow"))),
+        memberships=tables.read_memberships(open_table(folder, manifest, "memberships.arrow")),
         indices={name: plain(one_chunk(indices, name)) for name in indices.column_names if name != "session"},
-        fundamentals=tuple(map(tables.read_fundamental, open_table(folder / "fundamentals.arrow").to_pylist())),
-        news=tuple(map(tables.read_news_item, open_table(folder / "news.arrow").to_pylist())),
+        fundamentals=tuple(map(tables.read_fundamental, rows_of("fundamentals.arrow"))),
+        news=tuple(map(tables.read_news_item, rows_of("news.arrow"))),
     )
 
 
@@ -107,7 +136,7 @@ def read_minutes(folder: Path, manifest: Manifest) -> MinutePanel | None:
     """Return a snapshot's minute bars as (rows, symbols) arrays, or None when it has none."""
     if "minutes.arrow" not in manifest.files:
         return None
-    table = open_table(folder / "minutes.arrow")
+    table = open_table(folder, manifest, "minutes.arrow")
     symbols = tuple(name.rsplit("/", 1)[0] for name in table.column_names[1 :: len(FIELDS)])
     columns = {
         name: np.column_stack([plain(one_chunk(table, f"{symbol}/{name}")) for symbol in symbols])
@@ -123,8 +152,10 @@ _NO_ROWS: list[int] = []
 class TimedTable(Generic[T]):
     """Records in the order they became known. The file is opened on first use, records are made on demand."""
 
-    def __init__(self, path: Path, time_column: str, make: Callable[[dict[str, Any]], T], symbols: str) -> None:
-        self._path = path
+    def __init__(
+        self, load: Callable[[], pa.Table], time_column: str, make: Callable[[dict[str, Any]], T], symbols: str
+    ) -> None:
+        self._load = load
         self._time_column = time_column
         self._make = make
         self._symbols = symbols
@@ -169,7 +200,7 @@ class TimedTable(Generic[T]):
 
     def _open(self) -> None:
         if self._table is None:
-            self._table = open_table(self._path)
+            self._table = self._load()
             self._times = integers(self._table, self._time_column)
             self._columns = {name: one_chunk(self._table, name) for name in self._table.column_names}
 

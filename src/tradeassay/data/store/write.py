@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tradeassay.core import __version__
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.hashing import sha256_file
+from tradeassay.core.files import naming
 from tradeassay.core.view import FIELDS
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import DataFault, accept, describe
@@ -26,10 +26,11 @@ from tradeassay.data.store.adjustment import factors, previous_close
 from tradeassay.data.store.manifest import (
     FORMAT,
     FORMAT_VERSION,
-    FileEntry,
+    MANIFEST_FILE,
     Manifest,
     Shapes,
     content_sha256,
+    file_entry,
     read_manifest,
     write_manifest,
 )
@@ -119,12 +120,10 @@ def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Ma
         first_session=str(panel.sessions[0]),
         last_session=str(panel.sessions[-1]),
         faults=accept(found),
-        files={
-            path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_file(path))
-            for path in sorted(folder.glob("*.arrow"))
-        },
+        files={path.name: file_entry(path) for path in sorted(folder.glob("*.arrow"))},
     )
-    write_manifest(folder, manifest)
+    with naming(folder / MANIFEST_FILE):
+        manifest = write_manifest(folder, manifest)
     for path in folder.iterdir():
         _sync(path)
     _sync(folder)
@@ -165,7 +164,7 @@ def _minutes_table(panel: Panel) -> pa.Table:
 
 def _write_table(path: Path, table: pa.Table) -> None:
     # One batch per file: a column is then one contiguous piece of the memory map.
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with naming(path), pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
 
 

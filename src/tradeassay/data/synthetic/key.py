@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from io import BytesIO
 from pathlib import Path
-from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
 
 from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Days, Floats, Ints
 from tradeassay.data.panel import Panel, PanelFacts
 from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 
 _MANIFEST = "manifest.json"
+_HEAD = b"tradeassay-answer-key 1 "
+"""A key's file begins with this and the SHA-256 of the rest."""
 
 
 class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -102,21 +106,25 @@ class AnswerKey:
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "facts"}
         arrays["sessions"] = self.sessions.astype(np.int64)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            np.savez_compressed(
-                file, facts=np.frombuffer(msgspec.json.encode(self.facts), dtype=np.uint8), **arrays
-            )
+        packed = BytesIO()
+        np.savez_compressed(packed, facts=np.frombuffer(msgspec.json.encode(self.facts), dtype=np.uint8), **arrays)
+        content = packed.getvalue()
+        write_atomic(path, _HEAD + sha256_bytes(content).encode() + b"\n" + content)
         return path
 
     @classmethod
     def load(cls, path: Path) -> AnswerKey:
-        """Read what :meth:`save` wrote; raises :class:`DataError` when the file is not an answer key."""
+        """Read what :meth:`save` wrote; raises :class:`DataError` when the file is no answer key or altered."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
-                arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}
-        except (OSError, EOFError, BadZipFile, ValueError, KeyError, msgspec.MsgspecError) as error:
+            content = path.read_bytes()
+        except OSError as error:
             raise DataError(f"{path} is not an answer key ({error})", mend="make the world again") from error
+        head, _, packed = content.partition(b"\n")
+        if head != (_HEAD + sha256_bytes(packed).encode()):
+            raise DataError(f"{path} is not an answer key, or was altered", mend="make the world again")
+        with np.load(BytesIO(packed), allow_pickle=False) as stored:
+            facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
+            arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}
         arrays["sessions"] = arrays["sessions"].astype("datetime64[D]")
         return cls(facts=facts, **arrays)
 

@@ -1,0 +1,127 @@
+"""A-share rules have dates: what was bought, sold and taxed on a day follows that day's rules."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from tradeassay.account import ASHARE, ASHARE_DATED, BUILTIN, Era, Exchange, Ledger, Margin, Venue, venues
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import Filled, Rejected
+from tradeassay.core.instruments import Board, Instrument
+from tradeassay.core.orders import Order
+from tradeassay.core.view import SessionBars
+
+
+def session(day: str, board: Board, change: float, *, special: bool = False, first_row: int = 0) -> SessionBars:
+    """One name with a previous close of 10 that opens and stays at a change from it."""
+    price, many = np.array([10.0 * (1.0 + change)]), np.array([1e9])
+    return SessionBars(
+        day, 9, ("A",), (Instrument(symbol="A", board=board, lot=100.0),),
+        price, price, price, price, many, many, np.array([10.0]), np.array([True]),
+        np.array([first_row]), np.array([special]),
+    )  # fmt: skip
+
+
+def buys(venue: Venue, bars: SessionBars) -> bool:
+    exchange, account = Exchange(venue), Ledger(1e6, terms=venue.terms)
+    exchange.open_session(bars, (), account)
+    (event,) = exchange.execute([("a", Order(symbol="A", amount=100.0, side="BUY"))], bars, account)
+    if isinstance(event, Rejected):
+        assert event.reason == "limit_up"
+    return isinstance(event, Filled)
+
+
+@pytest.mark.parametrize(
+    ("day", "board", "change", "special", "bought"),
+    [
+        ("1996-12-13", Board.MAIN, 0.40, False, True),
+        ("1996-12-16", Board.MAIN, 0.10, False, False),
+        ("1998-04-21", Board.MAIN, 0.05, True, True),
+        ("1998-04-22", Board.MAIN, 0.05, True, False),
+        ("2020-08-21", Board.CHINEXT, 0.10, False, False),
+        ("2020-08-24", Board.CHINEXT, 0.10, False, True),
+        ("2020-08-24", Board.CHINEXT, 0.20, False, False),
+        ("2020-08-21", Board.CHINEXT, 0.05, True, False),
+        ("2020-08-24", Board.CHINEXT, 0.05, True, True),
+        ("2019-07-22", Board.STAR, 0.15, False, True),
+        ("2019-07-22", Board.STAR, 0.20, False, False),
+        ("2021-11-15", Board.BSE, 0.25, False, True),
+        ("2021-11-15", Board.BSE, 0.30, False, False),
+        ("2026-07-03", Board.MAIN, 0.05, True, False),
+        ("2026-07-06", Board.MAIN, 0.05, True, True),
+        ("2026-07-06", Board.MAIN, 0.10, True, False),
+        ("2024-01-02", Board.NONE, 0.90, False, True),
+    ],
+)
+def test_limits_of_the_day(day: str, board: Board, change: float, special: bool, bought: bool) -> None:
+    assert buys(ASHARE_DATED, session(day, board, change, special=special)) is bought
+
+
+@pytest.mark.parametrize(
+    ("day", "board", "first_row", "bought"),
+    [
+        ("2023-04-07", Board.MAIN, 8, False),  # its second session; only the first was free
+        ("2023-04-10", Board.MAIN, 8, True),
+        ("2023-04-10", Board.MAIN, 5, True),  # its fifth
+        ("2023-04-10", Board.MAIN, 4, False),
+        ("2023-04-10", Board.MAIN, 0, False),  # listed before the data begins, for all we know
+        ("2020-08-21", Board.CHINEXT, 8, False),
+        ("2020-08-24", Board.CHINEXT, 8, True),
+        ("2019-07-23", Board.STAR, 8, True),
+        ("2021-11-16", Board.BSE, 8, False),
+    ],
+)
+def test_new_listings(day: str, board: Board, first_row: int, bought: bool) -> None:
+    assert buys(ASHARE_DATED, session(day, board, 0.40, first_row=first_row)) is bought
+
+
+@pytest.mark.parametrize(
+    ("day", "bought", "sold"),
+    [
+        ("1992-06-12", 30, 30), ("1997-05-12", 50, 50), ("1998-06-12", 40, 40), ("2001-11-16", 20, 20),
+        ("2005-01-24", 10, 10), ("2007-05-29", 10, 10), ("2007-05-30", 30, 30), ("2008-04-24", 10, 10),
+        ("2008-09-18", 10, 10), ("2008-09-19", 0, 10), ("2023-08-25", 0, 10), ("2023-08-28", 0, 5),
+    ],
+)  # fmt: skip
+def test_stamp_duty_of_the_day(day: str, bought: float, sold: float) -> None:
+    exchange, account = Exchange(ASHARE_DATED), Ledger(1e6, terms=ASHARE_DATED.terms)
+    first, second = session(day, Board.MAIN, 0.0), session(day + "x", Board.MAIN, 0.0)
+    exchange.open_session(first, (), account)
+    (buy,) = exchange.execute([("a", Order(symbol="A", amount=10_000.0, side="BUY"))], first, account)
+    exchange.close_session(first, account)
+    exchange.open_session(second, (), account)
+    (sale,) = exchange.execute([("b", Order(symbol="A", amount=10_000.0, side="SELL"))], second, account)
+    assert buy.tax == pytest.approx(100_000 * bought / 1e4)
+    assert sale.tax == pytest.approx(100_000 * sold / 1e4)
+    assert buy.fee == sale.fee == pytest.approx(50.0)
+    told = ASHARE_DATED.rules(day=day)
+    assert (told.buy_cost, told.sell_cost) == pytest.approx(((5 + bought) / 1e4, (5 + sold) / 1e4))
+
+
+def test_cash_is_spent_with_the_tax_on_purchases() -> None:
+    exchange, account = Exchange(ASHARE_DATED), Ledger(100_000.0, terms=ASHARE_DATED.terms)
+    bars = session("2007-06-01", Board.MAIN, 0.0)
+    exchange.open_session(bars, (), account)
+    events = exchange.execute([("a", Order(symbol="A", amount=1.0, unit="target_weight"))], bars, account)
+    # 35 bp on top of 9,900 shares at 10 is 99,346.50; on 10,000 it would be 100,350.
+    assert events[0].quantity == 9_900.0
+    assert account.cash == pytest.approx(100_000 - 99_346.5)
+
+
+def test_the_flat_venues_did_not_move() -> None:
+    assert buys(ASHARE, session("2020-08-21", Board.CHINEXT, 0.15))
+    assert all(venue.eras is msgspec.UNSET for venue in BUILTIN if venue.id.endswith("-v1"))
+    assert b"eras" not in msgspec.json.encode(ASHARE)
+    assert b"buy_tax_bps" not in msgspec.json.encode(ASHARE)
+    assert venues.get("ashare-v2") is ASHARE_DATED
+
+
+def test_eras_are_in_order_and_for_cash_accounts() -> None:
+    fees = ASHARE.fees
+    eras = (Era(start="2020-01-01", fees=fees), Era(start="2010-01-01", fees=fees))
+    with pytest.raises(UserError, match="not in order"):
+        Venue(id="x", title="x", currency="CNY", eras=eras)
+    with pytest.raises(UserError, match="margin"):
+        Venue(id="x", title="x", currency="CNY", eras=eras[:1], margin=Margin())
