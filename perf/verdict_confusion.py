@@ -1,11 +1,13 @@
-"""How often the verdict is right: planted agents of every kind in worlds with unseen seeds.
+"""How often the verdict is right: agents of every kind, of which the truth is known, in worlds nothing was set by.
 
-    python perf/verdict_confusion.py [--worlds 20] [--noise 20] [--json] [--svg power.svg]
+    python perf/verdict_confusion.py [--worlds 10] [--nulls 30] [--leaks 4] [--sessions 756] [--json] [--svg
+    power.svg]
 
-Every world has 200 names, a year of history and a year that is played. Prints the confusion matrix (planted kind
-by verdict), the false-positive rate of the test behind "skill supported" at its nominal level, and the power over
-levels of skill. The exit status is 1 when a bar is missed: every leak found and nobody else accused, false skill
-among agents without any at or below its nominal level (Wilson's interval counted).
+Every world has 200 names, a year of history and three years that are played. Rows: nulls (they hold names drawn by
+chance, a few or many, for a day or a month, with and without costs), five kinds of passive portfolio, planted
+selection, timing, style, memory, edges that costs eat, the best of many (declared, and found in the folder);
+accounts of which only returns are known (stale, short volatility); and rules that leak on 1, 5 and 20 % of days,
+played in a market and put before the real leak test. The exit status is 1 when a bar is missed.
 """
 
 from __future__ import annotations
@@ -13,159 +15,266 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
-from tradeassay.assay.planted import (
-    EXPECTED,
-    Bench,
-    Confusion,
-    PlantConfig,
-    PlantedWorld,
-    confusion,
-    edge_tests,
-    planted_world,
-)
+from tradeassay.assay.leaks import LeakTestConfig, leak_test
+from tradeassay.assay.own_tables import OwnSeries
+from tradeassay.assay.planted import PASSIVE, Bench, PlantConfig, PlantedWorld, edge_tests, planted_world
 from tradeassay.assay.verdict import KINDS, VerdictConfig
+from tradeassay.assay.verdict.assaying import assay_series
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Decision, Order
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import rate_measure
 
-FIRST = 710_000
+FIRST = 1_310_000
 """Seeds from here on; nothing was tuned on them."""
-SKILLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-NOMINAL = 0.025
+CONFIG = VerdictConfig(draws=200)
+PRAISE = ("skill", "timing", "mixed")
+SKILLS = (0.0, 0.02, 0.05, 0.1, 0.2)
 
 
-def share(hits: int, n: int) -> Measure:
-    """Return a share with Wilson's interval."""
-    return rate_measure(hits, n, nothing="nothing was judged", level=0.95)
+class Row(msgspec.Struct):
+    """One kind of agent: what was said of it, which of that is right, and the bar (at least, or at most, so
+    often)."""
+
+    name: str
+    said: Counter[str]
+    right: tuple[str, ...]
+    least: float | None = None
+    wrong: tuple[str, ...] = ()
+    most: float | None = None
+
+    @property
+    def count(self) -> int:
+        return sum(self.said.values())
+
+    def share(self, kinds: tuple[str, ...]) -> Measure:
+        """Return how often one of some words was said."""
+        hits = sum(self.said[kind] for kind in kinds)
+        return rate_measure(hits, self.count, nothing="nobody was judged", level=0.95)
+
+    @property
+    def met(self) -> bool:
+        """Whether the bar is met, as far as so few trials can tell against it."""
+        found, bad = self.share(self.right), self.share(self.wrong)
+        enough = self.least is None or (found.high or 0.0) >= self.least
+        return enough and (self.most is None or (bad.low or 0.0) <= self.most)
+
+
+def judged(
+    world: PlantedWorld, plant: str, planting: PlantConfig, seeds: range, *, declared: bool = True
+) -> list[str]:
+    """Return the kinds of verdict on several agents of one kind in one world."""
+    bench = Bench(world, planting, CONFIG, portfolios=200)
+    return [bench.judge(plant, seed=seed, declared=declared).verdict.kind for seed in seeds]  # type: ignore[arg-type]  # a plant
+
+
+def nulls(world: PlantedWorld, count: int) -> Iterator[tuple[str, str]]:
+    """Yield (kind of null, verdict): few names and many, with costs and without."""
+    third = max(1, count // 3)
+    for name, plant, planting in (
+        ("null: 40 of 200 names", "noise", PlantConfig()),
+        ("null: 10 of 200 names", "noise", PlantConfig(held=0.05)),
+        ("null: churning, 10 bp", "churning", PlantConfig(held=0.1)),
+    ):
+        for kind in judged(world, plant, planting, range(third)):
+            yield name, kind
+
+
+def series_rows(world: PlantedWorld, count: int) -> Iterator[tuple[str, str]]:
+    """Yield verdicts on accounts of which only returns are known, against the market's."""
+    market = world.returns.mean(axis=1)
+    days = tuple(str(day) for day in np.arange(world.sessions) + np.datetime64("2001-01-01"))
+    rng = np.random.default_rng(world.seed)
+
+    def said(total: np.ndarray) -> str:
+        table = OwnSeries(
+            returns=dict(zip(days, total.tolist(), strict=True)),
+            against=dict(zip(days, market.tolist(), strict=True)),
+        )
+        return assay_series(table, CONFIG, agent="own")[0].verdict.kind
+
+    for _ in range(count):
+        carry = rng.uniform(0.3, 0.7)
+        late = np.empty_like(market)
+        late[0] = market[0]
+        for t in range(1, market.size):
+            late[t] = carry * late[t - 1] + (1.0 - carry) * market[t]
+        yield "stale copy of the market (returns only)", said(late)
+        bend = rng.uniform(4.0, 10.0)
+        earned = bend * (market**2).mean() * 1.5 - bend * market**2 + rng.normal(0.0, 0.0004, market.size)
+        yield "short volatility (returns only)", said(earned + rng.uniform(0.0, 0.3) * market)
+        yield "null around the market (returns only)", said(market + rng.normal(0.0, 0.005, market.size))
+        yield "information ratio 2 (returns only)", said(market + rng.normal(0.00063, 0.005, market.size))
+
+
+class Leaker:
+    """Holds five names by chance, and on some days those that will rise most."""
+
+    def __init__(self, share: float, seed: int) -> None:
+        self._share, self._seed = share, seed
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self._rng = np.random.default_rng(self._seed)
+
+    def answer(self, request: AskDecision) -> Decision:
+        seen = request.observation
+        names = [seen.universe[k] for k in self._rng.permutation(len(seen.universe))[:5]]
+        if self._rng.random() < self._share:
+            view = seen.view
+            bars = view._history.fields  # type: ignore[attr-defined]  # reaching behind the view is what is planted
+            row, n = view.row, len(view.symbols)  # type: ignore[attr-defined]  # ditto
+            moves = bars["close"][row, :n] / bars["open"][row, :n]
+            ranked = [view.symbols[k] for k in np.argsort(-np.nan_to_num(moves))]
+            names = [name for name in ranked if name in set(seen.universe)][:5]
+        gone = [name for name in seen.account.positions if name not in names]
+        orders = [Order(symbol=name, amount=0.0, unit="target_weight") for name in gone]
+        orders += [Order(symbol=name, amount=0.18, unit="target_weight") for name in names]
+        return Decision(orders=tuple(orders), reason="")
+
+
+def leak_rows(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Yield (share of days, what the real leak test said) over a year of a small market."""
+    with tempfile.TemporaryDirectory(prefix="confusion-") as folder:
+        world = generate(preset("us", seed=seed, names=20, sessions=512, index_members=20))
+        write_snapshot(world.panel, Path(folder) / "world")
+        snapshot: Snapshot = open_snapshot(Path(folder) / "world")
+        days = [str(day) for day in snapshot.sessions]
+        base = benchmarks.get("daily-us-v1")
+        market = msgspec.structs.replace(base.market, first=days[260], last=days[511])
+        played = msgspec.structs.replace(base, id="confusion", market=market)
+        for share in (0.0, 0.01, 0.05, 0.2):
+            for number in range(count):
+
+                def make(share: float = share, number: int = number) -> Leaker:
+                    return Leaker(share, seed + number)
+
+                report = leak_test(make, played, snapshot, config=LeakTestConfig())
+                name = "honest rule (leak test)" if not share else f"leak on {share:.0%} of days (leak test)"
+                yield name, "leak" if report.leaks else "luck"
+
+
+def collect(pairs: Iterator[tuple[str, str]], rows: dict[str, Row], make: Callable[[str], Row]) -> None:
+    """Count verdicts by the kind of agent."""
+    for name, kind in pairs:
+        rows.setdefault(name, make(name)).said[kind] += 1
+
+
+def bar_of(name: str) -> Row:
+    """Return an empty row with its bar."""
+    if name.startswith("null"):
+        return Row(name, Counter(), ("luck", "costs", "style", "market"), None, (*PRAISE, "worse", "tail"), 0.05)
+    if name in PASSIVE or name.startswith("stale"):
+        return Row(name, Counter(), ("market",), 0.95, tuple(kind for kind in KINDS if kind != "market"), 0.0)
+    if name.startswith("honest"):
+        return Row(name, Counter(), ("luck",), 0.95, ("leak",), 0.0)
+    if name.startswith("leak on"):
+        return Row(name, Counter(), ("leak",), None if " 1%" in name else 0.95)
+    right = {
+        "style": ("style",),
+        "memorising": ("memory",),
+        "eaten": ("costs",),
+        "best of 30, declared": ("luck",),
+        "best of 30, found in the folder": ("luck",),
+        "mixed": ("mixed",),
+        "timing": ("timing", "mixed"),
+        "short volatility (returns only)": ("tail", "luck"),
+        "information ratio 2 (returns only)": ("skill",),
+    }.get(name, PRAISE)
+    wrong = () if name in ("mixed", "timing") or name.startswith(("skilled", "information")) else PRAISE
+    least = 0.9 if name.startswith(("skilled", "information")) else None
+    return Row(name, Counter(), right, least, wrong, 0.05 if wrong else None)
+
+
+def plants(world: PlantedWorld) -> Iterator[tuple[str, str]]:
+    """Yield verdicts on everything that is planted in a world."""
+    small = PlantConfig(skill=0.05, tries=30)
+    yield "skilled (selection)", judged(world, "skilled", small, range(1))[0]
+    for plant in ("mixed", "style", "timing", "eaten", "memorising", *PASSIVE):
+        yield plant, judged(world, plant, PlantConfig(skill=0.1, foresight=0.56), range(1))[0]
+    yield "best of 30, declared", judged(world, "lucky", small, range(1))[0]
+    yield "best of 30, found in the folder", judged(world, "lucky", small, range(1), declared=False)[0]
 
 
 def shown(measure: Measure) -> str:
     """Return a share as the tables print it."""
-    return f"{measure.value:.1%} ({measure.low:.1%} to {measure.high:.1%})"
+    if measure.value is None:
+        return ""
+    return f"{100 * measure.value:.0f} % ({100 * (measure.low or 0):.0f} to {100 * (measure.high or 0):.0f})"
 
 
-def power_curve(worlds: list[PlantedWorld], config: VerdictConfig) -> list[dict[str, object]]:
-    """Return, for every level of skill, the mean true ratio and how often the test and the verdict see it."""
-    rows: list[dict[str, object]] = []
+def table(rows: dict[str, Row]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| agent | judged | said | right | praised or blamed wrongly | bar |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows.values():
+        said = ", ".join(f"{kind} {n}" for kind, n in row.said.most_common())
+        bars = [] if row.least is None else [f"right in {row.least:.0%}"]
+        bars += [] if row.most is None else [f"wrong in at most {row.most:.0%}"]
+        wrong = shown(row.share(row.wrong)) if row.wrong else ""
+        met = "" if not bars else " met" if row.met else " **MISSED**"
+        right = shown(row.share(row.right))
+        yield f"| {row.name} | {row.count} | {said} | {right} | {wrong} | {', '.join(bars)}{met} |"
+
+
+def power(worlds: list[PlantedWorld]) -> Iterator[str]:
+    """Yield how often skill of a size is seen by the test behind the verdict."""
+    yield "\n| names chosen with knowledge | information ratio | the test sees it |"
+    yield "|---|---|---|"
     for skill in SKILLS:
-        planting = PlantConfig(skill=skill)
-        tests = [one for world in worlds for one in edge_tests(world, "skilled", planting, config, agents=3)]
-        ratio = sum(one.ratio for one in tests) / len(tests)
-        said = [
-            Bench(world, planting, config, portfolios=200).judge("skilled").verdict.kind
-            for world in worlds[: max(4, len(worlds) // 2)]
+        tests = [
+            one
+            for world in worlds
+            for one in edge_tests(world, "skilled", PlantConfig(skill=skill), CONFIG, agents=3)
         ]
-        rows.append(
-            {
-                "skill": skill,
-                "ratio": round(ratio, 2),
-                "test": share(sum(one.above for one in tests), len(tests)),
-                "verdict": share(sum(kind in ("skill", "mixed") for kind in said), len(said)),
-            }
-        )
-    return rows
-
-
-def print_tables(made: Confusion, false: Measure, curve: list[dict[str, object]], seconds: float) -> None:
-    """Print everything as Markdown."""
-    out = sys.stdout.write
-    out(f"{made.worlds} worlds, {seconds:.0f} s of CPU\n\n| planted | " + " | ".join(KINDS) + " | right |\n")
-    out("|---" * (len(KINDS) + 2) + "|\n")
-    for plant, row in made.counts.items():
-        cells = " | ".join(
-            f"**{row[kind]}**" if kind == EXPECTED[plant] else str(row[kind] or "") for kind in KINDS
-        )
-        out(f"| {plant} | {cells} | {shown(made.right[plant])} |\n")
-    out(f"\nfalse skill among noise and lucky: {shown(made.false_skill)}, nominal {NOMINAL:.1%}\n")
-    out(f"the test alone on honest noise: {shown(false)}, nominal {NOMINAL:.1%}\n\n")
-    out("| share of names chosen with knowledge | mean ratio | the test sees it | the verdict says so |\n")
-    out("|---|---|---|---|\n")
-    for row in curve:
-        out(f"| {row['skill']} | {row['ratio']} | {shown(row['test'])} | {shown(row['verdict'])} |\n")  # type: ignore[arg-type]
-
-
-def power_svg(curve: list[dict[str, object]]) -> str:
-    """Return the power curve as a picture: how often skill is seen, by the information ratio it comes to."""
-    left, top, width, height = 60, 20, 520, 260
-    most = max(2.0, *(float(str(row["ratio"])) for row in curve))
-
-    def at(ratio: float, seen: float) -> tuple[float, float]:
-        return round(left + width * max(ratio, 0.0) / most, 1), round(top + height * (1.0 - seen), 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 30} {top + height + 60}" '
-        'font-family="sans-serif" font-size="12" fill="#56606e">',
-        f'<rect width="{left + width + 30}" height="{top + height + 60}" fill="#ffffff"/>',
-    ]
-    for share_of in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = at(0.0, share_of)[1]
-        parts.append(f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" stroke="#e8ecf0"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{share_of:.0%}</text>')
-    for ratio in range(int(most) + 1):
-        x = at(ratio, 0.0)[0]
-        parts.append(f'<text x="{x}" y="{top + height + 18}" text-anchor="middle">{ratio}</text>')
-    low = at(0.0, NOMINAL)[1]
-    parts.append(
-        f'<line x1="{left}" x2="{left + width}" y1="{low}" y2="{low}" stroke="#a1360a" stroke-dasharray="4 4"/>'
-    )
-    for name, colour, label in (("test", "#0b57a4", "the test"), ("verdict", "#d1490f", "the verdict")):
-        points = []
-        for row in curve:
-            measure, ratio_at = row[name], float(str(row["ratio"]))
-            assert isinstance(measure, Measure)
-            x, y = at(ratio_at, measure.value or 0.0)
-            points.append(f"{x},{y}")
-            ends = at(ratio_at, measure.low or 0.0)[1], at(ratio_at, measure.high or 0.0)[1]
-            parts.append(
-                f'<line x1="{x}" x2="{x}" y1="{ends[0]}" y2="{ends[1]}" stroke="{colour}" opacity="0.4"/>'
-            )
-            parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>')
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        y = top + (16 if name == "test" else 34)
-        parts.append(f'<text x="{left + 14}" y="{y}" fill="{colour}">\u25cf {label}</text>')
-    caption = "yearly information ratio of the planted agents, one year of sessions"
-    parts.append(
-        f'<text x="{left + width / 2}" y="{top + height + 42}" text-anchor="middle">{caption}</text></svg>'
-    )
-    return "\n".join(parts) + "\n"
+        ratio = sum(one.ratio for one in tests) / len(tests)
+        seen = rate_measure(sum(one.above for one in tests), len(tests), nothing="none", level=0.95)
+        yield f"| {skill:.0%} | {ratio:.1f} | {shown(seen)} |"
 
 
 def main() -> int:
     """Make the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=20)
-    parser.add_argument("--noise", type=int, default=20, help="honest noise agents per world for the level")
+    parser.add_argument("--worlds", type=int, default=10)
+    parser.add_argument("--nulls", type=int, default=30, help="null agents per world")
+    parser.add_argument("--leaks", type=int, default=4, help="rules per share of leaking days")
+    parser.add_argument("--sessions", type=int, default=756, help="sessions played in a world")
     parser.add_argument("--first", type=int, default=FIRST, help="seed of the first world")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--svg", type=Path, help="write the power curve as a picture")
     asked = parser.parse_args()
     started = time.process_time()
-    config = VerdictConfig(draws=500)
-    worlds = [planted_world(asked.first + seed) for seed in range(asked.worlds)]
-    made = confusion(worlds, config=config)
-    noise = [
-        one for world in worlds for one in edge_tests(world, "noise", PlantConfig(), config, agents=asked.noise)
-    ]
-    false = share(sum(one.above for one in noise), len(noise))
-    curve = power_curve(worlds, config)
-    if asked.svg is not None:
-        asked.svg.write_text(power_svg(curve), encoding="utf-8")
-    seconds = time.process_time() - started
+    rows: dict[str, Row] = {}
+    worlds = []
+    for seed in range(asked.first, asked.first + asked.worlds):
+        world = planted_world(seed, sessions=asked.sessions)
+        worlds.append(world)
+        collect(nulls(world, asked.nulls), rows, bar_of)
+        collect(plants(world), rows, bar_of)
+        collect(series_rows(world, 3), rows, bar_of)
+        sys.stderr.write(f"world {seed}: {time.process_time() - started:.0f} s of CPU\n")
+    if asked.leaks:
+        collect(leak_rows(asked.leaks, asked.first), rows, bar_of)
     if asked.json:
-        text = msgspec.json.encode({"confusion": made, "false": false, "curve": curve, "cpu_seconds": seconds})
+        text = msgspec.json.encode(list(rows.values()))
         sys.stdout.write(json.dumps(json.loads(text), indent=2) + "\n")
     else:
-        print_tables(made, false, curve, seconds)
-    accused = sum(row["leak"] for plant, row in made.counts.items() if plant != "leaking")
-    found = made.counts["leaking"]["leak"] == made.worlds
-    level = (false.low or 0.0) <= NOMINAL and (made.false_skill.low or 0.0) <= NOMINAL
-    good = found and not accused and level
-    sys.stderr.write("met\n" if good else "MISSED\n")
-    return 0 if good else 1
+        lines = [*table(rows), *power(worlds)]
+        sys.stdout.write("\n".join(lines) + "\n")
+    sys.stderr.write(f"{time.process_time() - started:.0f} s of CPU\n")
+    missed = [row.name for row in rows.values() if not row.met]
+    sys.stderr.write("met\n" if not missed else f"MISSED: {', '.join(missed)}\n")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

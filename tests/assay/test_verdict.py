@@ -26,7 +26,16 @@ from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestReport
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.evidence import leak_tests
-from tradeassay.assay.verdict.record import Edge, LeakEvidence, LuckEvidence, MemoryEvidence, Ranks
+from tradeassay.assay.verdict.record import (
+    Edge,
+    LeakEvidence,
+    LuckEvidence,
+    MemoryEvidence,
+    PassiveEvidence,
+    Ranks,
+    TailEvidence,
+    TimingEvidence,
+)
 from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
@@ -47,9 +56,26 @@ def edge(value: float, half: float, comparisons: int = 1) -> Edge:
     )
 
 
+def eaten(gross: float, net: float) -> Edge:
+    return msgspec.structs.replace(edge(net, 0.05), gross=span(gross, 0.05))
+
+
+def follows(explained: float, beyond: float) -> PassiveEvidence:
+    return PassiveEvidence(
+        portfolio="all names in equal parts", explained=explained, beta=1.0, beyond=span(beyond, 0.01)
+    )
+
+
+def timed(value: float) -> TimingEvidence:
+    none = span(0.0, 1.0)
+    return TimingEvidence(by="holdings", per_year=span(value, 0.02), curvature=none, upside=none)
+
+
 GOOD, NOTHING = edge(0.1, 0.05), edge(0.02, 0.05)
 CLEAN = LeakEvidence(tested=True, sentence="No leak was found.")
-LUCKY = LuckEvidence(percentile=span(0.99, 0.005), p=0.01, portfolios=10_000)
+LUCKY = LuckEvidence(percentile=span(0.99, 0.005), p=0.01, p_low=0.99, portfolios=10_000)
+UNLUCKY = LuckEvidence(percentile=span(0.01, 0.005), p=0.99, p_low=0.01, portfolios=10_000)
+MIDDLING = LuckEvidence(percentile=span(0.4, 0.05), p=0.6, p_low=0.4, portfolios=10_000)
 
 
 def found(**changes: Any) -> AgentFindings:
@@ -86,7 +112,32 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"edge": NOTHING, **LEANS}, "style", True, "MOM_12_1 +1.2"),
         (LEANS, "mixed", True, "part of it is style"),
         ({"edge": NOTHING, "active_variance": 0.001}, "market", True, "which is the market"),
-        ({"edge": edge(-0.1, 0.05)}, "worse", True, "lost by the names it chose"),
+        ({"edge": edge(-0.1, 0.05), "luck": UNLUCKY}, "worse", True, "lost by the names it chose"),
+        ({"edge": edge(-0.1, 0.05), "luck": MIDDLING}, "luck", True, "did as badly too often"),
+        ({"edge": edge(0.004, 0.001)}, "luck", True, "too little to be called an edge"),
+        ({"edge": edge(-0.004, 0.001), "luck": UNLUCKY}, "luck", True, "too little to be called an edge"),
+        ({"edge": eaten(0.1, 0.0)}, "costs", True, "costs ate its edge"),
+        ({"edge": eaten(0.0, -0.1), "luck": MIDDLING}, "costs", True, "costs took it"),
+        ({"passive": follows(0.995, 0.001)}, "market", True, "follows all names in equal parts"),
+        ({"passive": follows(0.995, -0.002), "edge": edge(-0.1, 0.05)}, "market", True, "nothing worth"),
+        ({"passive": follows(0.995, 0.05)}, "skill", True, "skill is supported"),
+        ({"edge": NOTHING, "timing": timed(0.08)}, "timing", True, "invested when the market rose"),
+        ({"timing": timed(0.08)}, "mixed", True, "part of it is timing"),
+        (
+            {
+                "tail": TailEvidence(
+                    skew=-3.0, worst=-0.1, worst_session=None, drawdown=-0.1, crash=False, option_like=True
+                )
+            },
+            "tail",
+            True,
+            "tail risk",
+        ),
+        ({"leaks": LeakEvidence(tested=True, bound=0.07)}, "skill", False, "leaks on up to 7% of days"),
+        ({"biases": ("survivorship",)}, "skill", False, "the data favours what is in it"),
+        ({"styled": 0.1}, "skill", False, "style is not measured"),
+        ({"covered": 0.3}, "skill", False, "factors cover only 30%"),
+        ({"sessions": 100}, "skill", False, "the window is short"),
         ({"leaks": LeakEvidence(tested=True, findings=("bars",))}, "leak", True, "saw the future (bars)"),
         ({"edge": edge(0.9, 0.1)}, "leak", False, "look for leaked future"),
         ({"by_model": True, "memory": memory(span(0.1, 0.05), span(0.0, 0.05))}, "memory", True, "edge is memory"),
@@ -171,7 +222,7 @@ def test_more_comparisons_make_a_wider_interval() -> None:
     daily = np.random.default_rng(1).normal(0.0005, 0.005, 252)
     widths = []
     for trials in (1, 10, 1000):
-        measure = evidence.tested(daily, 252, VerdictConfig(trials=trials), 1)
+        measure = evidence.tested(daily, 252, VerdictConfig(), trials)
         assert measure.low is not None and measure.high is not None
         widths.append(measure.high - measure.low)
     assert widths == sorted(widths)
@@ -210,7 +261,7 @@ def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
     assert one.seeds == 2
     assert one.luck.p is not None
     assert one.luck.portfolios == 100
-    assert one.verdict.kind in ("luck", "style", "worse")
+    assert one.verdict.kind in ("luck", "style", "worse", "costs", "market")
     assert one.ranks.of == 4
     assert sorted(agent.ranks.by_return or 9 for agent in judged.agents) == [1, 2, 3, 4, 9]
     assert one.could_not
@@ -230,11 +281,11 @@ def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
 
 def test_leak_tests_enter_the_verdict(played: Run) -> None:
     finding = LeakFinding(
-        kind="counterfactual", channel="news", through="decision", session="s", step=1, cut="c", detail="d"
+        kind="counterfactual", channel="news", through="decision", session="s", step=1, detail="d"
     )
     report = LeakTestReport(
-        agent="reversal", benchmark="b", dataset="d", sessions=9, decisions_with_orders=3, cuts=("c",), futures=2,
-        repeatable=True, findings=(finding,), moved={}, untested={}, withheld=0,
+        agent="reversal", benchmark="b", dataset="d", sessions=9, decisions_with_orders=3, futures=2,
+        repeatable=True, whole=True, findings=(finding,), moved={}, untested={}, withheld=0,
     )  # fmt: skip
     config = msgspec.structs.replace(SMALL, portfolios=0)
     made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
@@ -294,4 +345,4 @@ def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert done.exit_code == 0
     assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"
     assert str(page) in done.stderr
-    assert page.stat().st_size > 1_000_000
+    assert 20_000 < page.stat().st_size < 1_000_000

@@ -18,7 +18,6 @@ from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import render_html, terminal
 from tradeassay.report.numbers import dollars, short
-from tradeassay.report.shell import plotly_js
 from tradeassay.report.words import arm_standing, badge_words
 from tradeassay.runs import DialogueLine
 from tradeassay.runs.summary import RunSummary, completed_run, contrasts, model_decisions
@@ -256,7 +255,7 @@ def test_a_page_of_rules_has_nothing_of_models() -> None:
         "What the paper printed",
     ):
         assert word not in body
-    assert len(text) - len(plotly_js()) < 2_500_000
+    assert len(text) < 1_500_000
 
 
 @pytest.mark.parametrize("width", [60, 100, 120, 160])

@@ -150,7 +150,7 @@ def test_hashes_versions_and_rules_are_there(page: Page) -> None:
 
 
 def test_it_stays_small(html: str) -> None:
-    assert len(html) - len(plotly_js()) < 2_500_000
+    assert len(html) < 1_500_000
 
 
 def test_one_cell_has_no_tabs() -> None:

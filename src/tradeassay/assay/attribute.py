@@ -259,6 +259,7 @@ def _episode(
         last=market.last,
         universe=market.universe,
         price=market.mark,
+        index=market.index,
         config=config or AttributionConfig(),
     )
     inputs = market_inputs(run.snapshot(episode.key), query)

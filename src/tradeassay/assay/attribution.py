@@ -40,6 +40,7 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
     ``uncovered`` is part of ``selection``; ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days
     without a holding. ``exposures``, ``invested`` and ``gross`` are those at the start of the session.
+    ``references`` are the returns of passive portfolios of the same market.
     """
 
     sessions: tuple[str, ...]
@@ -54,6 +55,7 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
     exposures: dict[str, Numbers]
     invested: Numbers
     gross: Numbers
+    references: dict[str, Numbers] = {}
 
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +100,8 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     ``intervals`` and ``per_year`` (mean daily part times the sessions of a year) are the same parts as measures.
     ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
     itself returned: under ``paper`` the total leaves out trading and differs from it. ``year`` is how many
-    sessions make one. ``notes`` is what a reader must know.
+    sessions make one. ``by_name`` is what the names that added most brought to selection, summed over days.
+    ``notes`` is what a reader must know.
     """
 
     source: str
@@ -121,10 +124,13 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     fit: Fit
     brinson: tuple[BrinsonTotals, ...]
     daily: DailyAttribution
+    by_name: dict[str, float] = {}
     notes: tuple[str, ...] = ()
 
 
-def daily_record(sessions: tuple[str, ...], daily: DailyParts, trading: Mapping[str, Floats]) -> DailyAttribution:
+def daily_record(
+    sessions: tuple[str, ...], daily: DailyParts, trading: Mapping[str, Floats], references: Mapping[str, Floats]
+) -> DailyAttribution:
     """Return daily parts as a record."""
     return DailyAttribution(
         sessions=sessions,
@@ -139,6 +145,7 @@ def daily_record(sessions: tuple[str, ...], daily: DailyParts, trading: Mapping[
         exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
         invested=_plain(daily.invested),
         gross=_plain(daily.gross),
+        references={name: _plain(values) for name, values in references.items()},
     )
 
 
@@ -147,6 +154,8 @@ def _plain(values: Floats) -> Numbers:
 
 
 UNCLASSIFIED = "unclassified"
+_MOST = 5
+"""Names whose share of selection is kept."""
 FUND = "fund"
 
 
@@ -180,10 +189,14 @@ class Taking:
 def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attribution, DailyParts]:
     """Take an account apart; ``inputs`` and the account have the same sessions."""
     sound = taking.convention == "sound"
-    daily = decompose(inputs.model, account.weights, account.returns if sound else None)
+    baskets = np.array([one.kind == "index" for one in inputs.instruments], dtype=np.bool_)
+    daily = decompose(inputs.model, account.weights, account.returns if sound else None, baskets=baskets)
     trading = _trading(daily, account) if sound and account.returns is not None else {}
     groups = _brinson(inputs, account.weights, daily)
-    return record(inputs, account, daily, taking, trading=trading, groups=groups), daily
+    chosen = np.where(baskets, 0.0, account.weights * inputs.model.residuals).sum(axis=0)
+    most = np.argsort(-chosen)[:_MOST]
+    by_name = {inputs.symbols[place]: float(chosen[place]) for place in most.tolist() if chosen[place] > 0.0}
+    return record(inputs, account, daily, taking, trading=trading, groups=groups, by_name=by_name), daily
 
 
 def record(
@@ -195,6 +208,7 @@ def record(
     trading: Mapping[str, Floats] | None = None,
     groups: tuple[BrinsonTotals, ...] = (),
     method: Literal["holdings", "returns"] = "holdings",
+    by_name: Mapping[str, float] | None = None,
 ) -> Attribution:
     """Return daily parts with their totals, intervals and notes as a record."""
     trading, bootstrap = trading or {}, taking.bootstrap
@@ -231,7 +245,8 @@ def record(
         covered_share=float(share.mean()) if share.size else None,
         fit=_fit(inputs),
         brinson=groups,
-        daily=daily_record(inputs.sessions, daily, trading),
+        daily=daily_record(inputs.sessions, daily, trading, inputs.references),
+        by_name=dict(by_name or {}),
         notes=(*account.notes, *_notes(inputs)),
     )
 

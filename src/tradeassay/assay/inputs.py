@@ -6,8 +6,8 @@ weights was known strictly before that day.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
 import msgspec
@@ -30,7 +30,7 @@ from tradeassay.metrics.attribution import (
     vif_screen,
 )
 from tradeassay.play.config import At
-from tradeassay.play.universe import ALL, Universe, parse_universe
+from tradeassay.play.universe import ALL, Universe, most_traded, parse_universe
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""
@@ -45,13 +45,15 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which window of a snapshot, over which names, between which prices.
 
     ``universe`` is the market's: an index, or ``all``. One held to a number of names (``IDX:20``) is estimated
-    over the whole index, because more names tell more about the market. ``price`` is where accounts are marked.
+    over the whole index, because more names tell more about the market. ``price`` is where accounts are marked,
+    ``index`` what they may have followed.
     """
 
     first: str
     last: str
     universe: str = ALL
     price: At = "close"
+    index: str | None = None
     config: AttributionConfig = AttributionConfig()
 
 
@@ -60,9 +62,10 @@ class MarketInputs:
     """T sessions of N columns. ``model`` holds returns (dividends and splits in them) and what moved them.
 
     ``size`` (T, N) is each name's size before the session, ``sized_by`` says what that is: a field of the
-    fundamentals, ``traded amount`` or ``nothing`` (equal weights). ``investable`` (T, N) are the names of the
-    universe that have a price in the session and in the one before, ``futures`` (N,) the columns that are
-    contracts.
+    fundamentals, ``traded amount`` or ``nothing`` (equal weights); ``traded`` is the mean amount traded before it.
+    ``investable`` (T, N) are the names of the universe that have a price in the session and in the one before,
+    ``futures`` (N,) the columns that are contracts. ``references`` (T,) are the returns of passive portfolios by
+    name (:func:`passive_portfolios`).
     """
 
     query: MarketQuery
@@ -75,6 +78,8 @@ class MarketInputs:
     sized_by: str
     investable: Bools
     futures: Bools
+    references: Mapping[str, Floats] = field(default_factory=dict)
+    traded: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -84,9 +89,7 @@ class MarketInputs:
     def until(self, count: int) -> MarketInputs:
         """Return the first ``count`` sessions."""
         cut = {
-            field.name: getattr(self.model, field.name)[:count]
-            for field in fields(self.model)
-            if field.name != "factors"
+            one.name: getattr(self.model, one.name)[:count] for one in fields(self.model) if one.name != "factors"
         }
         return replace(
             self,
@@ -94,6 +97,8 @@ class MarketInputs:
             model=replace(self.model, **cut),
             size=self.size[:count],
             investable=self.investable[:count],
+            references={name: series[:count] for name, series in self.references.items()},
+            traded=self.traded[:count],
         )
 
 
@@ -115,25 +120,89 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     # The names were settled before the session; those without a price in it are left out of the regression.
     eligible = _investable(snapshot, query.universe, range(early, rows.stop), view) & _before(there)[cut:]
     investable = eligible & there[cut:]
-    size, sized_by = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
+    size, sized_by, traded = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
     cross = CrossSection(returns[cut:], values, size, eligible)
     exposures = _only(exposures_of(cross, config), investable)
     first = rows.start - early
     screen = vif_screen(_part(exposures, slice(0, first)), cross.factors, config)
     inside = slice(first, None)
     window = CrossSection(cross.returns[inside], values[inside], size[inside], investable[inside])
+    model = regress(window, _part(exposures, inside), config)
+    groups = {"all names": investable[inside]}
+    limited = parse_universe(query.universe)
+    if limited.size is not None:
+        offered = _offered(snapshot, query.universe, rows, view) & there[cut:][inside]
+        groups[f"the {limited.size} names on offer"] = offered
+    references = {
+        "the market": model.common,
+        **passive_portfolios(model.returns, groups, size[inside], traded[inside]),
+        **_baskets(view, query.index, model.returns),
+    }
     return MarketInputs(
         query=query,
         dataset=snapshot.name,
         sessions=tuple(str(day) for day in snapshot.sessions[rows.start : rows.stop]),
         instruments=view.instruments,
-        model=regress(window, _part(exposures, inside), config),
+        model=model,
         screen=screen,
         size=size[inside],
         sized_by=sized_by,
         investable=investable[inside],
         futures=np.array([one.kind == "future" for one in view.instruments], dtype=np.bool_),
+        references=references,
+        traded=traded[inside],
     )
+
+
+def passive_portfolios(
+    returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats | None = None
+) -> dict[str, Floats]:
+    """Return what holding groups of names (T, N) without choosing any would have returned, session by session.
+
+    Each group in equal parts, by size, by traded amount, and bought once in equal parts and then left alone.
+    """
+    found: dict[str, Floats] = {}
+    for name, group in groups.items():
+        ways = {"in equal parts": group.astype(np.float64), "by size": _positive(size, group)}
+        if traded is not None:
+            ways["by traded amount"] = _positive(traded, group)
+        for way, weights in ways.items():
+            whole = weights.sum(axis=1)
+            if whole.size and (whole > 0).all():
+                found[f"{name} {way}"] = (weights * returns).sum(axis=1) / whole
+        if group.size and group[0].any():
+            path = np.cumprod(1.0 + returns[:, group[0]], axis=0).mean(axis=1)
+            found[f"{name} bought once"] = path / np.concatenate([[1.0], path[:-1]]) - 1.0
+    return found
+
+
+def _positive(weights: Floats, group: Bools) -> Floats:
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(group & np.isfinite(weights) & (weights > 0), weights, 0.0)
+    return found
+
+
+def _offered(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) -> Bools:
+    """Return the names that an account could buy in each session, where their number is limited."""
+    chosen = Universe(universe, most_traded(universe, snapshot.at(rows[0], "pre_open")))
+    mask = np.zeros((len(rows), len(view.instruments)), dtype=np.bool_)
+    for at, row in enumerate(rows):
+        mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True
+    return mask
+
+
+def _baskets(view: AsOfView, index: str | None, returns: Floats) -> dict[str, Floats]:
+    """Return the returns of index funds, and of the index itself."""
+    found = {
+        f"the fund {one.symbol}": returns[:, column]
+        for column, one in enumerate(view.instruments)
+        if one.kind == "index"
+    }
+    if index is not None:
+        levels = view.index_levels(index, len(returns) + 1)
+        if levels.size == len(returns) + 1 and np.isfinite(levels).all() and (levels > 0).all():
+            found[f"the index {index}"] = levels[1:] / levels[:-1] - 1.0
+    return found
 
 
 def _before(there: Bools) -> Bools:
@@ -160,7 +229,7 @@ def _values(view: AsOfView, count: int, lag: int) -> Floats:
     depends on it.
     """
     fields: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
-    found = compute_all(FactorBars(*(view.bars(field, count) for field in fields)))
+    found = compute_all(FactorBars(*(view.bars(one, count) for one in fields)))
     return known_before(np.stack([found[name] for name in FACTOR_NAMES], axis=1), lag)
 
 
@@ -201,8 +270,10 @@ def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) 
     return mask
 
 
-def _size(snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int) -> tuple[Floats, str]:
-    """Return each name's size before each session from ``early`` on, and what it is.
+def _size(
+    snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int
+) -> tuple[Floats, str, Floats]:
+    """Return each name's size before each session from ``early`` on, what it is, and the amount traded.
 
     Capitalisation where most investable names have it; one without gets its traded amount times the others'
     median ratio. Without capitalisations it is the mean amount traded in the last 20 sessions, without those 1.
@@ -217,10 +288,10 @@ def _size(snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, ea
     caps, field = _caps(snapshot, view, close, rows, early)
     known = np.isfinite(caps) & investable
     if field and known.sum() >= 0.5 * investable.sum():
-        return _filled(caps, traded, known), field
+        return _filled(caps, traded, known), field, traded
     if np.isfinite(traded[investable]).any():
-        return traded, "traded amount"
-    return np.ones(traded.shape), "nothing"
+        return traded, "traded amount", traded
+    return np.ones(traded.shape), "nothing", traded
 
 
 def _filled(caps: Floats, traded: Floats, known: Bools) -> Floats:
@@ -260,10 +331,10 @@ def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early:
 
 
 def _figures(known: Sequence[Fundamental]) -> tuple[str | None, list[Fundamental]]:
-    for field in _CAPS:
-        figures = [figure for figure in known if figure.field == field and figure.value > 0]
+    for kind in _CAPS:
+        figures = [figure for figure in known if figure.field == kind and figure.value > 0]
         if figures:
-            return field, figures
+            return kind, figures
     return None, []
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from tradeassay.assay.attribution import Account, Attribution, Taking, build, record
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import PORTFOLIOS, Luck, luck_of_returns
+from tradeassay.assay.own_tables import TableReading, read_columns, read_series
+from tradeassay.assay.staleness import stale_lags
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
@@ -68,25 +70,19 @@ def read_weights(path: Path) -> LongTable:
 
 
 def read_returns(path: Path) -> dict[str, float]:
-    """Read ``date``, ``return``: what the account returned each session, net of costs, 0.01 for 1 %.
-
-    Raises :class:`UserError` for a missing column, a date given twice, a return that is not a number, and returns
-    in per cent.
-    """
-    frame = _read(path, (DATE, RETURN))
-    _complete(path, frame, (DATE, RETURN))
-    dates = frame[DATE].to_list()
-    values = frame[RETURN].to_numpy().astype(np.float64)
-    _once(path, dates)
-    # Nobody can lose everything twice.
-    if np.count_nonzero(values < -1.0) > 1:
-        raise UserError(f"{path}: more than everything is lost again and again", mend="write 0.01 for 1 %")
-    return {str(date): float(value) for date, value in sorted(zip(dates, values, strict=True))}
+    """Read what an account returned each session, net of costs
+    (:func:`~tradeassay.assay.own_tables.read_series`)."""
+    return read_series(path).returns
 
 
 def is_long(path: Path) -> bool:
     """Return whether a table has a ``symbol`` column: returns of names, not of one account."""
-    return SYMBOL in _frame(path).columns
+    return SYMBOL in columns_of(path)
+
+
+def columns_of(path: Path) -> list[str]:
+    """Return the names of a table's columns."""
+    return list(_frame(path).columns)
 
 
 def read_long(
@@ -163,8 +159,10 @@ def _frame(path: Path) -> pl.DataFrame:
 
     if not path.is_file():
         raise UserError(f"no file {path}", mend="give a Parquet or CSV file")
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return pl.DataFrame(read_columns(path, words=(SYMBOL,)), strict=False)
     try:
-        return pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+        return pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UserError(
             f"{path} cannot be read: {str(error).splitlines()[0]}", mend="write it as Parquet"
@@ -184,10 +182,15 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in
     cash, or holds on to what it had with ``between="hold"``. A luck baseline needs the account's returns, a
     ``benchmark`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
+
+    An account's returns may also be a pandas or polars table, hold its value instead, and be compared with
+    ``against``: another table of returns, or a column of the same. ``reading`` says what cannot be told from them.
     """
 
     weights: str | None = None
-    returns: str | None = None
+    returns: str | object | None = None
+    against: str | object | None = None
+    reading: TableReading = TableReading()
     dataset: str | None = None
     universe: str = "all"
     between: Between = "cash"
@@ -222,21 +225,24 @@ def attribute_tables(
     not fit together.
     """
     table = None if own.weights is None else read_weights(Path(own.weights))
-    given = None if own.returns is None else Path(own.returns)
+    given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
     settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig()
-    if given is not None and is_long(given):
+    if isinstance(given, Path) and is_long(given):
         if table is None:
             raise UserError(f"{given} holds returns of names", mend="give the weights too")
         inputs, year, earned = _inputs_from(given, table.dates, config), 252, None
     else:
-        returns = None if given is None else read_returns(given)
+        series = None if given is None else read_series(given, own.reading)
+        returns = None if series is None else series.returns
         dates = table.dates if table is not None else tuple(returns or ())
         if not dates:
             raise UserError("nothing to take apart is given", mend="give weights, or returns of an account")
         inputs, year = own.market((dates[0], dates[-1]), config)
         earned = None if returns is None else _on_sessions(returns, inputs.sessions, given)
     if table is None:
-        return _from_returns(inputs, np.zeros(0) if earned is None else earned, str(given), year, settings)
+        title = own.title or (str(given) if isinstance(given, Path) else "returns")
+        read = () if series is None else series.notes
+        return _from_returns(inputs, np.zeros(0) if earned is None else earned, title, (year, read), settings)
     account = Account(
         source=str(own.weights),
         weights=_weights(table, inputs, str(own.weights), own.between),
@@ -300,7 +306,7 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
     return held
 
 
-def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: Path | None) -> Floats:
+def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: object) -> Floats:
     missing = next((day for day in sessions if day not in own), None)
     if missing is not None:
         raise UserError(
@@ -323,14 +329,22 @@ def _notes(table: LongTable, inputs: MarketInputs, earned: Floats | None) -> tup
 
 
 def _from_returns(
-    inputs: MarketInputs, earned: Floats, source: str, year: int, bootstrap: BootstrapConfig
+    inputs: MarketInputs,
+    earned: Floats,
+    source: str,
+    told: tuple[int, tuple[str, ...]],
+    bootstrap: BootstrapConfig,
 ) -> Attribution:
-    found = fit_returns(inputs.model, earned)
+    year, read = told
+    late = stale_lags(earned, inputs.model.common) if earned.size else 0
+    found = fit_returns(inputs.model, earned, lags=late)
     note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
+    if late:
+        note += f"; the returns come up to {late} sessions late, which is allowed for"
     nothing = np.zeros(inputs.model.returns.shape)
     return record(
         inputs,
-        Account(source=source, weights=nothing, returns=earned, notes=(note,)),
+        Account(source=source, weights=nothing, returns=earned, notes=(note, *read)),
         found.daily,
         Taking(convention="sound", year=year, bootstrap=bootstrap),
         method="returns",
@@ -350,7 +364,9 @@ def luck_of_file(
     The market and its rules are a benchmark's; how many names were held and how much was traded must be stated.
     Raises :class:`UserError` when one of these is missing or does not fit the file.
     """
-    path = Path(own.returns or "")
+    if not isinstance(own.returns, str):
+        raise UserError("a luck baseline needs a file of returns", mend="write them as CSV or Parquet")
+    path = Path(own.returns)
     if own.benchmark is None or own.names is None or own.turnover is None:
         raise UserError(
             f"{path.name} does not say how it was traded",
@@ -358,7 +374,7 @@ def luck_of_file(
         )
     chosen = benchmarks.get(own.benchmark)
     return luck_of_returns(
-        read_returns(path),
+        read_series(path, own.reading).returns,
         chosen,
         load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
         names=own.names,

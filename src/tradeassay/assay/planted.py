@@ -18,9 +18,9 @@ import numpy as np
 
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.percentile import place_among
-from tradeassay.assay.verdict.assaying import with_daily
+from tradeassay.assay.verdict.assaying import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
-from tradeassay.assay.verdict.evidence import EDGE, above, below, memory_evidence, tested
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, above, below, memory_evidence, tested
 from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -30,6 +30,7 @@ from tradeassay.assay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
+from tradeassay.assay.verdict.trials import NO_TRIES, Tried
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data import open_snapshot, write_snapshot
@@ -115,18 +116,33 @@ def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength:
     )
 
 
-Plant = Literal["skilled", "lucky", "style", "leaking", "memorising", "mixed", "noise"]
-PLANTS: tuple[Plant, ...] = ("skilled", "mixed", "style", "lucky", "noise", "memorising", "leaking")
-EXPECTED: dict[Plant, str] = {
-    "skilled": "skill",
-    "mixed": "mixed",
-    "style": "style",
-    "lucky": "luck",
-    "noise": "luck",
-    "memorising": "memory",
-    "leaking": "leak",
+Plant = Literal[
+    "skilled", "mixed", "style", "timing", "lucky", "noise", "churning", "eaten", "memorising", "leaking",
+    "all-equal", "all-once", "all-sized", "all-traded", "half-equal",
+]  # fmt: skip
+PLANTS: tuple[Plant, ...] = (
+    "skilled", "mixed", "style", "timing", "lucky", "noise", "churning", "eaten", "memorising", "leaking",
+    "all-equal", "all-once", "all-sized", "all-traded", "half-equal",
+)  # fmt: skip
+PASSIVE: tuple[Plant, ...] = ("all-equal", "all-once", "all-sized", "all-traded", "half-equal")
+EXPECTED: dict[Plant, tuple[str, ...]] = {
+    "skilled": ("skill",),
+    "mixed": ("mixed",),
+    "style": ("style",),
+    "timing": ("timing",),
+    "lucky": ("luck",),
+    "noise": ("luck",),
+    "churning": ("costs", "luck"),
+    "eaten": ("costs",),
+    "memorising": ("memory",),
+    "leaking": ("leak",),
+    "all-equal": ("market",),
+    "all-once": ("market",),
+    "all-sized": ("market",),
+    "all-traded": ("market",),
+    "half-equal": ("market",),
 }
-"""The kind of verdict each of them deserves."""
+"""The kinds of verdict each of them deserves."""
 EVERY = 5
 _MOMENTUM = 0
 
@@ -135,13 +151,19 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How large the plants are.
 
     ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
-    filled with knowledge of public drifts, of the coming session, and of how the window ended; ``tilt`` those of
-    the mixed agent that follow momentum. The lucky one is the best of ``tries``.
+    filled with knowledge of public drifts, of the coming session (on a share ``leak_days`` of all sessions), and
+    of how the window ended; ``tilt`` those of the mixed agent that follow momentum. The one that times knows the
+    sign of the coming session's market with the chance ``foresight`` and is otherwise nearly out. The churning one
+    pays ``cost`` of what it trades, the one whose edge is eaten as much as it earns. The lucky one is the best of
+    ``tries``.
     """
 
     held: float = 0.2
     skill: float = 0.4
     leak: float = 0.5
+    leak_days: float = 1.0
+    foresight: float = 0.6
+    cost: float = 0.001
     memory: float = 0.45
     tilt: float = 0.5
     tries: int = 50
@@ -159,43 +181,75 @@ def weights_of(
     held = max(2, round(config.held * world.names))
     if plant == "lucky":
         return _best_of(world, config, rng, held)
-    chance = _by_chance(world, rng, held)
+    if plant in PASSIVE:
+        return _passive(plant, world)
+    chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
+    if plant == "timing":
+        return _equal(chance, world) * _invested(world, config, rng)[:, None]
     if plant == "style":
         return _equal(_top(world.exposures[:, _MOMENTUM], held), world)
     knowledge: list[tuple[Floats, float]] = []
-    if plant in ("skilled", "mixed"):
+    if plant in ("skilled", "mixed", "eaten"):
         knowledge.append((world.drift, config.skill))
     if plant == "mixed":
         knowledge.append((world.exposures[:, _MOMENTUM], config.tilt))
     if plant == "leaking":
         knowledge.append((world.returns, config.leak))
+        days = rng.random(world.sessions) < config.leak_days
+        return np.where(days[:, None], _equal(_filled(knowledge, chance, held), world), _equal(chance, world))
     if plant == "memorising" and not masked:
         knowledge.append((np.broadcast_to(world.happened.sum(axis=0), world.returns.shape), config.memory))
     return _equal(_filled(knowledge, chance, held), world)
 
 
+def _passive(plant: Plant, world: PlantedWorld) -> Floats:
+    """Return the weights of somebody who chooses nothing."""
+    size, traded = (values[:, world.columns] for values in (world.inputs.size, world.inputs.traded))
+    if plant == "all-once":
+        grown = np.vstack([np.ones(world.names), np.cumprod(1.0 + world.happened, axis=0)[:-1]])
+    elif plant == "all-sized":
+        grown = size
+    elif plant == "all-traded":
+        grown = traded
+    else:
+        grown = np.ones(world.returns.shape)
+    grown = np.where(np.isfinite(grown), grown, 0.0)
+    weights: Floats = grown / grown.sum(axis=1, keepdims=True)
+    return 0.5 * weights if plant == "half-equal" else weights
+
+
+def _invested(world: PlantedWorld, config: PlantConfig, rng: np.random.Generator) -> Floats:
+    """Return a share invested that is higher before the market rises more often than not.
+
+    What it knows is knowledge, not a leak: it is taken from what happened, whatever the future is rewritten to.
+    """
+    rises = world.happened.mean(axis=1) > 0.0
+    right = rng.random(world.sessions) < config.foresight
+    return np.where(rises == right, 1.0, 0.2)
+
+
 def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int = 400, seed: int = 0) -> Floats:
-    """Return value paths (portfolios, T + 1) of portfolios that hold as many names, all of them by chance."""
+    """Return the returns (portfolios, T) of portfolios that hold as many names, all of them by chance."""
     rng = np.random.default_rng([world.seed, seed, 7919])
     held = max(2, round(config.held * world.names))
-    paths = np.ones((portfolios, world.sessions + 1))
+    found = np.empty((portfolios, world.sessions))
     for one in range(portfolios):
         picks = _by_chance(world, rng, held)
-        paths[one, 1:] = np.cumprod(1.0 + np.take_along_axis(world.returns, picks, axis=1).mean(axis=1))
-    return paths
+        found[one] = np.take_along_axis(world.returns, picks, axis=1).mean(axis=1)
+    return found
 
 
-def _by_chance(world: PlantedWorld, rng: np.random.Generator, held: int) -> Ints:
+def _by_chance(world: PlantedWorld, rng: np.random.Generator, held: int, every: int = EVERY) -> Ints:
     """Return names drawn by chance, shape (T, held); a fifth of them is exchanged every few sessions."""
     names = rng.permutation(world.names)
     leave = max(1, min(held // 5, world.names - held))
     kept = []
-    for _ in range(0, world.sessions, EVERY):
+    for _ in range(0, world.sessions, every):
         kept.append(names[:held].copy())
         out = rng.permutation(held)[:leave]
         into = held + rng.permutation(world.names - held)[:leave]
         names[out], names[into] = names[into], names[out]
-    rows: Ints = np.repeat(np.array(kept, dtype=np.int64), EVERY, axis=0)[: world.sessions]
+    rows: Ints = np.repeat(np.array(kept, dtype=np.int64), every, axis=0)[: world.sessions]
     return rows
 
 
@@ -233,8 +287,6 @@ def _best_of(world: PlantedWorld, config: PlantConfig, rng: np.random.Generator,
 
 
 YEAR = 252
-CUTS = 4
-"""Moments after which the leak test rewrites the future."""
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,6 +303,13 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
         wrong = sum(row.get("skill", 0) + row.get("mixed", 0) for row in honest)
         return rate_measure(wrong, sum(sum(row.values()) for row in honest), nothing="none was judged", level=0.95)
 
+    @property
+    def convicted(self) -> Measure:
+        """How often passive portfolios were praised or blamed."""
+        rows = [self.counts[name] for name in PASSIVE if name in self.counts]
+        wrong = sum(sum(row.values()) - row.get("market", 0) for row in rows)
+        return rate_measure(wrong, sum(sum(row.values()) for row in rows), nothing="none was judged", level=0.95)
+
 
 class Bench:
     """One world with what all its agents share: the crowd of random portfolios."""
@@ -261,14 +320,17 @@ class Bench:
         self.world, self.plants, self.config = world, plants, config
         self._crowd = crowd(world, plants, portfolios=portfolios)
 
-    def judge(self, plant: Plant, *, seed: int = 0) -> AgentAssay:
+    def judge(self, plant: Plant, *, seed: int = 0, declared: bool = True) -> AgentAssay:
         """Return the verdict on one planted agent, with its masked twin, luck baseline and leak test.
 
-        The lucky one says how many were tried; nobody else tried more than one.
+        The lucky one says how many were tried, or, not ``declared``, the folder does; nobody else tried more.
         """
         config = self.config
-        if plant == "lucky":
+        tried = NO_TRIES
+        if plant == "lucky" and declared:
             config = msgspec.structs.replace(config, trials=config.trials * self.plants.tries)
+        elif plant == "lucky":
+            tried = Tried(found=self.plants.tries - 1, effective=self.plants.tries - 1)
         daily, weights = self._played(plant, seed, masked=False)
         rows = _rows(daily)
         found = AgentFindings(
@@ -286,7 +348,7 @@ class Bench:
             total=not_scored("not measured yet"),
             excess=not_scored("no index"),
             exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
-            luck=self._luck(daily.total),
+            luck=self._luck(plant, daily),
             memory=memory_evidence(
                 rows, _rows(self._played(plant, seed, masked=True)[0]), YEAR, config, against="blinded"
             ),
@@ -294,35 +356,60 @@ class Bench:
             failure_rate=Measure(value=0.0, n=self.world.sessions),
             ranks=Ranks(of=1, by_return=1, by_excess=None, by_selection=1),
         )
-        return judge(with_daily(found, rows, YEAR, config, 1), config)
+        references = self.world.inputs.references
+        setting = TrialSetting(tried=tried, references=references, sessions=self.world.inputs.sessions)
+        rows |= {INVESTED: daily.invested, "market": references[MARKET]}
+        return judge(with_daily(found, rows, YEAR, config, setting), config)
 
     def _played(self, plant: Plant, seed: int, *, masked: bool) -> tuple[DailyParts, Floats]:
         held = weights_of(plant, self.world, self.plants, seed=seed, masked=masked)
-        weights = np.zeros(self.world.inputs.model.returns.shape)
+        model = self.world.inputs.model
+        weights = np.zeros(model.returns.shape)
         weights[:, self.world.columns] = held
-        return decompose(self.world.inputs.model, weights), held
+        daily = decompose(model, weights)
+        if plant not in ("churning", "eaten"):
+            return daily, held
+        grown = weights * (1.0 + model.returns)
+        before = np.concatenate([np.zeros_like(grown[:1]), (grown / grown.sum(axis=1, keepdims=True))[:-1]])
+        turnover = np.abs(weights - before).sum(axis=1) / 2.0
+        rate = self.plants.cost
+        if plant == "eaten":
+            rate = max(0.0, float(daily.selection.mean())) / float(turnover.mean())
+        return decompose(model, weights, daily.total - rate * turnover), held
 
-    def _luck(self, total: Floats) -> LuckEvidence:
-        place = place_among(growth(total), self._crowd, bootstrap=BootstrapConfig(draws=100))
-        as_well = round((place.by_luck.value or 0.0) * place.portfolios)
+    def _luck(self, plant: Plant, daily: DailyParts) -> LuckEvidence:
+        """Return the place among portfolios of chance that were as much invested and paid the same costs."""
+        if plant in PASSIVE:
+            return LuckEvidence(
+                percentile=not_scored("random portfolios with the same trades hardly differ"), p=None
+            )
+        paths = growth(self._crowd * daily.invested + daily.trading)
+        place = place_among(growth(daily.total), paths, bootstrap=BootstrapConfig(draws=100))
+        as_well, as_badly = (
+            (round((share.value or 0.0) * place.portfolios) + 1) / (place.portfolios + 1)
+            for share in (place.by_luck, place.as_badly)
+        )
         return LuckEvidence(
             percentile=place.percentile,
-            p=(as_well + 1) / (place.portfolios + 1),
+            p=as_well,
+            p_low=as_badly,
             portfolios=place.portfolios,
             quantiles=place.quantiles,
         )
 
     def _leaks(self, plant: Plant, seed: int, weights: Floats) -> LeakEvidence:
-        """Play the agent in other futures: what it held until then must stay what it was."""
-        rows = np.linspace(0.2, 0.8, CUTS) * self.world.sessions
-        moved = 0
-        for row in rows.astype(int).tolist():
-            other = weights_of(plant, self.world.other_future(row, seed), self.plants, seed=seed)
-            moved += not np.array_equal(other[: row + 1], weights[: row + 1])
+        """Play the agent with another future after every moment: what it holds then must stay what it was.
+
+        What a plant takes from the future it takes from the coming session, so that one world in which every
+        coming session is another one tests them all.
+        """
+        other = weights_of(plant, self.world.other_future(0, seed), self.plants, seed=seed)
+        moved, days = int((other != weights).any(axis=1).sum()), self.world.sessions
         if moved:
-            said = f"{moved} of {CUTS} other futures changed what was held before them"
+            said = f"another future changed what was held in {moved} of {days} sessions"
             return LeakEvidence(tested=True, findings=("bars",), sentence=said)
-        return LeakEvidence(tested=True, sentence=f"{CUTS} other futures changed nothing that came before them")
+        bound = float(1.0 - 0.05 ** (1.0 / days))
+        return LeakEvidence(tested=True, sentence=f"nothing moved in {days} sessions", bound=bound)
 
 
 def confusion(
@@ -375,7 +462,9 @@ def edge_tests(
 
 def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
     return {
-        plant: rate_measure(row[EXPECTED[plant]], sum(row.values()), nothing="none was judged", level=0.95)
+        plant: rate_measure(
+            sum(row[kind] for kind in EXPECTED[plant]), sum(row.values()), nothing="none was judged", level=0.95
+        )
         for plant, row in ((plant, counts[plant]) for plant in PLANTS if plant in counts)
     }
 

@@ -17,7 +17,7 @@ from tradeassay.assay.verdict.evidence import EDGE, rows_of_seeds
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, growth, max_drawdown, significant, studentised_interval
+from tradeassay.metrics import BootstrapConfig, cosine_interval, growth, max_drawdown, significant
 
 if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, Run
@@ -185,10 +185,12 @@ def _measures(
         "edge": daily[EDGE][places],
     }
     found = {
-        name: studentised_interval(values, "mean", periods_per_year=year, bootstrap=bootstrap)
+        name: cosine_interval(values, "mean", periods_per_year=year, level=bootstrap.level, least=bootstrap.least)
         for name, values in columns.items()
     }
-    found["sharpe"] = studentised_interval(columns["return"], periods_per_year=year, bootstrap=bootstrap)
+    found["sharpe"] = cosine_interval(
+        columns["return"], periods_per_year=year, level=bootstrap.level, least=bootstrap.least
+    )
     worst = min(float(max_drawdown(growth(total[span.first : span.last + 1]))) for span in spans)
     found["max_drawdown"] = Measure(
         value=significant(worst), n=int(places.size), note="no interval: the worst of single spans"

@@ -9,6 +9,7 @@ from tradeassay.benchmarks.daily import DayConfig
 from tradeassay.benchmarks.windows import family_of
 from tradeassay.core.badges import Convention
 from tradeassay.core.registry import Registry
+from tradeassay.metrics.baseline import Inference
 from tradeassay.play import MarketConfig
 
 
@@ -46,6 +47,11 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     def family(self) -> str:
         """The protocol without its version: ``stockbench`` of ``stockbench-v2``."""
         return family_of(self.protocol)
+
+    @property
+    def inference(self) -> Inference:
+        """How results are tested against the baseline; first versions keep what they were scored with."""
+        return "percentile" if self.id.endswith("-v1") else "cosine"
 
     def rules_text(self) -> str:
         """Return the rules in plain language, as generated from this very configuration."""

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
               help="How many strategies were tried before these were shown.")  # fmt: skip
 @click.option("--portfolios", type=click.IntRange(0), default=10_000, show_default=True,
               help="Random portfolios of the luck baseline; 0 for none.")  # fmt: skip
-@click.option("--leak-test", is_flag=True, help="Play the run's rules again in other futures.")
+@click.option("--leak-test", is_flag=True,
+              help="Play every session again before other futures; no model is asked.")  # fmt: skip
+@click.option("--leak-sessions", type=click.IntRange(2), metavar="N",
+              help="Only the first N sessions of the leak test.")  # fmt: skip
 @click.option("--robustness", is_flag=True,
               help="Repeat it under other costs, delay, names and news; no model is asked again.")  # fmt: skip
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
@@ -38,6 +41,12 @@ if TYPE_CHECKING:
               help="Without a run: judge agents of known kind in so many synthetic worlds.")  # fmt: skip
 @click.option("--weights", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="For a table of returns: the weights that were held.")  # fmt: skip
+@click.option("--against", metavar="FILE|COLUMN",
+              help="For a table of returns: the benchmark's, in a file or a column.")  # fmt: skip
+@click.option("--column", help="For a table of returns: the account's column.")
+@click.option("--unit", type=click.Choice(["fraction", "percent", "basis points"]),
+              help="For a table of returns: what its numbers are. Default: told by their size.")  # fmt: skip
+@click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="For a table: which way 03/04/2024 is read.")
 @click.option("--dataset", help="For a table: the data set with the prices.")
 @click.option(
     "--universe", default="all", show_default=True, help="For a table: an index of the data set, or all."
@@ -56,11 +65,16 @@ def assay(
     trials: int,
     portfolios: int,
     leak_test: bool,
+    leak_sessions: int | None,
     robustness: bool,
     regimes: bool,
     rationales: bool,
     planted: int | None,
     weights: Path | None,
+    against: str | None,
+    column: str | None,
+    unit: Any,
+    dates: Any,
     dataset: str | None,
     universe: str,
     between: Literal["cash", "hold"],
@@ -71,10 +85,12 @@ def assay(
 ) -> None:
     """Say what a result is made of: skill, luck, style, leaked future, or memory.
 
-    RUN is a recorded run, or a Parquet or CSV table of an account's own returns (date, return) or weights (date,
-    symbol, weight); a table needs --dataset. Every verdict is one sentence, never stronger than the evidence.
-    --planted tests the instrument itself, on agents of which the truth is known.
+    RUN is a recorded run, or a Parquet or CSV table of an account's own returns or value (date, return) or weights
+    (date, symbol, weight). A table is judged against --dataset, or its returns --against a benchmark's. Every
+    verdict is one sentence, never stronger than the evidence. --planted tests the instrument itself, on agents of
+    which the truth is known.
     """
+    from tradeassay.assay.own_tables import TableReading
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.assay.verdict import assay as assay_of
 
@@ -87,6 +103,8 @@ def assay(
         own = OwnAccount(
             weights=None if weights is None else str(weights),
             returns=str(path),
+            against=against,
+            reading=TableReading(unit=unit, dates=dates, column=column),
             dataset=dataset,
             universe=universe,
             between=between,
@@ -99,17 +117,26 @@ def assay(
     folder = find_run(run, out)
     wanted: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
     studies = _studies(folder, [name for name, asked in wanted.items() if asked])
-    _show_verdicts(_recorded_assay(folder, config, agents, leak_test), html, as_json, studies)
+    _show_verdicts(
+        _recorded_assay(folder, config, agents, leak_test or leak_sessions is not None, leak_sessions),
+        html,
+        as_json,
+        studies,
+    )
 
 
-def _recorded_assay(folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak_test: bool) -> Assay:
+def _recorded_assay(
+    folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak_test: bool, sessions: int | None
+) -> Assay:
+    from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.assay.verdict.evidence import leak_tests
     from tradeassay.runs import Run
 
     recorded = Run.load(folder)
-    leaks = leak_tests(recorded, agents=agents) if leak_test else None
-    return assay_of(recorded, config, agents=agents, leaks=leaks)
+    wanted = LeakTestConfig(sessions=sessions)
+    leaks = leak_tests(recorded, agents=agents, config=wanted, say=say) if leak_test else None
+    return assay_of(recorded, config, agents=agents, leaks=leaks, say=say)
 
 
 def _studies(folder: Path, wanted: list[Study]) -> Studies | None:
@@ -463,11 +490,8 @@ def _share(measure: Measure) -> str:
 @click.option("--benchmark", default="daily-us-v1", show_default=True, help="What is played.")
 @click.option("--dataset", help="Another data set than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
-@click.option(
-    "--sessions", type=click.IntRange(2), default=40, show_default=True, help="Decisions that are played."
-)
-@click.option("--cuts", type=click.IntRange(1), default=3, show_default=True,
-              help="Moments after which the future is rewritten, twice each.")  # fmt: skip
+@click.option("--sessions", type=click.IntRange(2),
+              help="Decisions that are tested. Default: all, 40 of a model.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
 @json_option
 @click.pass_context
@@ -477,15 +501,14 @@ def leak_test(
     benchmark: str,
     dataset: str | None,
     first: str | None,
-    sessions: int,
-    cuts: int,
+    sessions: int | None,
     seed: int,
     as_json: bool,
 ) -> None:
     """Test whether AGENT's decisions depend on what lies after its clock, and say through which channel.
 
-    AGENT is a registered agent or a model (scripted/sensible). A model is asked for the sessions once. Exits with
-    1 when something leaks.
+    In every session everything after the clock is replaced by another future, twice. AGENT is a registered agent
+    or a model (scripted/sensible). A model is asked for the sessions once. Exits with 1 when something leaks.
     """
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks import leak_test as examine
@@ -493,7 +516,7 @@ def leak_test(
     from tradeassay.runs import Window
 
     window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))
-    config = LeakTestConfig(sessions=sessions, cuts=cuts, seed=seed)
+    config = LeakTestConfig(sessions=sessions, seed=seed)
     report = examine(agent, benchmark, dataset, window=window, config=config)
     if as_json:
         print_json(report)
@@ -503,7 +526,7 @@ def leak_test(
             for name, share in report.moved.items()
         ]
         rows += [(name, "not tested", why) for name, why in report.untested.items()]
-        print_table(f"{report.agent}: futures that moved the past", ("channel", "moved", "could be at most"), rows)
+        print_table(f"{report.agent}: sessions that moved", ("channel", "moved", "could be at most"), rows)
         for finding in report.findings:
             where = finding.channel or "a time stamp"
             say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")

@@ -152,17 +152,96 @@ def _sandbox() -> Iterator[MachineFinding]:
         yield MachineFinding("sandbox", "absent", str(refused))
 
 
+def examine_for(what: str) -> tuple[MachineFinding, ...]:
+    """Look at what one run needs: ``what`` is a spec file, a benchmark, or a model. Nothing is asked or
+    fetched."""
+    return tuple(_needs(what))
+
+
+def _needs(what: str) -> Iterator[MachineFinding]:
+    from pathlib import Path
+
+    from tradeassay.benchmarks import benchmarks
+
+    if Path(what).is_file():
+        from tradeassay.runs import load_spec
+
+        spec = load_spec(what)
+        for name in spec.benchmarks:
+            yield from _benchmark(name, spec.datasets.get(name, ()))
+        for agent in spec.agents:
+            model = agent.params.get("model")
+            yield from (_model(str(model)) if model is not None else _agent(agent.name, dict(agent.params)))
+    elif "/" in what:
+        yield from _model(what)
+    else:
+        benchmarks.get(what)
+        yield from _benchmark(what, ())
+
+
+def _model(name: str) -> Iterator[MachineFinding]:
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.llm import check_model
+
+    try:
+        check_model(name)
+    except TradeassayError as error:
+        yield MachineFinding(f"model {name}", "broken", str(error))
+    else:
+        yield MachineFinding(f"model {name}", "ok", "can be asked: its package and key are here")
+
+
+def _agent(name: str, params: dict[str, object]) -> Iterator[MachineFinding]:
+    from tradeassay.agents import agents, converses, make_agent
+    from tradeassay.core.errors import TradeassayError
+
+    try:
+        agents.get(name)
+        if not converses(name):
+            make_agent(name, params)  # type: ignore[arg-type]  # a spec's values
+    except TradeassayError as error:
+        yield MachineFinding(f"agent {name}", "broken", str(error))
+    else:
+        yield MachineFinding(f"agent {name}", "ok", "is there")
+
+
+def _benchmark(name: str, datasets: tuple[str, ...]) -> Iterator[MachineFinding]:
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.data import load_dataset
+
+    try:
+        chosen = benchmarks.get(name)
+    except TradeassayError as error:
+        yield MachineFinding(f"benchmark {name}", "broken", str(error))
+        return
+    for dataset in datasets or (chosen.dataset,):
+        try:
+            load_dataset(dataset)
+        except TradeassayError as error:
+            yield MachineFinding(f"data {dataset}", "broken", str(error))
+        else:
+            yield MachineFinding(f"data {dataset}", "ok", f"for {name}")
+
+
 @click.command()
+@click.option("--for", "what", metavar="SPEC",
+              help="Only what this needs: a spec file, a benchmark or a model. Nothing is asked.")  # fmt: skip
 @json_option
-def doctor(as_json: bool) -> int:
-    """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails."""
-    findings = examine()
+def doctor(what: str | None, as_json: bool) -> int:
+    """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails.
+
+    --for checks only what one run needs, before it costs anything: data, agents, packages and keys.
+    """
+    findings = examine() if what is None else examine_for(what)
     if as_json:
         print_json(findings)
     else:
         marks = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
         print_table(
-            "this machine", ("part", "", "finding"), [(f.part, marks[f.state], f.finding) for f in findings]
+            "this machine" if what is None else what,
+            ("part", "", "finding"),
+            [(f.part, marks[f.state], f.finding) for f in findings],
         )
         broken = [f.part for f in findings if f.state == "broken"]
         say("everything needed is here" if not broken else f"needs attention: {', '.join(broken)}")

@@ -144,10 +144,14 @@ def compare(first: str, second: str, out: Path, as_json: bool) -> None:
     type=click.Choice(["md", "latex", "csv", "json"]),
     help="Print tables to paste on stdout instead, with intervals and footnotes.",
 )
-def report(run: str, out: Path, html: Path | None, form: Any) -> None:
-    """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it)."""
+@json_option
+def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:
+    """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it).
+
+    --json prints the scores, and for runs that trade who is best in each cell: tiers, chances, tests.
+    """
     from tradeassay.report import paste, print_leaderboard, write_html
-    from tradeassay.runs import load_run
+    from tradeassay.runs import Run, load_run
 
     recorded = load_run(find_run(run, out))
     if form is not None:
@@ -155,7 +159,15 @@ def report(run: str, out: Path, html: Path | None, form: Any) -> None:
             raise click.UsageError("--format prints tables and writes no page: leave --html out")
         click.echo(paste(recorded, form), nl=False)
         return
-    print_leaderboard(recorded)
+    if as_json:
+        contests = {}
+        if isinstance(recorded, Run):
+            from tradeassay.runs.summary import summary_of
+
+            contests = {cell.id: cell.contest for cell in summary_of(recorded, details=False).cells}
+        print_json({"scores": recorded.scores, "contests": contests})
+    else:
+        print_leaderboard(recorded)
     say(f"report: {write_html(recorded, html)}")
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tradeassay.data.snapshot import open_snapshot as open_snapshot
     from tradeassay.data.source import Source as Source
     from tradeassay.data.source import SourceConfig as SourceConfig
+    from tradeassay.data.splice import SplicedSnapshot as SplicedSnapshot
     from tradeassay.data.store.manifest import Manifest as Manifest
     from tradeassay.data.store.read import verify_snapshot as verify_snapshot
     from tradeassay.data.store.write import write_snapshot as write_snapshot

@@ -17,6 +17,7 @@ from tradeassay.metrics.calibration import (
     expected_calibration_error,
 )
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
+from tradeassay.metrics.cosine import cosine_interval, cosine_variance, mean_p_value, sharpe_difference
 from tradeassay.metrics.intervals import (
     ar1_inflation,
     long_run_variance,
@@ -82,7 +83,6 @@ from tradeassay.metrics.sharpe_inference import (
     minimum_track_record,
     probabilistic_sharpe,
 )
-from tradeassay.metrics.studentised import sharpe_difference, studentised_interval
 
 __all__ = [
     "BY_ID",
@@ -115,6 +115,8 @@ __all__ = [
     "cash_ratio",
     "compare_to_baseline",
     "concentration",
+    "cosine_interval",
+    "cosine_variance",
     "cost_rate",
     "critical_difference",
     "cumulative_return",
@@ -134,6 +136,7 @@ __all__ = [
     "long_run_variance",
     "max_drawdown",
     "mean_block_length",
+    "mean_p_value",
     "measured_design",
     "minimum_detectable_ir",
     "minimum_track_record",
@@ -160,7 +163,6 @@ __all__ = [
     "simultaneous_intervals",
     "sortino",
     "sortino_stockbench",
-    "studentised_interval",
     "summarise",
     "superior",
     "turnover",

@@ -1,13 +1,16 @@
 """Is an agent different from its baseline, or could the difference be luck?
 
 The two are compared session by session (they lived through the same market, so most of the noise cancels) by
-their *log growth*: its sum is positive exactly when the agent ended with more. The mean difference is
-resampled with the stationary bootstrap, both sides with the same sessions, five times as often as for an interval.
+their *log growth*: its sum is positive exactly when the agent ended with more. The mean difference is tested by
+its cosine interval (:mod:`tradeassay.metrics.cosine`). First versions of benchmarks resample it instead, with the
+stationary bootstrap, both sides with the same sessions, five times as often as for an interval: their scores stay
+what they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -16,9 +19,11 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
+from tradeassay.metrics.cosine import cosine_interval, mean_p_value
 from tradeassay.metrics.intervals import measure_from, significant
 from tradeassay.metrics.score import DEFAULT
 
+Inference = Literal["cosine", "percentile"]
 _SAME = 1e-12
 _MORE = 5
 """Comparisons take more resamples than intervals: a p-value is corrected for the number of agents, so it must be
@@ -48,11 +53,13 @@ def compare_to_baseline(
     periods_per_year: int = 252,
     baseline: str = "buy and hold",
     bootstrap: BootstrapConfig = DEFAULT,
+    inference: Inference = "cosine",
 ) -> AgainstBaseline:
     """Return whether a value path can be told apart from its baseline's.
 
-    Each path has shape (n + 1,), or (repetitions, n + 1): then the mean over repetitions is compared, and
-    repetitions are redrawn together with the sessions. Raises :class:`UserError` when the lengths differ.
+    Each path has shape (n + 1,), or (repetitions, n + 1): then the mean over repetitions is compared, session by
+    session; by ``percentile`` repetitions are redrawn together with the sessions. Raises :class:`UserError` when
+    the lengths differ.
     """
     agent, base = np.atleast_2d(np.asarray(nav, np.float64)), np.atleast_2d(np.asarray(baseline_nav, np.float64))
     if agent.shape[-1] != base.shape[-1]:
@@ -69,11 +76,22 @@ def compare_to_baseline(
     centre = float((ours.mean(axis=0) - theirs.mean(axis=0)).mean())
     if max(np.abs(side - theirs.mean(axis=0)).max() for side in (ours, theirs)) <= _SAME:
         return _identical(baseline, n, bootstrap)
+    if inference == "cosine":
+        return _by_cosine(ours.mean(axis=0) - theirs.mean(axis=0), periods_per_year, baseline, bootstrap)
     drawn = _draw(ours, theirs, bootstrap)
     difference = measure_from(
         float(np.expm1(centre * periods_per_year)), np.expm1(drawn * periods_per_year), level=bootstrap.level, n=n
     )
     return _verdict(baseline, difference, _two_sided(drawn))
+
+
+def _by_cosine(gap: Floats, year: int, baseline: str, bootstrap: BootstrapConfig) -> AgainstBaseline:
+    mean = cosine_interval(gap, "mean", periods_per_year=year, level=bootstrap.level, least=bootstrap.least)
+    if mean.value is None or mean.low is None or mean.high is None:
+        return nothing_to_compare(baseline, str(mean.reason or mean.note))
+    value, low, high = (significant(float(np.expm1(one))) for one in (mean.value, mean.low, mean.high))
+    difference = Measure(value=value, low=low, high=high, level=mean.level, n=mean.n, note=mean.note)
+    return _verdict(baseline, difference, significant(float(mean_p_value(gap))))
 
 
 def nothing_to_compare(baseline: str, reason: str) -> AgainstBaseline:

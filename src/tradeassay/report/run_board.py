@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from tradeassay.report import numbers
 from tradeassay.report.words import AgentStanding, answer, arm_standing, cell_badges, in_words, standing
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, summary_of
+from tradeassay.runs.summary import (
+    AgentSummary,
+    CellSummary,
+    Contest,
+    Contrast,
+    RunSummary,
+    failed_too_often,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -88,6 +96,8 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
     # Names and reasons are other people's words: Text never reads markup in them.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right", style="dim")
+    if cell.contest is not None:
+        table.add_column("tier", justify="right")
     table.add_column("agent", overflow="fold", min_width=min(longest, _LONGEST_NAME))
     table.add_column(Text(f"return ({level:.0%} interval)"), no_wrap=width >= _MIDDLE)
     table.add_column(Text(f"against {cell.baseline_phrase}, per year"), overflow="fold")
@@ -100,10 +110,14 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
-            table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty)
+            blank = () if cell.contest is None else ("",)
+            table.add_row(
+                "-", *blank, Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty
+            )
             continue
         table.add_row(
-            str(place + 1),
+            "-" if failed_too_often(agent) else str(place + 1),
+            *([] if cell.contest is None else [_tier(agent, cell.contest)]),
             Text(agent.name, style="dim" if agent.baseline else "bold"),
             _value("cumulative_return", agent, bounds=True),
             _versus(agent, told),
@@ -111,6 +125,11 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
             *(_cost(agent) if models else ()),
         )
     return table
+
+
+def _tier(agent: AgentSummary, contest: Contest) -> str:
+    tier = contest.tier_of(agent.name)
+    return "-" if tier is None else str(tier)
 
 
 def _columns(width: int, models: bool) -> list[str]:

@@ -25,7 +25,7 @@ from tradeassay.report.words import (
     standing,
 )
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 
 TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
 TILES = (
@@ -80,12 +80,29 @@ class AgentOnPage:
     def difference(self) -> MeasureShown | None:
         """The yearly difference from the baseline, None where nothing was compared."""
         versus = self.agent.versus
-        return None if versus is None else shown(versus.difference, "change", self._cell.differences)
+        if versus is None:
+            return None
+        return shown(self.agent.corrected or versus.difference, "change", self._cell.differences)
+
+    @property
+    def tier(self) -> str:
+        """Its tier, and how sure a first place is; empty where nobody was compared."""
+        contest = self._cell.cell.contest
+        if contest is None:
+            return ""
+        if self.agent.name in contest.unranked:
+            return f"not ranked: {contest.unranked[self.agent.name]}"
+        tier = contest.tier_of(self.agent.name)
+        return "" if tier is None else f"tier {tier} \u00b7 first with {contest.best[self.agent.name]:.0%}"
 
     @property
     def small_print(self) -> tuple[str, ...]:
-        """The text below the difference: its p-value, and the interval that holds for all agents at once."""
-        p, joint = self.agent.row.p_adjusted, self.agent.jointly
+        """The text below the difference: its p-value, and the interval that holds for all agents at once.
+
+        The latter only where the interval shown is not corrected itself: two answers to one question may differ.
+        """
+        p = self.agent.row.p_adjusted
+        joint = self.agent.jointly if self.agent.corrected is None else None
         words = [] if p is None else [numbers.p_value(p)]
         if joint is not None and joint.low is not None and joint.high is not None:
             words.append(f"all agents together: {shown(joint, 'change').interval}")
@@ -99,7 +116,7 @@ class CellOnPage:
         self.id, self.tab, self.cell, self.level = id, tab, cell, level
         self.look = styles([agent.name for agent in cell.agents], cell.baseline)
         self.agents = [
-            AgentOnPage(f"{id}-a{place}", place + 1 if agent.result.value is not None else None, agent, self)
+            AgentOnPage(f"{id}-a{place}", _place(agent, place), agent, self)
             for place, agent in enumerate(cell.ranked)
         ]
 
@@ -126,7 +143,9 @@ class CellOnPage:
     @cached_property
     def differences(self) -> Scale:
         """The common scale of differences from the baseline."""
-        return common_scale([agent.versus.difference for agent in self.cell.agents if agent.versus is not None])
+        return common_scale(
+            [agent.corrected or agent.versus.difference for agent in self.cell.agents if agent.versus is not None]
+        )
 
     @cached_property
     def hottest(self) -> float:
@@ -148,6 +167,10 @@ class CellOnPage:
     def charts(self) -> CellCharts:
         """Return what its charts draw."""
         return cell_charts(self.cell, self.look, {one.agent.name: one.id for one in self.agents})
+
+
+def _place(agent: AgentSummary, place: int) -> int | None:
+    return None if agent.result.value is None or failed_too_often(agent) is not None else place + 1
 
 
 def render_html(data: RunSummary) -> str:

@@ -59,7 +59,7 @@ def page_environment(*packages: str) -> Environment:
 
 
 def render_page(template: str, context: dict[str, Any], payload: object | None = None) -> str:
-    """Return a self-contained page; ``payload`` is what its charts draw, without which plotly.js is left out.
+    """Return a self-contained page; ``payload`` is what its charts draw, without which their script is left out.
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
@@ -67,7 +67,8 @@ def render_page(template: str, context: dict[str, Any], payload: object | None =
 
     scripts = {"theme": template_text("theme.js"), "page": template_text("shell.js")}
     if payload is not None:
-        scripts |= {"plotly": plotly_js(), "page": template_text("shell.js") + template_text("charts.js")}
+        parts = ("shell.js", "plot.js", "charts.js")
+        scripts |= {"page": "".join(template_text(part) for part in parts)}
     shell = {
         "style": Markup(template_text("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},

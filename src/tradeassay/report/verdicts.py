@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
-from tradeassay.assay.verdict.waterfall import waterfall
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
+from tradeassay.report.drawings import curve_svg, waterfall_svg
 from tradeassay.report.run_board import stdout
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import common_scale
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 TONES: dict[Kind, str] = {
     "skill": "above",
+    "timing": "above",
     "mixed": "mixed",
+    "tail": "mixed",
+    "costs": "same",
+    "open": "none",
     "luck": "same",
     "style": "same",
     "market": "same",
@@ -44,11 +48,11 @@ _WIDE = 110
 def render_verdicts(assay: Assay) -> str:
     """Return the page of an assay. Every text in it is escaped; the page works from a file, offline."""
     agents = [(f"a{place}", one) for place, one in enumerate(in_order(assay))]
-    drawn = {id: _steps(one) for id, one in agents if waterfall(one)}
     context = {
         "assay": assay,
         "agents": agents,
-        "drawn": drawn,
+        "waterfalls": {id: waterfall_svg(one) for id, one in agents},
+        "curves": {id: curve_svg(one) for id, one in agents},
         "badges": {cell: badge_words(found) for cell, found in assay.badges.items()},
         "cells": list(dict.fromkeys(one.cell for _, one in agents)),
         "tones": TONES,
@@ -58,15 +62,7 @@ def render_verdicts(assay: Assay) -> str:
         "exposures": _exposures,
         "most_frequent": lambda one: ", ".join(f"{kind} {n}" for kind, n in list(one.failures.items())[:3]),
     }
-    return render_page("verdict.html.j2", context, drawn)
-
-
-def _steps(one: AgentAssay) -> list[dict[str, str | float]]:
-    """Return the steps of a waterfall for the script that draws it."""
-    return [
-        {"label": step.label, "value": step.value, "kind": step.kind, "text": numbers.difference(step.value)}
-        for step in waterfall(one)
-    ]
+    return render_page("verdict.html.j2", context)
 
 
 def _exposures(one: AgentAssay) -> list[tuple[str, Measure]]:
@@ -101,7 +97,7 @@ class VerdictBoard:
 
         for cell in dict.fromkeys(one.cell for one in self.assay.agents):
             inside = [one for one in self.assay.agents if one.cell == cell]
-            head = Text(cell, style="bold underline")
+            head = Text(self.assay.titles.get(cell, cell), style="bold underline")
             if cell in self.assay.badges:
                 words = " | ".join(text for _, text in badge_words(self.assay.badges[cell]))
                 head.append(f"\n{words}", style="not bold not underline italic")

@@ -12,7 +12,14 @@ import msgspec
 
 from tradeassay.core.badges import Badges
 from tradeassay.report import numbers
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, told_apart
+from tradeassay.runs.summary import (
+    AgentSummary,
+    CellSummary,
+    Contrast,
+    ContrastArm,
+    failed_too_often,
+    told_apart,
+)
 
 _PLURALS = (
     (" beats ", " beat "),
@@ -134,8 +141,9 @@ def _plural(rest: str, names: Sequence[str]) -> str:
 
 
 def answer(cell: CellSummary, level: float) -> BestAnswer:
-    """Answer "which agent is best?" in plain words, best-founded statement first."""
+    """BestAnswer "which agent is best?" in plain words, best-founded statement first."""
     rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
+    rivals = [agent for agent in rivals if failed_too_often(agent) is None] or rivals
     if not rivals:
         return _nobody(cell)
     winners = [agent for agent in rivals if told_apart(agent, level) == "above"]
@@ -146,7 +154,28 @@ def answer(cell: CellSummary, level: float) -> BestAnswer:
     else:
         support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
-    return BestAnswer(headline=headline, support=(*support, *_others(behind, cell)))
+    return BestAnswer(headline=headline, support=(*_contest(cell), *support, *_others(behind, cell)))
+
+
+def _contest(cell: CellSummary) -> list[str]:
+    """Say which agents the best one cannot be told apart from, and who has no place."""
+    contest = cell.contest
+    if contest is None:
+        return []
+    first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
+    said = []
+    if len(first) == 1:
+        said.append(f"{first[0]} alone is in the first tier: the others can be told apart from it.")
+    elif others:
+        said.append(f"{_list(first)} share the first tier: they cannot be told apart.")
+    else:
+        said.append("All agents share one tier: over these sessions they cannot be told apart from each other.")
+    likely = max(contest.best, key=lambda name: contest.best[name])
+    said.append(f"On redrawn sessions {likely} is first most often, in {contest.best[likely]:.0%} of them.")
+    if contest.superior is not None:
+        said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
+    said += [f"{name} is not ranked: {why}." for name, why in contest.unranked.items()]
+    return said
 
 
 def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:

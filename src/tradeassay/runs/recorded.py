@@ -116,6 +116,11 @@ class Run(RecordedRun[RunManifest]):
         self._home = home
         self._series = lru_cache(maxsize=64)(self._read_series)
 
+    @property
+    def home(self) -> str | None:
+        """Where the data store is; None for the default place."""
+        return self._home
+
     @classmethod
     def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
         """Open a run; raises :class:`RunError` when ``folder`` does not hold a run that trades."""

@@ -157,6 +157,7 @@ def _versus(
         periods_per_year=task.benchmark.periods_per_year,
         baseline=label,
         bootstrap=task.bootstrap,
+        inference=task.benchmark.inference,
     )
 
 

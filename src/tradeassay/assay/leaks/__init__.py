@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.leaks.examine import leak_test
+from tradeassay.assay.leaks.examine import leak_test, leak_test_of_episode
 from tradeassay.assay.leaks.playing import LateStamp, late_stamps, withhold_late
 from tradeassay.assay.leaks.records import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 
@@ -15,5 +15,6 @@ __all__ = [
     "LeakTestReport",
     "late_stamps",
     "leak_test",
+    "leak_test_of_episode",
     "withhold_late",
 ]

@@ -1,27 +1,34 @@
-"""The leak test: plant facts after the clock, rewrite the future, and see whether the past moves."""
+"""The leak test: at every session replace all that lies after the clock, and see whether what is decided moves.
+
+One pass per kind of future, however long the window is. When something moves, one pass per channel says which.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.assay.leaks.futures import STYLES, Cut, OtherFuture, Phase, Style, present_channels, rewrite
-from tradeassay.assay.leaks.playing import FutureReplay, ModelSubject, Moved, PlayedDay, RuleSubject, TestedAgent
-from tradeassay.assay.leaks.records import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
+from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
+from tradeassay.assay.leaks.records import ASKED, CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError
-from tradeassay.data import Panel, Snapshot, load_dataset, open_snapshot, write_snapshot
+from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import rate_measure
 from tradeassay.runs.conversation import protocol_config
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.spec import AgentSpec, Window, safe_name
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Run
 
 _PHASES: dict[str, Phase] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 
@@ -40,55 +47,82 @@ def leak_test(
 
     ``agent`` is a registered name, a model's name (``scripted/sensible``), an agent class, or anything that makes
     an agent when it is called. The window starts as the benchmark's does, or at ``window``. A model is asked for
-    ``config.sessions`` days, once; everything else is free.
+    ``config.sessions`` days (or :data:`~tradeassay.assay.leaks.records.ASKED`), once; everything else is free.
     Raises :class:`UserError` for an unknown name, and for a window of fewer than two sessions.
     """
     config = config or LeakTestConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
-    played = _window(played, snapshot, window, config.sessions)
-    subject = _subject(agent, params or {}, played, snapshot, config.seed)
+    by_model = isinstance(agent, str) and "/" in agent
+    sessions = config.sessions or (ASKED if by_model else None)
+    cut, whole = _window(played, snapshot, window, sessions)
+    subject = _subject(agent, params or {}, cut, snapshot, config.seed)
     with tempfile.TemporaryDirectory(prefix="tradeassay-leaks-") as folder:
-        return _Trial(subject, played, snapshot, config, Path(folder)).report()
+        return _Trial(subject, cut, snapshot, config, Path(folder), whole).report()
+
+
+def leak_test_of_episode(run: Run, key: str, *, config: LeakTestConfig | None = None) -> LeakTestReport:
+    """Test a recorded episode over its own sessions.
+
+    A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
+    shown in other futures is compared with what it was shown. Raises :class:`~tradeassay.core.errors.RunError`
+    when the recorded conversation cannot be played again.
+    """
+    config = config or LeakTestConfig()
+    episode, snapshot = run.episode(key), run.snapshot(key)
+    cut, whole = _window(run.manifest.benchmark(episode), snapshot, None, config.sessions)
+    if episode.by_model or converses(episode.agent.name):
+        answers = {(line.step, line.index): line.reply for line in run.dialogue(key)}
+        subject: TestedAgent = ModelSubject(episode.label, None, cut, episode, answers, run.manifest.secret)
+    else:
+        agent = episode.agent
+        subject = RuleSubject(episode.label, lambda: make_agent(agent.name, agent.params), cut, episode)
+    with tempfile.TemporaryDirectory(prefix="tradeassay-leaks-") as folder:
+        return _Trial(subject, cut, snapshot, config, Path(folder), whole).report()
 
 
 class _Trial:
     """One agent under examination."""
 
     def __init__(
-        self, subject: TestedAgent, benchmark: Benchmark, snapshot: Snapshot, config: LeakTestConfig, folder: Path
+        self,
+        subject: TestedAgent,
+        benchmark: Benchmark,
+        snapshot: Snapshot,
+        config: LeakTestConfig,
+        folder: Path,
+        whole: bool,
     ) -> None:
         self.subject, self.benchmark, self.snapshot, self.config = subject, benchmark, snapshot, config
-        self.folder = folder
+        self.folder, self.whole = folder, whole
         self.panel = read_panel(snapshot.folder)
-        self.start = snapshot.rows(benchmark.market.first, benchmark.market.last).start
+        self.rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
         self.findings: list[LeakFinding] = []
-        self.moved: dict[Channel, int] = dict.fromkeys(CHANNELS, 0)
-        self.futures = 0
+        self.moved: dict[Channel, set[int]] = {channel: set() for channel in CHANNELS}
 
     def report(self) -> LeakTestReport:
         """Carry the test out."""
         days = self.subject.play(self.snapshot)
-        repeatable = self.subject.replay(self.snapshot, len(days) - 1, days).moved is None
+        same = SplicedSnapshot(self.snapshot, self.snapshot, bars=False, noisy=False)
+        repeatable = not self.subject.sweep(same, days).moved
         self._look_for_late(days)
-        cuts = self._cuts(days)
-        channels = present_channels(self.panel, cuts[0])
+        cut = Cut(self.rows[0], 0, _PHASES[self.benchmark.market.decide])
+        channels = present_channels(self.panel, cut)
         present = [channel for channel, why in channels.items() if why is None]
-        for cut in cuts:
-            for style in STYLES:
-                self._try(cut, style, present, days, repeatable)
+        for style in STYLES:
+            self._try(cut, style, present, days, repeatable)
         return LeakTestReport(
             agent=self.subject.name,
             benchmark=self.benchmark.id,
             dataset=self.snapshot.name,
             sessions=len(days),
             decisions_with_orders=sum(bool(day.decision.orders) for day in days),
-            cuts=tuple(str(self.panel.sessions[cut.row]) for cut in cuts),
-            futures=self.futures,
+            futures=len(STYLES),
             repeatable=repeatable,
+            whole=self.whole,
             findings=tuple(self.findings),
             moved={
-                channel: rate_measure(self.moved[channel], self.futures, nothing="no future was tried")
+                channel: rate_measure(len(self.moved[channel]), len(days), nothing="nothing was played")
                 for channel in present
             }
             if repeatable
@@ -98,57 +132,52 @@ class _Trial:
             notes=self._notes(days, repeatable),
         )
 
-    def _cuts(self, days: Sequence[PlayedDay]) -> tuple[Cut, ...]:
-        """Choose moments at which the agent did something, then others, where less could move."""
-        active = [day.step for day in days if day.decision.orders]
-        chosen = _spread(active, self.config.cuts)
-        idle = [day.step for day in days if day.step not in chosen]
-        steps = sorted({*chosen, *_spread(idle, self.config.cuts - len(chosen))})
-        phase = _PHASES[self.benchmark.market.decide]
-        return tuple(Cut(self.start + step, step, phase) for step in steps)
-
     def _try(
         self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...], repeatable: bool
     ) -> None:
-        """Rewrite everything after a moment; where that moves something, rewrite channel by channel."""
-        self.futures += 1
-        future, replay = self._play(cut, style, present, days)
-        seen = self._look_for_canaries(future, replay, cut)
-        if not repeatable or replay.moved is None:
+        """Sweep with another future in all channels; where that moves something, channel by channel."""
+        swept = self._sweep(cut, style, present, days)
+        seen = self._look_for_canaries(*swept)
+        if not repeatable or not swept[1].moved:
             return
         blamed = False
         for channel in present:
-            moved = self._play(cut, style, (channel,), days)[1].moved
-            if moved is not None:
+            moved = self._sweep(cut, style, (channel,), days)[1].moved
+            if moved:
                 blamed = True
-                self.moved[channel] += 1
-                self._note(moved, channel, cut)
+                self.moved[channel] |= {one.step for one in moved}
+                self._note(moved, channel)
         if not blamed and not seen:
-            self._note(replay.moved, None, cut)
+            self._note(swept[1].moved, None)
 
-    def _play(
+    def _sweep(
         self, cut: Cut, style: Style, channels: Collection[Channel], days: tuple[PlayedDay, ...]
-    ) -> tuple[OtherFuture, FutureReplay]:
-        future = rewrite(self.panel, cut, channels, style, self.config.seed)
-        place = self.folder / f"{cut.step}-{style}-{safe_name('+'.join(channels))}"
-        return future, self.subject.replay(_stored(future.panel, place), cut.step, days)
+    ) -> tuple[OtherFuture, Sweep]:
+        future = rewrite(self.panel, cut, channels, style, self.config.seed, until=self.rows[-1])
+        place = self.folder / f"{style}-{safe_name('+'.join(channels))}"
+        spliced = SplicedSnapshot(
+            self.snapshot,
+            _stored(future.panel, place),
+            bars="bars" in channels,
+            noisy=style == "noisy",
+            seed=self.config.seed,
+        )
+        return future, self.subject.sweep(spliced, days)
 
-    def _look_for_canaries(self, future: OtherFuture, replay: FutureReplay, cut: Cut) -> bool:
+    def _look_for_canaries(self, future: OtherFuture, swept: Sweep) -> bool:
         found = False
-        for day in replay.days:
+        for day in swept.days:
             words = day.words
             for token, channel in future.canaries.items():
                 if token in words:
                     found = True
-                    through = _where_said(day, token)
                     self._add(
                         LeakFinding(
                             kind="canary",
                             channel=channel,
-                            through=through,
+                            through=_where_said(day, token),
                             session=day.session,
                             step=day.step,
-                            cut=str(self.panel.sessions[cut.row]),
                             detail=f"a fact planted after the clock was repeated: {_around(words, token)}",
                         )
                     )
@@ -165,29 +194,32 @@ class _Trial:
                         through=stamp.through,
                         session=day.session,
                         step=day.step,
-                        cut=None,
                         detail=f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was {shown}",
                     )
                 )
 
-    def _note(self, moved: Moved, channel: Channel | None, cut: Cut) -> None:
+    def _note(self, moved: Sequence[Moved], channel: Channel | None) -> None:
+        first = moved[0]
         self._add(
             LeakFinding(
                 kind="counterfactual",
                 channel=channel,
-                through=moved.through,
-                session=moved.session,
-                step=moved.step,
-                cut=str(self.panel.sessions[cut.row]),
-                detail=moved.detail,
+                through=first.through,
+                session=first.session,
+                step=first.step,
+                detail=first.detail,
+                days=len(moved),
             )
         )
 
     def _add(self, finding: LeakFinding) -> None:
-        """Keep the first finding of a kind, channel and place: the others say nothing new."""
-        key = (finding.kind, finding.channel, finding.through)
-        if all((one.kind, one.channel, one.through) != key for one in self.findings):
-            self.findings.append(finding)
+        """Keep one finding of a kind, channel and place, the first; it says in how many days it was seen."""
+        for at, one in enumerate(self.findings):
+            if (one.kind, one.channel, one.through) == (finding.kind, finding.channel, finding.through):
+                days = max(one.days, finding.days) if finding.kind == "counterfactual" else one.days + 1
+                self.findings[at] = msgspec.structs.replace(one, days=days)
+                return
+        self.findings.append(finding)
 
     def _notes(self, days: Sequence[PlayedDay], repeatable: bool) -> tuple[str, ...]:
         notes = []
@@ -231,28 +263,26 @@ def _subject(
     return RuleSubject(name, agent, benchmark, episode)
 
 
-def _window(benchmark: Benchmark, snapshot: Snapshot, window: Window | None, sessions: int) -> Benchmark:
+def _window(
+    benchmark: Benchmark, snapshot: Snapshot, window: Window | None, sessions: int | None
+) -> tuple[Benchmark, bool]:
+    """Return the benchmark cut to the sessions that are tested, and whether that is all of them."""
     market = benchmark.market
     first, last = (market.first, market.last) if window is None else (window.first, window.last)
-    rows = snapshot.rows(first, last)[:sessions]
+    every = snapshot.rows(first, last)
+    rows = every[:sessions]
     if len(rows) < 2:
         raise UserError(
             "a leak test needs two sessions: one to decide in, one to rewrite", mend="widen the window"
         )
     days = snapshot.sessions
     market = msgspec.structs.replace(market, first=str(days[rows[0]]), last=str(days[rows[-1]]))
-    return msgspec.structs.replace(benchmark, market=market)
+    return msgspec.structs.replace(benchmark, market=market), len(rows) == len(every)
 
 
 def _stored(panel: Panel, folder: Path) -> Snapshot:
     write_snapshot(panel, folder, allow_faults=True)
     return open_snapshot(folder)
-
-
-def _spread(steps: Sequence[int], count: int) -> list[int]:
-    """Return some of the steps, spread over all of them, the last one among them."""
-    count = min(count, len(steps))
-    return [steps[(k + 1) * len(steps) // count - 1] for k in range(count)]
 
 
 def _where_said(day: PlayedDay, token: str) -> str:

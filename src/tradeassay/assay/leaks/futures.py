@@ -58,6 +58,7 @@ class _Work:
     style: Style
     rng: np.random.Generator
     token: str
+    planting: tuple[Instant, ...]
 
     @property
     def today(self) -> str:
@@ -73,12 +74,17 @@ class _Work:
         return [one.instrument.symbol for one in self.panel.listings if one.listed <= self.today]
 
 
-def rewrite(panel: Panel, cut: Cut, channels: Collection[Channel], style: Style, seed: int) -> OtherFuture:
+def rewrite(
+    panel: Panel, cut: Cut, channels: Collection[Channel], style: Style, seed: int, *, until: int | None = None
+) -> OtherFuture:
     """Return ``panel`` with everything changed in ``channels`` that cannot be known at ``cut``, and nothing else.
 
     ``mirrored`` turns every price path over: what rose falls, the best become the worst. ``noisy`` multiplies
-    prices with noise and draws suspensions. Facts that name a word of their own are planted just after the cut.
+    prices with noise and draws suspensions. Facts that name a word of their own are planted just after the cut,
+    and after the same moment of every later session up to row ``until``.
     """
+    rows = range(cut.row, cut.row + 1 if until is None else until + 1)
+    planting = tuple(Cut(row, 0, cut.phase).clock(panel) for row in rows)
     canaries: dict[str, Channel] = {}
     for channel, change in _CHANGES.items():
         if channel in channels:
@@ -86,7 +92,7 @@ def rewrite(panel: Panel, cut: Cut, channels: Collection[Channel], style: Style,
             words = f"{seed}/{cut.row}/{style}/{channel}"
             digest = hashlib.sha256(words.encode()).hexdigest()
             token = f"canary{digest[:10]}"
-            work = _Work(panel, cut, style, np.random.default_rng(int(digest[:16], 16)), token)
+            work = _Work(panel, cut, style, np.random.default_rng(int(digest[:16], 16)), token, planting)
             panel = replace(panel, **change(work))
             canaries[token] = channel
     return OtherFuture(panel, canaries)
@@ -235,16 +241,17 @@ def _news(work: _Work) -> dict[str, Any]:
     planted = sorted(work.some(1.0, work.stocks()))[:_PLANTED]
     kept += [
         NewsItem(
-            id=f"{work.token}-{place}",
-            published_at=clock + 1 + place * HOUR,
+            id=f"{work.token}-{number}-{place}",
+            published_at=at + 1 + place * HOUR,
             symbols=(symbol,),
             title=f"{work.token}: {names[symbol] or symbol} to be taken over at twice its price",
             body=f"{work.token} {symbol}",
             source=work.token,
         )
+        for number, at in enumerate(work.planting)
         for place, symbol in enumerate(planted)
     ]
-    return {"news": tuple(kept)}
+    return {"news": tuple(sorted(kept, key=lambda item: item.published_at))}
 
 
 def _fundamentals(work: _Work) -> dict[str, Any]:
@@ -256,7 +263,8 @@ def _fundamentals(work: _Work) -> dict[str, Any]:
         for figure in work.panel.fundamentals
     ]
     figures += [
-        Fundamental(symbol=symbol, field=work.token, period_end=work.today, known_at=clock + 1, value=1e6)
+        Fundamental(symbol=symbol, field=work.token, period_end=work.today, known_at=at + 1, value=1e6)
+        for at in work.planting
         for symbol in sorted(work.some(1.0, work.stocks()))[:_PLANTED]
     ]
     return {"fundamentals": tuple(sorted(figures, key=lambda figure: figure.known_at))}

@@ -12,25 +12,29 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Protocol
 
 import msgspec
 
 from tradeassay.benchmarks import Benchmark, ModelProtocol
-from tradeassay.core.agent import Agent, Observation
+from tradeassay.benchmarks.daily import ByObservation
+from tradeassay.core.agent import Agent, AskDecision, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply
-from tradeassay.core.drive import Ended, advance
+from tradeassay.core.drive import Ended, advance, drive
+from tradeassay.core.errors import RunError
 from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import instant
-from tradeassay.data import Snapshot
-from tradeassay.llm import ModelParams, fenced_blocks, open_model, parse_object
+from tradeassay.data import Snapshot, SplicedSnapshot
+from tradeassay.data.view import Moment
+from tradeassay.llm import ModelParams, QuestionPlace, fenced_blocks, open_model, parse_object
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play
+from tradeassay.play.config import Decide
+from tradeassay.play.episode import addressed, as_recorded, by_observation
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.play import conversation_rng, steps
+from tradeassay.runs.play import conversation_rng, episode_rng, steps
 
 AHEAD = frozenset(("ex_date", "expiry", "delisted", "until", "end", "to", "end_date", "calendar", "pay_date"))
 """Fields whose dates may lie ahead: what they hold was announced."""
@@ -38,6 +42,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _LABEL = re.compile(r"day_([+-]?\d+)")
 _NANOSECONDS = 10**17
+_MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 WITHHELD = '{"error":"withheld: the answer carries a time stamp that lies after the clock","kind":"late"}'
 
 
@@ -164,11 +169,11 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class FutureReplay:
-    """The days of another future up to a step, and the first thing that moved; None when nothing did."""
+class Sweep:
+    """The days of a pass in which the future was always another one, and everything that moved."""
 
     days: tuple[PlayedDay, ...]
-    moved: Moved | None
+    moved: tuple[Moved, ...]
 
 
 class TestedAgent(Protocol):
@@ -180,9 +185,28 @@ class TestedAgent(Protocol):
         """Play the whole window on the true data."""
         ...
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
-        """Play up to step ``until`` in another future and compare with ``like``."""
+    def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
+        """Play it again with another future after every moment of decision, and compare with ``like``.
+
+        Whatever comes out, the account goes on with the true decision, so that one leak does not hide the next.
+        """
         ...
+
+
+class _Present:
+    """Moves the present of a spliced market along with an episode."""
+
+    def __init__(self, snapshot: SplicedSnapshot, rows: range, decide: Decide) -> None:
+        self._snapshot, self._rows = snapshot, rows
+        self._moment = _MOMENTS[decide]
+
+    def show(self, step: int) -> None:
+        """Let the market see the whole of a session, as it must to carry out orders and to open the next."""
+        self._snapshot.move(self._rows[min(step, len(self._rows) - 1)], "close")
+
+    def hide(self, step: int) -> None:
+        """Let the present be the moment of decision."""
+        self._snapshot.move(self._rows[step], self._moment)
 
 
 class RuleSubject:
@@ -192,34 +216,92 @@ class RuleSubject:
         self.name = name
         self._make, self._benchmark, self._episode = make, benchmark, episode
 
-    def play(self, snapshot: Snapshot, until: int | None = None) -> tuple[PlayedDay, ...]:
-        """Play the window, or its first steps."""
+    def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
+        """Play the window."""
         records = steps(snapshot, self._benchmark, self._episode, self._make())
-        count = None if until is None else until + 1
-        return tuple(PlayedDay(one.step, one.session, one.decision) for one in islice(records, count))
+        return tuple(PlayedDay(one.step, one.session, one.decision) for one in records)
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
+    def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Play again and compare the decisions, byte by byte."""
-        days = self.play(snapshot, until)
-        for day, before in zip(days, like, strict=False):
-            if ENCODER.encode(day.decision) != ENCODER.encode(before.decision):
-                return FutureReplay(days, Moved(day.step, day.session, "decision", _difference(before, day)))
-        return FutureReplay(days, None)
+        talk = ByObservation(self._benchmark.day)
+        market = self._benchmark.market
+        play: Play[AskDecision, Decision] = Play(
+            snapshot, market, talk, key=self._episode.key, seed=self._episode.seed
+        )
+        agent = self._make()
+        agent.begin(play.info, episode_rng(self._episode, snapshot.name))
+        answer = by_observation(agent)
+        present = _Present(snapshot, play.market.rows, market.decide)
+        present.show(0)
+        seen: Observation | None = play.open()
+        days, moved = [], []
+        for before in like:
+            if seen is None:
+                break
+            present.hide(before.step)
+            decision = as_recorded(drive(talk.dialogue(seen), answer))
+            day = PlayedDay(before.step, before.session, decision)
+            days.append(day)
+            if ENCODER.encode(decision) != ENCODER.encode(before.decision):
+                moved.append(Moved(day.step, day.session, "decision", _difference(before, day)))
+            present.show(before.step + 1)
+            play.decide(before.decision)
+            seen = play.observation
+        return Sweep(tuple(days), tuple(moved))
 
 
 class ModelSubject:
-    """A language model in the benchmark's own conversation. Late tool results never reach it."""
+    """A language model in the benchmark's own conversation. Late tool results never reach it.
 
-    def __init__(self, name: str, params: ModelParams, benchmark: Benchmark, episode: EpisodeSpec) -> None:
+    With ``answers``, recorded by (step, number of the question), nobody is asked: the conversation is played
+    again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        params: ModelParams | None,
+        benchmark: Benchmark,
+        episode: EpisodeSpec,
+        answers: Mapping[tuple[int, int], ModelReply] | None = None,
+        secret: str | None = None,
+    ) -> None:
         self.name = name
         self._params, self._benchmark, self._episode = params, benchmark, episode
+        self._answers, self._secret = answers, secret
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        """Ask the model through the whole window."""
+        """Ask the model through the whole window, or give its recorded answers again."""
+        if self._answers is not None:
+            return self._recorded(snapshot, self._answers)
         return asyncio.run(self._live(snapshot))
 
+    def _recorded(
+        self, snapshot: Snapshot, answers: Mapping[tuple[int, int], ModelReply]
+    ) -> tuple[PlayedDay, ...]:
+        days = _Days(self._benchmark, self._episode, snapshot, self._secret)
+
+        def answer(asked: Asked[AskModel]) -> ModelReply:
+            reply = answers.get((asked.place.step, asked.place.index))
+            if reply is None:
+                raise _Differs(None, asked)
+            days.heard(asked, reply)
+            return reply
+
+        try:
+            for record in days.play.records(answer):
+                days.end(record)
+        except _Differs as differs:
+            raise RunError(
+                f"the recorded conversation of {self._episode.key} has no answer to a question of step "
+                f"{differs.asked.place.step}",
+                mend="verify the run: tradeassay verify <folder>",
+            ) from None
+        return tuple(days.done)
+
     async def _live(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        days = _Days(self._benchmark, self._episode, snapshot)
+        days = _Days(self._benchmark, self._episode, snapshot, self._secret)
+        assert self._params is not None
         async with open_model(self.name, self._params) as model:
 
             async def answer(asked: Asked[AskModel]) -> ModelReply:
@@ -231,26 +313,30 @@ class ModelSubject:
                 days.end(record)
         return tuple(days.done)
 
-    def replay(self, snapshot: Snapshot, until: int, like: tuple[PlayedDay, ...]) -> FutureReplay:
+    def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Give the recorded answers again and compare what the model is shown, byte by byte."""
-        known = {(day.step, index): one for day in like for index, one in enumerate(day.asked)}
-        days = _Days(self._benchmark, self._episode, snapshot)
-
-        def answer(asked: Asked[AskModel]) -> ModelReply:
-            before = known.get((asked.place.step, asked.place.index))
-            if before is None or before.request != asked.request:
-                raise _Differs(before, asked)
-            days.heard(asked, before.reply)
-            return before.reply
-
-        try:
-            for record in islice(days.play.records(answer), until + 1):
-                days.end(record)
-        except _Differs as differs:
-            today = days.broken_off(differs.asked)
-            moved = _shown_differently(differs.before, differs.asked.request, today.step, today.session)
-            return FutureReplay((*days.done, today), moved)
-        return FutureReplay(tuple(days.done), None)
+        days = _Days(self._benchmark, self._episode, snapshot, self._secret, opened=False)
+        play = days.play
+        present = _Present(snapshot, play.market.rows, self._benchmark.market.decide)
+        present.show(0)
+        seen: Observation | None = play.open()
+        moved = []
+        for before in like:
+            if seen is None:
+                break
+            present.hide(before.step)
+            try:
+                days.converse(seen, before)
+                days.over(before)
+            except _Differs as differs:
+                days.done.append(days.broken_off(differs.asked))
+                moved.append(
+                    _shown_differently(differs.before, differs.asked.request, before.step, before.session)
+                )
+            present.show(before.step + 1)
+            play.decide(before.decision)
+            seen = play.observation
+        return Sweep(tuple(days.done), tuple(moved))
 
 
 class _Differs(Exception):
@@ -264,17 +350,47 @@ class _Differs(Exception):
 class _Days:
     """Collects the days of a model's episode; what is late in a question is withheld and kept beside it."""
 
-    def __init__(self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        episode: EpisodeSpec,
+        snapshot: Snapshot,
+        secret: str | None,
+        *,
+        opened: bool = True,
+    ) -> None:
         self.done: list[PlayedDay] = []
         self._shown: list[QuestionShown] = []
         self._protocol = _Guarded(open_protocol(benchmark))
-        rng = conversation_rng(episode, snapshot.name)
+        rng = conversation_rng(episode, snapshot.name, secret)
         self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
-        self.play.open()
+        if opened:
+            self.play.open()
 
     def heard(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Take one question of today with its answer."""
         self._shown.append(QuestionShown(asked.request, reply))
+
+    def converse(self, seen: Observation, before: PlayedDay) -> None:
+        """Hold today's conversation with the answers of ``before``; raises :class:`_Differs` at another
+        question."""
+        self._shown.clear()
+        place = QuestionPlace(episode=self.play.key, step=seen.step, sample=self.play.seed, index=0)
+
+        def answer(asked: Asked[AskModel]) -> ModelReply:
+            index = asked.place.index
+            known = before.asked[index] if index < len(before.asked) else None
+            if known is None or known.request != asked.request:
+                raise _Differs(known, asked)
+            self.heard(asked, known.reply)
+            return known.reply
+
+        drive(addressed(self._protocol.dialogue(seen), place), answer)
+
+    def over(self, before: PlayedDay) -> None:
+        """Take a day that came out as before."""
+        self.done.append(PlayedDay(before.step, before.session, before.decision, tuple(self._shown), before.late))
+        self._shown.clear()
 
     def end(self, record: StepRecord) -> None:
         """Take today's record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -21,14 +22,18 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class LeakTestConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How hard the test looks: decisions played, moments after which the future is rewritten, seed of all draws.
+    """How hard the test looks: decisions tested, seed of all draws.
 
-    Every moment gets two other futures: one in which every price path is turned over, one that is noise.
+    ``sessions`` None tests every session of the window; a model that has to be asked is then asked for
+    :data:`ASKED`. Every session gets two other futures: one in which prices are turned over, one that is noise.
     """
 
-    sessions: Count = 40
-    cuts: Count = 3
+    sessions: Count | None = None
     seed: int = 0
+
+
+ASKED = 40
+"""Sessions for which a model is asked unless told otherwise: every one of them costs money."""
 
 
 class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +41,8 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     ``channel`` is the data that got through; None where only all channels together moved something, or where a
     time stamp alone gave it away. ``through`` says where it was seen: ``decision`` for a rule, ``prompt`` or
-    ``tool <name>`` for a model. ``session`` and ``step`` are the first that showed it, ``cut`` the session from
-    which everything was rewritten (None for a time stamp).
+    ``tool <name>`` for a model. ``session`` and ``step`` are the first that showed it, ``days`` in how many it was
+    seen.
     """
 
     kind: Kind
@@ -45,17 +50,18 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     through: str
     session: str
     step: int
-    cut: str | None
     detail: str
+    days: int = 1
 
 
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a test.
 
-    ``moved`` is the share of rewritten futures that moved something which came before them, by channel; Wilson's
-    interval says how much so few futures can exclude. ``untested`` names the channels that the data does not
+    In each of ``sessions`` everything after the moment of decision was replaced by ``futures`` others. ``moved``
+    is the share of sessions whose decision, or what a model was shown for it, changed, by channel; Wilson's
+    interval says how much so few sessions can exclude. ``untested`` names the channels that the data does not
     have. ``repeatable`` is False for an agent that answers differently to the same questions: then only planted
-    facts and time stamps can tell.
+    facts and time stamps can tell. ``whole`` is whether the test saw the whole window.
     """
 
     agent: str
@@ -63,9 +69,9 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     sessions: int
     decisions_with_orders: int
-    cuts: tuple[str, ...]
     futures: int
     repeatable: bool
+    whole: bool
     findings: tuple[LeakFinding, ...]
     moved: dict[str, Measure]
     untested: dict[str, str]
@@ -84,16 +90,42 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(channel for channel in CHANNELS if channel in found)
 
     @property
+    def undetected(self) -> float | None:
+        """The share of days on which a leak could have been missed, at 95 % confidence; None where it cannot be
+        said.
+
+        A leak on a share p of all days stays unseen in n sessions with the chance (1 - p)^n. Days without an order
+        count too: an order that another future would have caused shows there.
+        """
+        if self.findings or not self.repeatable or not self.decisions_with_orders:
+            return None
+        return 1.0 - math.exp(math.log(0.05) / self.sessions)
+
+    @property
     def sentence(self) -> str:
         """The result in one sentence, no stronger than the test."""
         if self.findings:
             where = ", ".join(dict.fromkeys(_where(finding) for finding in self.findings))
-            return f"{self.agent} leaks: what lies after the clock reached it ({where})."
+            days = max(finding.days for finding in self.findings)
+            return (
+                f"{self.agent} leaks: what lies after the clock reached it ({where}), "
+                f"in {days} of {self.sessions} sessions."
+            )
         if not self.repeatable:
             return f"{self.agent} does not repeat itself: no planted fact was seen, more cannot be told."
         if not self.decisions_with_orders:
             return f"{self.agent} never traded in {self.sessions} sessions: there was nothing that could move."
-        return f"No leak was found: {self.futures} other futures moved nothing that {self.agent} did before them."
+        every = "every one of" if self.whole else "the first"
+        return (
+            f"No leak was found: other futures moved nothing in {every} {self.sessions} sessions; "
+            "leaks on more than "
+            f"{_up(self.undetected or 0.0)} of days are excluded."
+        )
+
+
+def _up(share: float) -> str:
+    """Return a share rounded up, so that nothing more is excluded than was."""
+    return f"{math.ceil(share * 1000) / 10:.1f} %"
 
 
 def _where(finding: LeakFinding) -> str:

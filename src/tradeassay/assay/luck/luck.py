@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tradeassay.runs import Run
 
 PORTFOLIOS = 10_000
+ALIKE = 0.01
+"""Random portfolios whose middle 90 % lie within this yearly return of each other are all the same portfolio."""
 HELD = 0.8
 """Random portfolios that hold less than this share of the stated number of names do not answer the question."""
 
@@ -172,6 +174,9 @@ def _placed(
     bootstrap: BootstrapConfig,
 ) -> Luck:
     year = ground.periods_per_year
+    same = _all_alike(made.nav, year)
+    if same is not None:
+        return msgspec.structs.replace(luck, reason=same)
     place = place_among(nav, made.nav, by=by, periods_per_year=year, bootstrap=bootstrap)
     turnover, cash, names = np.median(made.shapes, axis=0).tolist()
     matched = Matched(
@@ -180,3 +185,15 @@ def _placed(
         names=(significant(shape.names), significant(names)),
     )
     return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)
+
+
+def _all_alike(paths: Floats, year: int) -> str | None:
+    """Return why there is no place among portfolios that hardly differ, as where the whole universe is held."""
+    ends = np.log(np.maximum(paths[:, -1] / paths[:, 0], 1e-12)) * year / (paths.shape[1] - 1)
+    low, high = np.quantile(ends, [0.05, 0.95])
+    if high - low >= ALIKE:
+        return None
+    return (
+        f"random portfolios with the same trades hardly differ ({high - low:.1%} a year between the worst and the "
+        "best twentieth): nearly everything on offer is held"
+    )

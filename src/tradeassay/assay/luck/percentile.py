@@ -20,6 +20,7 @@ _TINY = 1e-12
 """What an account that lost everything is taken to have left, so that its growth is a number."""
 _TIE = 1e-12
 """Sums of the same sessions may run in another order: what is equal but for that is a tie."""
+NOBODY = "no random portfolio"
 _CHUNK = 100
 
 
@@ -28,14 +29,15 @@ class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
 
     ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the
     share would have been on redrawn sessions, the same for all. ``by_luck`` is the share that did at least as
-    well, with Wilson's interval. ``median``, ``low`` and ``high`` (5 % and 95 %) describe the random
-    portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture.
+    well, ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and ``high`` (5 %
+    and 95 %) describe the random portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture.
     """
 
     by: By
     value: float | None
     percentile: Measure
     by_luck: Measure
+    as_badly: Measure
     median: float
     low: float
     high: float
@@ -72,9 +74,8 @@ def place_among(
         by=by,
         value=significant(float(np.expm1(value)) if by == "return" else value * scale),
         percentile=_with_interval(worse, mine, theirs, by, bootstrap),
-        by_luck=rate_measure(
-            int((others >= value - _TIE).sum()), count, nothing="no random portfolio", level=bootstrap.level
-        ),
+        by_luck=rate_measure(int((others >= value - _TIE).sum()), count, nothing=NOBODY, level=bootstrap.level),
+        as_badly=rate_measure(int((others <= value + _TIE).sum()), count, nothing=NOBODY, level=bootstrap.level),
         median=significant(float(quantiles[50])),
         low=significant(float(quantiles[5])),
         high=significant(float(quantiles[95])),

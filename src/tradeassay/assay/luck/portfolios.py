@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tradeassay.data import Snapshot
     from tradeassay.play import MarketConfig
 
+TOGETHER = 128
+"""Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
 LEAST = 100
 """Fewer portfolios than this do not make a distribution."""
 
@@ -56,15 +58,12 @@ def random_portfolios(
 
     nothing = np.empty((0, 3))
 
-    def play(places: range) -> None:
-        for place in places:
-            dice_of_one = dice[place : place + 1].copy()
-            walk(dice_of_one, nav[place], shapes[place], ground.cash, tape, ground.rules, schedule, nothing)
+    def play(part: slice) -> None:
+        walk(dice[part].copy(), nav[part], shapes[part], ground.cash, tape, ground.rules, schedule, nothing)
 
-    play(range(1))  # compiles once, before the threads start
+    play(slice(0, 1))  # compiles once, before the threads start
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    step = -(-n // (4 * workers))
-    parts = [range(first, min(first + step, n)) for first in range(1, n, step)]
+    parts = [slice(first, min(first + TOGETHER, n)) for first in range(1, n, TOGETHER)]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(play, parts))
     return RandomPortfolios(nav, shapes, seed)
@@ -77,7 +76,7 @@ def decisions_of(
     from tradeassay.assay.luck.walk import seeds_for, walk
 
     tape, sessions = _checked(ground, schedule)
-    nav, shape = np.empty(sessions + 1), np.zeros(len(Shape._fields))
+    nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
     log = np.empty((1024, 3))
     while True:
         shape[:] = 0.0

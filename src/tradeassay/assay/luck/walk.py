@@ -78,28 +78,38 @@ def walk(
     plan: SeatChanges,
     log: Floats,
 ) -> int:
-    """Play one portfolio; returns how many orders it gave. ``log`` takes as many of them as it has rows."""
-    sessions, names = tape.eventful.size, tape.facts.shape[0]
+    """Play one portfolio per die, session by session; returns how many orders the first one gave.
+
+    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``log`` takes as many of the orders as
+    it has rows. All portfolios play a session before the next one begins: its prices are read from memory once.
+    """
+    sessions, names, count = tape.eventful.size, tape.facts.shape[0], dice.size
     places = plan.seats + names
-    book = SeatBook(
-        np.full(places, EMPTY), np.zeros(places), np.zeros(places), np.zeros(names, np.bool_), np.full(names, -1),
-        np.array([start, 0.0]), np.zeros(3, np.int64), log,
-    )  # fmt: skip
+    column, units, last = np.full((count, places), EMPTY), np.zeros((count, places)), np.zeros((count, places))
+    held, touched = np.zeros((count, names), np.bool_), np.full((count, names), -1)
+    money, tally = np.zeros((count, 2)), np.zeros((count, 3), np.int64)
+    money[:, 0] = start
+    nav[:, 0] = start
     wish = np.zeros(max(1, plan.seat.size))
-    nav[0] = start
     for t in range(sessions):
-        book.money[1] = 0.0
-        if tape.eventful[t]:
-            open_session(book, t, tape)
-        if plan.first[t] < plan.first[t + 1] or book.tally[1] > plan.seats:
-            trade(book, t, dice, wish, tape, rules, plan)
-        nav[t + 1] = close_session(book, t, tape, rules)
-        if nav[t] > 0.0:
-            shape[0] += book.money[1] / 2.0 / nav[t] / sessions
-        if nav[t + 1] > 0.0:
-            shape[1] += book.money[0] / nav[t + 1] / sessions
-        shape[2] += book.tally[0] / sessions
-    return int(book.tally[2])
+        planned = plan.first[t] < plan.first[t + 1]
+        for one in range(count):
+            book = SeatBook(
+                column[one], units[one], last[one], held[one], touched[one], money[one], tally[one], log
+            )  # fmt: skip
+            book.money[1] = 0.0
+            if tape.eventful[t]:
+                open_session(book, t, tape)
+            if planned or book.tally[1] > plan.seats:
+                trade(book, t, dice[one : one + 1], wish, tape, rules, plan)
+            before, after = nav[one, t], close_session(book, t, tape, rules)
+            nav[one, t + 1] = after
+            if before > 0.0:
+                shape[one, 0] += book.money[1] / 2.0 / before / sessions
+            if after > 0.0:
+                shape[one, 1] += book.money[0] / after / sessions
+            shape[one, 2] += book.tally[0] / sessions
+    return int(tally[0, 2])
 
 
 @inner

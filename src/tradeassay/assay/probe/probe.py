@@ -12,11 +12,14 @@ from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive,
 from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeAnswer, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.score import hits, make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
+from tradeassay.core.errors import ModelError
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, QuestionPlace, open_model
+from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.masking import Level
-from tradeassay.play.episode import addressed
+from tradeassay.play import Asked
+from tradeassay.play.episode import NOBODY, addressed
 
 _AT_ONCE = 8
 
@@ -39,14 +42,18 @@ def probe_mask(
     needs no model but only the price archive, is always among them. Models' answers are recorded in the folder
     ``cassettes``, and with ``replay`` taken from there alone; ``max_usd`` caps what all of them spend. ``listen``
     is told after every answer of a model who answered, how many answers there are and how many there will be.
-    Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a benchmark without masks, or a cap
-    on a model whose price is unknown.
+    Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without
+    masks, or a cap on a model whose price is unknown, and :class:`ModelError` when a model is not reached.
     """
     config = config or ProbeConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, ALWAYS)))
+    if not replay:
+        for name in names:
+            if "/" in name:
+                check_model(name)
     archive = PriceArchive.of(snapshot)
     programs = {name: make_program(name, archive) for name in names if "/" not in name}
     probes = draw_probes(played, snapshot, config)
@@ -152,9 +159,17 @@ async def _ask(
     place = QuestionPlace(
         episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0
     )
-    answer = await adrive(addressed(interrogate(payload), place), lambda asked: model.ask(*asked))
+
+    async def answer(asked: Asked[AskModel]) -> ModelReply:
+        reply = await model.ask(*asked)
+        if reply.error_kind in NOBODY:
+            # Nobody answered: a share of right answers would be about the line, not about the model.
+            raise ModelError(f"{model.name} was not reached: {reply.error}", mend="try again; answers are kept")
+        return reply
+
+    found = await adrive(addressed(interrogate(payload), place), answer)
     progress.tell(model.name)
-    return answer
+    return found
 
 
 def _spent(budget: Budget, models: Sequence[str], replay: bool) -> float | None:

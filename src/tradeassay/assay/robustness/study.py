@@ -22,7 +22,7 @@ from tradeassay.core.orders import Decision
 from tradeassay.core.view import Floats
 from tradeassay.data import Panel, Snapshot, load_dataset, write_snapshot
 from tradeassay.data.store.read import read_panel
-from tradeassay.metrics import growth, rate_measure, significant, studentised_interval
+from tradeassay.metrics import cosine_interval, growth, rate_measure, significant
 from tradeassay.metrics.attribution import decompose
 from tradeassay.play import Market
 
@@ -218,7 +218,7 @@ def _change(part: str, base: DisturbedResult, other: DisturbedResult) -> Measure
     gap = other.daily[part] - base.daily[part]
     if not np.ptp(gap) > 0.0:
         return Measure(value=significant(float(gap.mean()) * base.year), n=gap.size, note="it never differs")
-    return studentised_interval(gap, "mean", periods_per_year=base.year)
+    return cosine_interval(gap, "mean", periods_per_year=base.year)
 
 
 def _changed(base: DisturbedResult, other: DisturbedResult) -> Measure:
@@ -439,5 +439,6 @@ def _taken(
     inputs = market_inputs(snapshot, query)
     days = account_days(records, inputs.symbols, inputs.futures)
     cut = inputs if len(days.sessions) == len(inputs.sessions) else inputs.until(len(days.sessions))
-    daily = decompose(cut.model, days.weights, days.returns)
+    baskets = np.array([one.kind == "index" for one in cut.instruments], dtype=np.bool_)
+    daily = decompose(cut.model, days.weights, days.returns, baskets=baskets)
     return days.sessions, {"total": daily.total, "edge": daily.selection + daily.trading}, tuple(records)

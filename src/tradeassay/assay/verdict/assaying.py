@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,14 @@ import numpy as np
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import luck_of_episode
-from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, is_long, luck_of_file
+from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
+from tradeassay.assay.own_tables import OwnSeries, read_series
+from tradeassay.assay.staleness import Regression, lagged, stale_lags
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
     EDGE,
+    INVESTED,
     contrast_of,
     edge_of,
     luck_evidence,
@@ -28,17 +31,28 @@ from tradeassay.assay.verdict.evidence import (
     variances,
     with_contrast,
 )
+from tradeassay.assay.verdict.makeup import (
+    concentration_of,
+    curve_of,
+    passive_evidence,
+    stability_evidence,
+    tail_evidence,
+    timing_evidence,
+    trials_evidence,
+)
 from tradeassay.assay.verdict.record import (
     AgentAssay,
     AgentFindings,
     Assay,
     Dollars,
+    Edge,
     LeakEvidence,
     LuckEvidence,
     MemoryEvidence,
     Ranks,
     VerdictConfig,
 )
+from tradeassay.assay.verdict.trials import NO_TRIES, Tried, tried_elsewhere
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -65,6 +79,7 @@ class _Row:
     mask: str | None
     mode: str | None
     by_model: bool
+    tried: Tried = NO_TRIES
 
 
 def assay_run(
@@ -73,8 +88,11 @@ def assay_run(
     *,
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Assay:
     """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent.
+
+    ``say`` is told what is being done.
 
     All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
     the run's convention. Raises :class:`UserError` for an agent the run does not have and
@@ -85,13 +103,16 @@ def assay_run(
     for name in (*agents, *(leaks or ())):
         if name not in known:
             raise UserError(f"no agent '{name}' in {run.folder}", mend=f"it has {', '.join(known)}")
+    say = say or _silent
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
+    say(f"taking {len(run.episodes)} episodes apart ...")
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap)
-    rows = [_row(run, one, taken) for one in scores]
+    rows = _counted_tries(run, [_row(run, one, taken) for one in scores], config)
     ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
-    found = []
+    found: list[AgentAssay] = []
     for row in rows:
         if not agents or row.scores.agent in agents:
+            say(f"judging {row.scores.agent} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
             made = _findings(run, row, rows, taken, ranks, config, leaks or {})
             found.append(judge(with_contrast(made, contrast, row.mode), config))
     return Assay(
@@ -100,10 +121,37 @@ def assay_run(
         config=config,
         agents=tuple(found),
         badges={cell: run.cell_badges(cell) for cell in dict.fromkeys(row.scores.cell for row in rows)},
+        titles={row.scores.cell: _title(run, row) for row in rows},
         notes=("the run follows the paper's convention; the account's own returns are judged",)
         if run.manifest.convention == "paper"
         else (),
     )
+
+
+def _title(run: Run, row: _Row) -> str:
+    """Return what a cell is called: its benchmark's title and what sets it apart."""
+    episode = run.episode(row.scores.episodes[0])
+    ways = [f"{key} {value}" for key, value in episode.protocol.items()]
+    return ", ".join([run.manifest.benchmark(episode).title, *ways, *filter(None, [episode.window])])
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def _counted_tries(run: Run, rows: Sequence[_Row], config: VerdictConfig) -> list[_Row]:
+    """Return rows with what else the folder has tried on their data and sessions."""
+    if not config.folder:
+        return list(rows)
+    known: dict[tuple[str, tuple[str, ...]], Tried] = {}
+    found = []
+    for row in rows:
+        sessions = row.sound[0].daily.sessions if row.sound else ()
+        place = (row.scores.dataset, sessions)
+        if place not in known:
+            known[place] = tried_elsewhere(run, *place)
+        found.append(replace(row, tried=known[place]))
+    return found
 
 
 def _row(run: Run, scores: AgentScores, taken: RunAttribution) -> _Row:
@@ -168,28 +216,49 @@ def _findings(
     )
     if row.daily is None:
         return plain
-    measured = with_daily(plain, row.daily, row.year, config, max(1, peers))
+    tried = row.tried if config.folder else NO_TRIES
+    measured = with_daily(
+        plain, row.daily, row.year, config, TrialSetting(here=max(1, peers), tried=tried, taken=row.sound)
+    )
+    assert measured.edge is not None
     return msgspec.structs.replace(
         measured,
         exposures=exposures,
         luck=_luck(run, scores, config),
-        memory=_memory(row, rows, config, max(1, peers)),
+        memory=_memory(row, rows, config, measured.edge.comparisons),
+        biases=_biases(run, scores),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TrialSetting:
+    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from."""
+
+    here: int = 1
+    tried: Tried = NO_TRIES
+    taken: tuple[Attribution, ...] = ()
+    references: Mapping[str, Floats] | None = None
+    """Passive portfolios and ``sessions``, where there is no attribution that knows them."""
+    sessions: tuple[str, ...] = ()
+
+
 def with_daily(
-    found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int
+    found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
 ) -> AgentFindings:
-    """Return findings with everything that follows from daily parts: totals, edge, variances, power."""
+    """Return findings with everything that follows from daily parts."""
     totals = totals_of(daily, year, BootstrapConfig(level=config.level, draws=config.draws))
     style, active = variances(daily)
+    comparisons = setting.here * config.trials + setting.tried.effective
     edge = edge_of(daily, year, config, comparisons)
-    power, could_not = _power(daily[EDGE], year, config, edge.comparisons)
+    power, could_not = _power(daily[EDGE], year, config, comparisons)
+    parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
+    if found.method == "returns":
+        parts["trading"] = not_scored("trading cannot be seen in returns alone")
     return msgspec.structs.replace(
-        found,
+        _made_of(found, daily, year, config, setting, edge),
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
-        parts={name: measure for name, measure in totals.intervals.items() if name != "total"},
+        parts=parts,
         per_year=totals.per_year,
         style_variance=style,
         active_variance=active,
@@ -197,6 +266,60 @@ def with_daily(
         power=power,
         could_not=could_not,
     )
+
+
+def _made_of(
+    found: AgentFindings,
+    daily: Mapping[str, Floats],
+    year: int,
+    config: VerdictConfig,
+    setting: TrialSetting,
+    edge: Edge,
+) -> AgentFindings:
+    """Return findings with the passive portfolio it follows, timing, tails, stability, concentration and tries."""
+    first = setting.taken[0] if setting.taken else None
+    sessions = first.daily.sessions if first is not None else setting.sessions
+    given = first.daily.references if first is not None else {}
+    references = setting.references or {name: np.array(series) for name, series in given.items()}
+    market, total = daily.get("market"), daily["total"]
+    by_returns = found.method == "returns"
+    lags = stale_lags(total, market) if by_returns and market is not None else 0
+    invested = None if by_returns else daily.get(INVESTED)
+    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
+    fit = None if first is None or by_returns else first.fit
+    days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
+    return msgspec.structs.replace(
+        found,
+        passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
+        timing=None
+        if market is None
+        else timing_evidence(total, market, invested, year, config, edge.comparisons),
+        tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
+        stability=stability_evidence(daily[EDGE], year, config),
+        concentration=concentration_of(daily[EDGE], sessions, _by_name(setting.taken), daily["selection"])
+        if total.size
+        else None,
+        trials=trials_evidence(
+            daily[EDGE], edge, year, config, here=setting.here,
+            found=setting.tried.found, effective=float(setting.tried.effective),
+        ),
+        curve=curve_of(total, market, sessions),
+        styled=fit.full_days / days if fit is not None and days else None,
+        covered=min(covered) if covered else None,
+    )  # fmt: skip
+
+
+def _by_name(taken: Sequence[Attribution]) -> dict[str, float]:
+    """Return what names brought to selection, in the mean over seeds."""
+    found: dict[str, float] = {}
+    for one in taken:
+        for name, value in one.by_name.items():
+            found[name] = found.get(name, 0.0) + value / len(taken)
+    return found
+
+
+def _biases(run: Run, scores: AgentScores) -> tuple[str, ...]:
+    return run.cell_badges(scores.cell).biases
 
 
 def _power(edge: Floats, year: int, config: VerdictConfig, comparisons: int) -> tuple[str, bool]:
@@ -224,7 +347,9 @@ def _leaks(report: LeakTestReport | None) -> LeakEvidence:
         return LeakEvidence(tested=False)
     found = dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
     tested_well = report.leaks or (report.repeatable and report.decisions_with_orders > 0)
-    return LeakEvidence(tested=tested_well, findings=tuple(found), sentence=report.sentence)
+    return LeakEvidence(
+        tested=tested_well, findings=tuple(found), sentence=report.sentence, bound=report.undetected
+    )
 
 
 def _luck(run: Run, scores: AgentScores, config: VerdictConfig) -> LuckEvidence:
@@ -329,14 +454,107 @@ NO_RUN = "no run was recorded"
 def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
     own = _sorted_out(own)
-    path = own.returns or own.weights
-    if path is None:
+    if own.returns is None and own.weights is None:
         raise UserError("no table is given", mend="give weights.parquet, returns.parquet, or both")
+    given = own.returns if own.returns is not None else own.weights
+    title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
+    if own.weights is None and own.dataset is None:
+        judged, notes = assay_series(_series(own), config, agent=title)
+        return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     taken = attribute_tables(own, bootstrap=bootstrap)
-    title = own.title or Path(path).stem
     judged = assay_attribution(taken, config, agent=title, year=taken.year, luck=_own_luck(own, config))
-    return Assay(title=title, source="own", config=config, agents=(judged,))
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=taken.notes)
+
+
+def _series(own: OwnAccount) -> OwnSeries:
+    """Return the account's returns with those it is compared with, from its own table or another."""
+    given, against, reading = own.returns, own.against, own.reading
+    source = Path(given) if isinstance(given, str) else given
+    beside = isinstance(against, str) and not Path(against).is_file()
+    if beside:
+        return read_series(source, replace(reading, against=str(against)))
+    series = read_series(source, reading)
+    if against is None:
+        return series
+    other = read_series(Path(against) if isinstance(against, str) else against, replace(reading, column=None))
+    return replace(series, against=other.returns, notes=(*series.notes, *other.notes))
+
+
+ALONE = "returns alone do not say what was held"
+
+
+def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tuple[AgentAssay, tuple[str, ...]]:
+    """Return the verdict on returns of which nothing else is known but, perhaps, those of a benchmark; and notes.
+
+    Raises :class:`UserError` when the two share too few days.
+    """
+    notes = list(series.notes)
+    days = tuple(series.returns)
+    market: Floats | None = None
+    if series.against is not None:
+        shared = tuple(day for day in days if day in (series.against or {}))
+        if len(shared) < 20 or len(shared) < 0.5 * len(days):
+            raise UserError(
+                f"the account and its benchmark share {len(shared)} of {len(days)} days",
+                mend="give both for the same days, in the same form",
+            )
+        if len(shared) < len(days):
+            notes.append(f"{len(days) - len(shared)} days without a return of the benchmark are left out")
+        days = shared
+        market = np.array([series.against[day] for day in days])
+    total = np.array([series.returns[day] for day in days])
+    daily = _rows_of_series(total, market)
+    found = AgentFindings(
+        cell="own",
+        benchmark="",
+        dataset="",
+        agent=agent,
+        by_model=False,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=total.size,
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+        method="returns",
+        total=not_scored("nothing was played"),
+        excess=_excess(total, market),
+        luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
+        leaks=LeakEvidence(tested=False),
+        failure_rate=not_scored(NO_RUN),
+        ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        notes=tuple(notes),
+    )
+    references = {} if market is None else {"the benchmark": market}
+    setting = TrialSetting(references=references, sessions=days)
+    found = with_daily(found, daily, series.year, config, setting)
+    none = not_scored("no factors are known: style cannot be measured")
+    parts = {**found.parts, "style": none}
+    if market is None:
+        parts = {**parts, "common": not_scored("no benchmark is given"), "selection": not_scored(ALONE)}
+    found = msgspec.structs.replace(found, parts=parts, styled=0.0, style_variance=None, active_variance=None)
+    return judge(found, config), tuple(notes)
+
+
+def _rows_of_series(total: Floats, market: Floats | None) -> dict[str, Floats]:
+    nothing = np.zeros(total.size)
+    common = nothing
+    if market is not None:
+        lags = stale_lags(total, market)
+        fit = Regression(total, lagged(market, lags))
+        common = np.column_stack(lagged(market, lags)) @ fit.coefficients[1:]
+    rows = {"total": total, "common": common, "style": nothing, "selection": total - common, "trading": nothing}
+    rows[EDGE] = rows["selection"]
+    if market is not None:
+        rows["market"] = market
+    return rows
+
+
+def _excess(total: Floats, market: Floats | None) -> Measure:
+    if market is None:
+        return not_scored("no benchmark is given")
+    return Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size)
 
 
 def assay_attribution(
@@ -374,7 +592,8 @@ def assay_attribution(
         notes=taken.notes,
     )
     if taken.linked is not None and taken.daily.sessions:
-        found = with_daily(found, rows_of_seeds([taken]), year, config, comparisons)
+        setting = TrialSetting(here=comparisons, taken=(taken,))
+        found = with_daily(found, rows_of_seeds([taken]), year, config, setting)
     return judge(found, config)
 
 
@@ -388,7 +607,7 @@ def _exposures(taken: Attribution) -> dict[str, Measure]:
 
 def _sorted_out(own: OwnAccount) -> OwnAccount:
     """Return the tables in their places: one table of weights may have been given as returns."""
-    if own.returns is None or own.weights is not None or not _has_weights(Path(own.returns)):
+    if not isinstance(own.returns, str) or own.weights is not None or not _has_weights(Path(own.returns)):
         return own
     return msgspec.structs.replace(own, weights=own.returns, returns=None)
 
@@ -396,12 +615,7 @@ def _sorted_out(own: OwnAccount) -> OwnAccount:
 def _has_weights(path: Path) -> bool:
     if not path.is_file():
         raise UserError(f"no file {path}", mend="give a Parquet or CSV file")
-    if not is_long(path):
-        return False
-    import polars as pl
-
-    frame = pl.scan_csv(path) if path.suffix == ".csv" else pl.scan_parquet(path)
-    return WEIGHT in frame.collect_schema().names()
+    return is_long(path) and WEIGHT in columns_of(path)
 
 
 def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
@@ -414,20 +628,21 @@ def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
 
 
 def assay(
-    what: Run | OwnAccount | Path | str,
+    what: Run | OwnAccount | Path | str | object,
     config: VerdictConfig | None = None,
     *,
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
     home: Path | str | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Assay:
     """Say what a result is made of: skill, luck, style, leaked future or memory.
 
-    ``what`` is a run, a run's folder, a table of returns or weights (its data set must be named: use
-    :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents of a run, ``leaks`` are the leak
-    tests that were made of them, ``home`` is where data sets are kept. Raises
-    :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
-    whatever cannot be read.
+    ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars table; what it
+    is compared with is named by an :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents
+    of a run, ``leaks`` are the leak tests that were made of them, ``home`` is where data sets are kept, ``say`` is
+    told what is being done. Raises :class:`~tradeassay.core.errors.UserError` or
+    :class:`~tradeassay.core.errors.RunError` with one line for whatever cannot be read.
     """
     config = config or VerdictConfig()
     if isinstance(what, OwnAccount):
@@ -435,10 +650,12 @@ def assay(
     from tradeassay.runs import Run
 
     if isinstance(what, Run):
-        return assay_run(what, config, agents=agents, leaks=leaks)
+        return assay_run(what, config, agents=agents, leaks=leaks, say=say)
+    if not isinstance(what, Path | str):
+        return assay_tables(OwnAccount(returns=what, home=None if home is None else str(home)), config)
     path = Path(what)
     if path.is_dir():
-        return assay_run(Run.load(path, home=home), config, agents=agents, leaks=leaks)
+        return assay_run(Run.load(path, home=home), config, agents=agents, leaks=leaks, say=say)
     if path.is_file():
         return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
     raise UserError(f"no run and no table at {path}", mend="give a run's folder, or a Parquet or CSV file")

@@ -1,8 +1,9 @@
 """One verdict from what was found, by fixed rules, in words that are never stronger than the evidence.
 
-The order matters: a failed run is a failed run; a leak spoils everything after it; what memory explains is not
-skill; only then are skill, style, market and luck told apart. Every sentence is made from numbers that stand
-beside it.
+The questions are asked in this order, and the first that is answered decides: did it fail? did it see the future?
+is it a passive portfolio? is it memory? was it timing? is it pay for tail risk, or style? is there an edge of its
+own? did costs eat one? is it worse than chance? What is left cannot be told from luck. Every sentence is made from
+numbers that stand beside it, and what was not examined is said in it.
 """
 
 from __future__ import annotations
@@ -10,155 +11,22 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.assay.verdict.evidence import above, below, leaning
-from tradeassay.assay.verdict.record import LABELS, AgentAssay, AgentFindings, Edge, Kind, Verdict, VerdictConfig
+from tradeassay.assay.verdict.record import (
+    CASH,
+    LABELS,
+    SOFT,
+    AgentAssay,
+    AgentFindings,
+    Kind,
+    Verdict,
+    VerdictConfig,
+)
 from tradeassay.core.measure import Measure
 
-_SOFT: dict[Kind, str] = {
-    "skill": "consistent with skill",
-    "mixed": "mixed, not all examined",
-    "leak": "leak suspected",
-}
-
-
-def label(kind: Kind, *, firm: bool) -> str:
-    """Return the short form."""
-    return LABELS[kind] if firm else _SOFT.get(kind, LABELS[kind])
-
-
-def percent(value: float | None) -> str:
-    """Return a share in per cent with its sign and a true minus."""
-    if value is None:
-        return "n/a"
-    text = f"{abs(value):.1%}"
-    if float(text[:-1]) == 0.0:
-        return text
-    return f"\u2212{text}" if value < 0 else f"+{text}"
-
-
-def spanned(measure: Measure) -> str:
-    """Return a measure with its interval."""
-    text = percent(measure.value)
-    return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
-
-
-def sentence(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
-    """Return the one sentence."""
-    edge = found.edge
-    assert edge is not None
-    made = f"{found.agent} returned {percent(found.total.value)}"
-    yearly = f"{spanned(edge.tested)} a year beyond market and style, after costs"
-    if kind == "leak":
-        if firm:
-            return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
-        return (
-            f"{made}, too good to be believed (an information ratio of {edge.ratio.value:.1f}, at least "
-            f"{edge.ratio.low:.1f}): look for leaked future before anything else."
-        )
-    if kind == "memory":
-        return _memory(made, found)
-    if kind == "skill":
-        verb = "skill is supported" if firm else "consistent with skill, which is not all examined"
-        return f"{made}; {verb}: {yearly}{_beyond_chance(found)}."
-    if kind == "mixed":
-        return _mixed(made, yearly, found, config)
-    if kind == "worse":
-        cause = "the names it chose" if (edge.gross.high or 0.0) < 0 else "what it paid for trading"
-        return f"{made}; it lost by {cause}: {yearly}."
-    if kind == "market":
-        return f"{made}, which is the market: {percent(_part(found, 'common'))} came from what all names shared."
-    return _style(made, found, config) if kind == "style" else _luck(made, yearly, found)
-
-
-def because(kind: Kind, found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return the numbers behind the sentence, one line each."""
-    edge = found.edge
-    assert edge is not None
-    shared = f", allowing for {edge.comparisons} comparisons" if edge.comparisons > 1 else ""
-    lines = [
-        f"of {percent(found.total.value)}: market {percent(_part(found, 'common'))}, style "
-        f"{percent(_part(found, 'style'))}, selection {percent(_part(found, 'selection'))}, trading "
-        f"{percent(_part(found, 'trading'))}",
-        f"beyond market and style, after costs: {spanned(edge.tested)} a year at {edge.tested.level:.2%} "
-        f"confidence{shared}",
-    ]
-    if found.luck.percentile.value is not None:
-        lines.append(
-            f"better than {found.luck.percentile.value:.1%} of {found.luck.portfolios:,} random portfolios with "
-            "the same trades in other names"
-        )
-    if found.memory is not None and found.memory.gap.value is not None:
-        lines.append(
-            f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
-            f"{spanned(found.memory.masked)}"
-        )
-        if found.memory.sentence:
-            lines.append(found.memory.sentence)
-    if found.leaks.tested:
-        lines.append(found.leaks.sentence)
-    if found.power:
-        lines.append(found.power)
-    return tuple(lines)
-
-
-def _part(found: AgentFindings, name: str) -> float | None:
-    measure = found.parts.get(name)
-    return None if measure is None else measure.value
-
-
-def _beyond_chance(found: AgentFindings) -> str:
-    if found.luck.percentile.value is None:
-        return ""
-    return f", and better than {found.luck.percentile.value:.1%} of random portfolios with the same trades"
-
-
-def _memory(made: str, found: AgentFindings) -> str:
-    memory = found.memory
-    assert memory is not None
-    return (
-        f"{made}, but its edge is memory: under '{memory.against}' it loses {spanned(memory.gap)} a year, and "
-        f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
-    )
-
-
-def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
-    memory = found.memory
-    if memory is not None and above(memory.gap):
-        return (
-            f"{made}; part of its edge is memory ({spanned(memory.gap)} a year), part stays under "
-            f"'{memory.against}' ({spanned(memory.masked)})."
-        )
-    return f"{made}; part of it is style ({_leans(found, config)}), and part is its own: {yearly}."
-
-
-def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
-    return (
-        f"{made}; what sets it apart from the market is style ({_leans(found, config)}), and nothing beyond it "
-        "can be told from luck."
-    )
-
-
-def _leans(found: AgentFindings, config: VerdictConfig) -> str:
-    strong = leaning(found, config)[:3]
-    return ", ".join(f"{name} {'+' if value > 0 else chr(0x2212)}{abs(value):.1f}" for name, value in strong)
-
-
-def _luck(made: str, yearly: str, found: AgentFindings) -> str:
-    edge = found.edge
-    assert edge is not None
-    text = f"{made}, which cannot be told from luck: {yearly}"
-    if _only_gross(edge):
-        text += "; the names it chose did better than chance, and trading took it"
-    elif above(edge.tested) and found.memory is not None and not above(found.memory.masked):
-        text += f"; under '{found.memory.against}' nothing is left that can be told from it"
-    elif above(edge.tested):
-        text += "; random portfolios with the same trades did as well too often"
-    if found.could_not and not above(edge.tested):
-        text += "; the window is too short for skill to show"
-    return text + "."
-
-
-def _only_gross(edge: Edge) -> bool:
-    return above(edge.gross) and not above(edge.tested)
+INTEREST = 0.05
+"""The most that a year's cash is taken to earn."""
+_PRAISE = ("skill", "timing", "mixed")
+"""Kinds that something unexamined makes weaker."""
 
 
 def judge(found: AgentFindings, config: VerdictConfig) -> AgentAssay:
@@ -179,20 +47,27 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
             because=("a failed run is a failed run, not a return of zero",),
         )
     kind = kind_of(found, config)
-    limits = limits_of(found, config)
-    firm = kind not in ("skill", "mixed", "memory", "leak") or not limits
-    if kind == "leak":
-        firm = bool(found.leaks.findings)
-    if kind == "memory":
-        firm = True
+    limits = limits_of(found, config, kind)
+    firm = is_firm(kind, found, limits)
     return Verdict(
         kind=kind,
-        label=label(kind, firm=firm),
+        label=LABELS[kind] if firm else SOFT.get(kind, LABELS[kind]),
         firm=firm,
-        sentence=sentence(kind, found, config, firm=firm),
-        because=because(kind, found, config),
+        sentence=sentence(kind, found, config, limits, firm=firm),
+        because=because(found),
         limits=limits,
     )
+
+
+def is_firm(kind: Kind, found: AgentFindings, limits: tuple[str, ...]) -> bool:
+    """Return whether nothing that would have to be excluded is left."""
+    if kind == "leak":
+        return bool(found.leaks.findings)
+    if kind == "memory":
+        return found.memory is not None and above(found.memory.gap)
+    if kind == "worse":
+        return found.luck.p_low is not None
+    return kind not in _PRAISE or not limits
 
 
 def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
@@ -201,19 +76,59 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     assert edge is not None
     if found.leaks.findings or _too_good(found, config):
         return "leak"
-    if above(edge.tested) and _beats_chance(found, config):
-        memory = found.memory
-        if memory is not None and above(memory.gap) and not memory.doubted:
-            return "mixed" if above(memory.masked) else "memory"
-        if confirmed(found):
-            return "mixed" if leaning(found, config) else "skill"
-    if below(edge.tested):
-        return "worse"
-    if found.active_variance is not None and found.active_variance <= config.market_variance:
+    if found.method == "returns" and _part(found, "common") is None:
+        return "open"
+    if passive(found, config):
         return "market"
+    timed = timing(found, config)
+    if has_edge(found, config):
+        remembered = _memory(found)
+        if remembered is not None:
+            return remembered
+        if confirmed(found):
+            if found.tail is not None and found.tail.option_like:
+                return "tail"
+            return "mixed" if timed or leaning(found, config) else "skill"
+    if timed:
+        return "timing"
+    if _costs(found, config):
+        return "costs"
+    if below(edge.tested) and (edge.tested.value or 0.0) <= -config.floor and _worse_than_chance(found, config):
+        return "worse"
     if leaning(found, config):
         return "style"
     return "luck"
+
+
+def passive(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an account follows a passive portfolio and nothing worth the name is left beyond it."""
+    if found.active_variance is not None and found.active_variance <= config.market_variance:
+        edge = found.edge
+        certain = edge is not None and (above(edge.tested) or below(edge.tested))
+        if not certain or abs((edge and edge.tested.value) or 0.0) < config.floor:
+            return True
+    followed = found.passive
+    if followed is None or followed.explained < config.tracks:
+        return False
+    beyond, value = followed.beyond, followed.beyond.value or 0.0
+    certain = above(beyond) or below(beyond)
+    # What is not invested may have earned interest, which is no edge either.
+    interest = INTEREST * max(0.0, 1.0 - followed.beta) if value > 0.0 else 0.0
+    return not certain or abs(value) < config.floor + interest
+
+
+def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an edge is certain, above the economic floor, and rarely met by chance."""
+    edge = found.edge
+    assert edge is not None
+    large = (edge.tested.value or 0.0) >= config.floor
+    return above(edge.tested) and large and _beats_chance(found, config)
+
+
+def timing(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether being invested at the right time brought something for certain."""
+    timed = found.timing
+    return timed is not None and above(timed.per_year) and (timed.per_year.value or 0.0) >= config.floor
 
 
 def confirmed(found: AgentFindings) -> bool:
@@ -221,42 +136,418 @@ def confirmed(found: AgentFindings) -> bool:
     return found.memory is None or found.memory.masked.value is None or above(found.memory.masked)
 
 
-def limits_of(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return what was not examined, or prevents a firm verdict."""
+def _memory(found: AgentFindings) -> Kind | None:
+    memory = found.memory
+    if memory is None or memory.doubted:
+        return None
+    if above(memory.gap):
+        return "mixed" if above(memory.masked) else "memory"
+    return "memory" if memory.fade is not None and above(memory.fade) else None
+
+
+def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether costs made the result: they ate a certain gross edge, or all that was lost is them."""
+    edge = found.edge
+    assert edge is not None
+    taken = (edge.gross.value or 0.0) - (edge.tested.value or 0.0)
+    if found.method == "returns" or taken < config.floor:
+        return False
+    if above(edge.gross) and not above(edge.tested):
+        return (edge.gross.value or 0.0) >= config.floor and _beats_chance_gross(found)
+    return below(edge.tested) and not below(edge.gross) and -(edge.tested.value or 0.0) >= config.floor
+
+
+def _beats_chance_gross(found: AgentFindings) -> bool:
+    """Return whether the names did better than most random ones with the same costs, where that is known."""
+    return found.luck.p is None or found.luck.p <= 0.5
+
+
+def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether even the lower end of the information ratio is one that nobody achieves."""
+    edge = found.edge
+    if edge is None or edge.ratio.low is None or edge.ratio.low <= config.too_good:
+        return False
+    # A tracker's residual is tiny: its ratio says nothing. Nor does that of stale prices.
+    followed = found.passive
+    tracks = followed is not None and followed.explained >= config.tracks
+    return not tracks and (edge.tested.value or 0.0) >= config.floor
+
+
+def _allowed(found: AgentFindings, config: VerdictConfig) -> float:
+    # A second opinion, on the whole return: twice the chance of error that the edge itself is allowed. It
+    # cannot ask for more than that none of the portfolios did as well.
+    assert found.edge is not None
+    return max((1.0 - config.level) / found.edge.comparisons, 1.0 / max(1, found.luck.portfolios))
+
+
+def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether random portfolios with the same trades do as well too rarely; true where there are none."""
+    return found.luck.p is None or found.luck.p <= _allowed(found, config)
+
+
+def _worse_than_chance(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether they do as badly too rarely; where there are none the word is weaker."""
+    return found.luck.p_low is None or found.luck.p_low <= _allowed(found, config)
+
+
+# What was not examined
+
+
+def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
+    """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
+    own = _edge_limits(found) if kind in ("skill", "mixed") else []
+    return (*_evidence_limits(found, config), *_data_limits(found, config), *own, *_failures(found, config))
+
+
+def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if found.method == "returns":
         limits.append("holdings are unknown: exposures are estimated from returns alone")
     if found.luck.p is None:
-        limits.append(f"no luck baseline: {found.luck.percentile.reason}")
+        limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     if found.by_model and not _memory_examined(found):
         why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
     if found.memory is not None and found.memory.doubted:
         limits.append("the memory contrast is in doubt: a control, which cannot remember, shows a gap too")
-    if not found.leaks.tested:
-        limits.append("no leak test was made")
+    leaks = found.leaks
+    if not leaks.tested:
+        limits.append("leaks are not excluded: no leak test was made")
+    elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
+        limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
+    return limits
+
+
+def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    limits = []
+    if found.styled is not None and found.styled < config.styled:
+        limits.append(f"style is not measured: factors are there on {found.styled:.0%} of the days")
+    if found.covered is not None and found.covered < config.styled:
+        limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
+    for bias in found.biases:
+        limits.append(f"the data favours what is in it: {bias}")
+    if found.sessions < config.short:
+        limits.append(f"the window is short: {found.sessions} sessions")
+    return limits
+
+
+def _edge_limits(found: AgentFindings) -> list[str]:
+    """Return where an edge rests on little: one half, a few days, one name, few tries."""
+    limits = []
+    stability, trials = found.stability, found.trials
+    if stability is not None and stability.one_half:
+        limits.append(
+            f"it was earned in one half: {spanned(stability.first)} a year in the first, "
+            f"{spanned(stability.second)} "
+            "in the second"
+        )
+    if stability is not None and not above(stability.without_best):
+        limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
+    share = None if found.concentration is None else found.concentration.name_share
+    if share is not None and share > 0.5 and found.concentration is not None:
+        limits.append(f"it rests on one name: {found.concentration.name} brought {share:.0%} of the selection")
+    if trials is not None and trials.void_at is not None and trials.void_at <= 20:
+        limits.append(f"it would not survive {trials.void_at} tries: only so many as are known were allowed for")
+    return limits
+
+
+def _failures(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    limits = []
     if found.failed_seeds:
-        limits.append(f"{found.failed_seeds} of {found.seeds + found.failed_seeds} seeds failed and are left out")
+        of = found.seeds + found.failed_seeds
+        limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
     rate = found.failure_rate.value
     if rate is not None and rate > config.failed_sessions:
-        limits.append(f"{rate:.0%} of the sessions had no usable answer")
-    return tuple(limits)
+        limits.append(f"many sessions had no usable answer: {rate:.0%}")
+    return limits
 
 
 def _memory_examined(found: AgentFindings) -> bool:
     return found.mask not in (None, "bright") or (found.memory is not None and found.memory.gap.value is not None)
 
 
-def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether even the lower end of the information ratio is one that nobody achieves."""
+# The words
+
+
+def percent(value: float | None) -> str:
+    """Return a share in per cent with its sign and a true minus."""
+    if value is None:
+        return "n/a"
+    text = f"{abs(value):.1%}"
+    if float(text[:-1]) == 0.0:
+        return text
+    return f"\u2212{text}" if value < 0 else f"+{text}"
+
+
+def spanned(measure: Measure) -> str:
+    """Return a measure with its interval."""
+    text = percent(measure.value)
+    return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
+
+
+def sentence(
+    kind: Kind, found: AgentFindings, config: VerdictConfig, limits: tuple[str, ...], *, firm: bool
+) -> str:
+    """Return the one sentence, and in a second one what was not excluded."""
+    said = _said(kind, found, config, firm=firm)
+    if kind not in _PRAISE or not limits:
+        return said
+    clauses = [limit.partition(":")[0] for limit in limits]
+    shown = "; ".join(clauses[:3]) + (f"; and {len(clauses) - 3} more" if len(clauses) > 3 else "")
+    return f"{said} But {shown}."
+
+
+def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     edge = found.edge
-    return edge is not None and edge.ratio.low is not None and edge.ratio.low > config.too_good
+    assert edge is not None
+    made = f"{found.agent} returned {percent(found.total.value)}"
+    yearly = _yearly(found, config)
+    if kind == "leak":
+        return _leak(made, found, firm=firm)
+    if kind == "memory":
+        return _of_memory(made, found)
+    if kind == "skill":
+        verb = "skill is supported" if firm else "consistent with skill"
+        return f"{made}; {verb}: {yearly}{_beyond_chance(found)}."
+    if kind == "timing":
+        return _timing(made, found, firm=firm)
+    if kind == "mixed":
+        return _mixed(made, yearly, found, config)
+    if kind == "tail":
+        return (
+            f"{made}; it is paid for tail risk: {yearly}, and it bends down whenever the market moves "
+            "far, as what "
+            f"sellers of options earn does{_no_crash(found)}."
+        )
+    if kind == "costs":
+        return _of_costs(made, found)
+    if kind == "worse":
+        cause = "the names it chose" if below(edge.gross) else "what it chose and what it paid for trading"
+        share = found.luck.percentile.value
+        chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
+        return f"{made}; it lost by {cause}: {yearly}{chance}."
+    if kind == "market":
+        return _market(made, found, config)
+    if kind == "open":
+        return (
+            f"{made}, and nothing says what the market returned meanwhile: give a benchmark's returns "
+            "(--against) or "
+            "a data set (--dataset) to learn what it is made of."
+        )
+    return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
 
 
-def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether random portfolios with the same trades do as well too rarely; true where there are none."""
-    if found.luck.p is None or found.edge is None:
-        return True
-    # A second opinion, on the whole return: twice the chance of error that the edge itself is allowed. It
-    # cannot ask for more than that none of the portfolios did as well.
-    return found.luck.p <= max((1.0 - config.level) / found.edge.comparisons, 1.0 / found.luck.portfolios)
+def because(found: AgentFindings) -> tuple[str, ...]:
+    """Return the numbers behind the sentence, one line each."""
+    edge = found.edge
+    assert edge is not None
+    shared = f", allowing for {edge.comparisons} tries" if edge.comparisons > 1 else ""
+    parts = [
+        f"{words} {percent(_part(found, name))}"
+        for name, words in (
+            ("common", "market"), ("style", "style"), ("selection", "selection"), ("trading", "trading"),
+        )
+        if _part(found, name) is not None
+    ]  # fmt: skip
+    lines = [
+        f"of {percent(found.total.value)}: {', '.join(parts)}",
+        f"beyond market and style, after costs: {spanned(edge.tested)} a year at {edge.tested.level:.2%} "
+        f"confidence{shared}",
+    ]
+    if found.luck.percentile.value is not None:
+        lines.append(
+            f"better than {found.luck.percentile.value:.1%} of {found.luck.portfolios:,} random portfolios with "
+            "the same trades in other names"
+        )
+    lines += _made_of(found)
+    if found.memory is not None and found.memory.gap.value is not None:
+        lines.append(
+            f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
+            f"{spanned(found.memory.masked)}"
+        )
+        if found.memory.sentence:
+            lines.append(found.memory.sentence)
+    if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
+        lines.append(f"selection per window before the model's cutoff less after it: {spanned(found.memory.fade)}")
+    if found.leaks.tested:
+        lines.append(found.leaks.sentence)
+    if found.power:
+        lines.append(found.power)
+    return tuple(lines)
+
+
+def _made_of(found: AgentFindings) -> list[str]:
+    lines = []
+    if found.passive is not None and found.passive.portfolio != CASH:
+        lines.append(
+            f"{found.passive.portfolio}: explains {found.passive.explained:.1%} of the variance at a beta of "
+            f"{found.passive.beta:.2f}; beyond it {spanned(found.passive.beyond)} a year"
+            + (f"; {found.passive.lagged:.0%} of the exposure comes late" if found.passive.lagged > 0.05 else "")
+        )
+    if found.timing is not None and found.timing.per_year.value is not None:
+        lines.append(f"timing: {spanned(found.timing.per_year)} a year, by {found.timing.by}")
+    if found.stability is not None:
+        lines.append(
+            f"edge by half: {spanned(found.stability.first)}, then {spanned(found.stability.second)} a year"
+        )
+    kept = found.concentration
+    if kept is not None and kept.session_share is not None:
+        name = "" if kept.name_share is None else f"; {kept.name} brought {kept.name_share:.0%} of the selection"
+        lines.append(f"the best session ({kept.session}) brought {kept.session_share:.0%} of the edge{name}")
+    tail = found.tail
+    if tail is not None:
+        lines.append(
+            f"worst day {percent(tail.worst)} ({tail.worst_session}), worst drawdown {percent(tail.drawdown)}"
+            + ("" if tail.skew is None else f", skew {tail.skew:+.1f}")
+            + ("; no crash of the market in the window" if tail.crash is False else "")
+        )
+    trials = found.trials
+    if trials is not None and trials.void_at is not None:
+        tries = "more tries than anybody makes" if trials.void_at > 10**6 else f"{trials.void_at:,} tries"
+        lines.append(
+            f"{tries} would void the claim; known are {trials.here} here, {trials.declared} declared, "
+            f"{trials.found} "
+            f"other in the folder; deflated Sharpe ratio {_deflated(trials.deflated)}"
+        )
+    return lines
+
+
+def _deflated(measure: Measure) -> str:
+    return "n/a" if measure.value is None else f"{measure.value:.2f}"
+
+
+def _part(found: AgentFindings, name: str) -> float | None:
+    measure = found.parts.get(name)
+    return None if measure is None else measure.value
+
+
+def _yearly(found: AgentFindings, config: VerdictConfig) -> str:
+    edge = found.edge
+    assert edge is not None
+    known = found.styled is None or found.styled >= config.styled
+    beyond = "market and style" if known else "the market"
+    return f"{spanned(edge.tested)} a year beyond {beyond}, after costs"
+
+
+def _beyond_chance(found: AgentFindings) -> str:
+    if found.luck.percentile.value is None:
+        return ""
+    return f", and better than {found.luck.percentile.value:.1%} of random portfolios with the same trades"
+
+
+def _no_crash(found: AgentFindings) -> str:
+    return (
+        "; the market did not crash in the window" if found.tail is not None and found.tail.crash is False else ""
+    )
+
+
+def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
+    edge = found.edge
+    assert edge is not None
+    if firm:
+        return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
+    return (
+        f"{made}, too good to be believed (an information ratio of {edge.ratio.value:.1f}, at least "
+        f"{edge.ratio.low:.1f}): look for leaked future before anything else."
+    )
+
+
+def _of_memory(made: str, found: AgentFindings) -> str:
+    memory = found.memory
+    assert memory is not None
+    if not above(memory.gap) and memory.fade is not None:
+        return (
+            f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per "
+            "window after the day "
+            "on which its knowledge ends."
+        )
+    return (
+        f"{made}, but its edge is memory: under '{memory.against}' it loses {spanned(memory.gap)} a year, and "
+        f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
+    )
+
+
+def _timing(made: str, found: AgentFindings, *, firm: bool) -> str:
+    assert found.timing is not None
+    verb = "timing is supported" if firm else "consistent with timing"
+    return (
+        f"{made}; {verb}: {spanned(found.timing.per_year)} a year from being invested when the market "
+        "rose; nothing in "
+        "the names it chose can be told from luck."
+    )
+
+
+def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
+    memory = found.memory
+    if memory is not None and above(memory.gap):
+        return (
+            f"{made}; part of its edge is memory ({spanned(memory.gap)} a year), part stays under "
+            f"'{memory.against}' ({spanned(memory.masked)})."
+        )
+    if timing(found, config) and found.timing is not None:
+        return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part the names: {yearly}."
+    return f"{made}; part of it is style ({_leans(found, config)}), and part is its own: {yearly}."
+
+
+def _of_costs(made: str, found: AgentFindings) -> str:
+    edge = found.edge
+    assert edge is not None
+    taken = percent((edge.tested.value or 0.0) - (edge.gross.value or 0.0))
+    if above(edge.gross):
+        return (
+            f"{made}; costs ate its edge: the names it chose brought {spanned(edge.gross)} a year, "
+            f"trading took {taken}, "
+            f"and {spanned(edge.tested)} is left."
+        )
+    return (
+        f"{made}; costs took it: the names it chose cannot be told from luck ({spanned(edge.gross)} a "
+        "year), trading "
+        f"them cost {taken} a year."
+    )
+
+
+def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
+    followed = found.passive
+    if followed is not None and followed.portfolio == CASH:
+        return f"{made}, which is cash: it hardly moves."
+    if followed is None or followed.explained < config.tracks:
+        return f"{made}, which is the market: {percent(_part(found, 'common'))} came from what all names shared."
+    late = " sessions late" if followed.lagged > 0.05 else ""
+    share = "" if abs(followed.beta - 1.0) < 0.1 else f", {followed.beta:.0%} of it"
+    return (
+        f"{made}, which is the market: it follows {followed.portfolio}{late} "
+        f"({followed.explained:.1%} of its variance"
+        f"{share}), and {spanned(followed.beyond)} a year beyond that is nothing worth calling an edge."
+    )
+
+
+def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
+    return (
+        f"{made}; what sets it apart from the market is style ({_leans(found, config)}), and nothing beyond it "
+        "can be told from luck."
+    )
+
+
+def _leans(found: AgentFindings, config: VerdictConfig) -> str:
+    strong = leaning(found, config)[:3]
+    return ", ".join(f"{name} {'+' if value > 0 else chr(0x2212)}{abs(value):.1f}" for name, value in strong)
+
+
+def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
+    edge = found.edge
+    assert edge is not None
+    text = f"{made}, which cannot be told from luck: {yearly}"
+    value = edge.tested.value or 0.0
+    if (above(edge.tested) or below(edge.tested)) and abs(value) < config.floor:
+        text += f", too little to be called an edge (the floor is {config.floor:.0%} a year)"
+    elif (
+        above(edge.tested) and found.memory is not None and not above(found.memory.masked) and not confirmed(found)
+    ):
+        text += f"; under '{found.memory.against}' nothing is left that can be told from it"
+    elif above(edge.tested):
+        text += "; random portfolios with the same trades did as well too often"
+    elif below(edge.tested):
+        text += "; random portfolios with the same trades did as badly too often"
+    elif found.could_not:
+        text += "; the window is too short for skill to show"
+    return text + "."

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from tradeassay.agents import converses, make_agent
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.leaks.examine import leak_test
+from tradeassay.assay.leaks.examine import leak_test_of_episode
 from tradeassay.assay.leaks.records import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
@@ -21,27 +20,24 @@ from tradeassay.assay.verdict.record import (
     MemoryEvidence,
     VerdictConfig,
 )
-from tradeassay.core.errors import UserError
+from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
-    long_run_variance,
-    significant,
-    studentised_interval,
+    cosine_interval,
 )
 from tradeassay.metrics.attribution import MAIN, Totals, total_parts
-from tradeassay.metrics.bootstrap import choose_block
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tradeassay.assay.memory.records import MemoryContrast
     from tradeassay.runs import Run
+    from tradeassay.runs.episode import EpisodeSpec
 
-MOST_DRAWS = 10_000
-_IN_TAIL = 5
-"""Resamples that should lie beyond the quantile of an interval for it to mean something."""
+INVESTED = "invested"
+MARKET = "the market"
+"""The passive portfolio behind the market part."""
 EDGE = "edge"
 """The row that skill would show in: selection + trading."""
 
@@ -64,6 +60,7 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
             "selection": np.array(daily.selection),
             "trading": np.array(daily.trading),
         }
+        rows |= {INVESTED: np.array(daily.invested)}
         rows |= {f"style.{name}": np.array(values) for name, values in daily.style.items()}
         rows |= {f"trading.{name}": np.array(values) for name, values in daily.trading_parts.items()}
         each.append(rows)
@@ -71,57 +68,37 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
     nothing = np.zeros(len(found[0].daily.sessions))
     mean = {name: np.mean([rows.get(name, nothing) for rows in each], axis=0) for name in names}
     mean[EDGE] = mean["selection"] + mean["trading"]
+    references = found[0].daily.references
+    if MARKET in references:
+        mean["market"] = np.array(references[MARKET])
     return mean
 
 
 def totals_of(rows: Mapping[str, Floats], year: int, bootstrap: BootstrapConfig) -> Totals:
     """Return the linked and yearly parts with intervals."""
-    return total_parts(rows, periods_per_year=year, bootstrap=bootstrap)
+    parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market")}
+    return total_parts(parts, periods_per_year=year, bootstrap=bootstrap)
 
 
 def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Edge:
-    """Test what is left after market and style."""
-    plain = BootstrapConfig(level=config.level, draws=config.draws, least=config.least)
+    """Test what is left after market and style; ``comparisons`` counts everything that was tried."""
     edge = rows[EDGE]
     return Edge(
-        per_year=studentised_interval(edge, "mean", periods_per_year=year, bootstrap=plain),
+        per_year=tested(edge, year, config, 1),
         tested=tested(edge, year, config, comparisons),
-        ratio=studentised_interval(edge, "sharpe", periods_per_year=year, bootstrap=plain),
+        ratio=cosine_interval(edge, periods_per_year=year, level=config.level, least=config.least),
         gross=tested(rows["selection"], year, config, comparisons),
-        comparisons=comparisons * config.trials,
+        comparisons=comparisons,
     )
 
 
 def tested(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
     """Return a yearly mean with the interval that allows for the number of comparisons.
 
-    Studentised resamples, as many as its tails need; where that would be more than :data:`MOST_DRAWS`, the normal
-    quantile of the long-run standard error instead. An account that never moves has no interval.
+    An account that never moves has no interval.
     """
-    if daily.size < 2:
-        return not_scored("fewer than two sessions")
-    if not np.ptp(daily) > 0.0:
-        return Measure(value=significant(float(daily[0]) * year), n=daily.size, note="no interval: it never moves")
-    tail = config.tail(comparisons)
-    draws = max(config.draws, math.ceil(_IN_TAIL / tail))
-    level = 1.0 - 2.0 * tail
-    if draws <= MOST_DRAWS or daily.size < config.least:
-        bootstrap = BootstrapConfig(level=level, draws=min(draws, MOST_DRAWS), least=config.least)
-        return studentised_interval(daily, "mean", periods_per_year=year, bootstrap=bootstrap)
-    centred = daily - daily.mean()
-    block = choose_block(centred, BootstrapConfig())
-    lags = min(daily.size - 1, round(block) if block > 1.0 else 0)
-    error = math.sqrt(float(long_run_variance(centred, lags)) / daily.size)
-    reach = NormalDist().inv_cdf(1.0 - tail) * error
-    value = float(daily.mean())
-    return Measure(
-        value=significant(value * year),
-        low=significant((value - reach) * year),
-        high=significant((value + reach) * year),
-        level=level,
-        n=daily.size,
-        note="normal interval: too many comparisons to resample",
-    )
+    level = 1.0 - 2.0 * config.tail(comparisons)
+    return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
 
 
 def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
@@ -169,11 +146,15 @@ def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
         return LuckEvidence(percentile=not_scored(str(each[0].reason) if each else "nothing was played"), p=None)
     # With an even number of seeds the worse of the two in the middle: a bound must not be the lucky one's.
     middle = placed[(len(placed) - 1) // 2]
-    done_as_well = round((middle.by_luck.value or 0.0) * middle.portfolios)
-    p = (done_as_well + 1) / (middle.portfolios + 1)
+    times = 1.0 if len(placed) == 1 else 2.0
+    as_well, as_badly = (
+        min(1.0, times * (round((share.value or 0.0) * middle.portfolios) + 1) / (middle.portfolios + 1))
+        for share in (middle.by_luck, middle.as_badly)
+    )
     return LuckEvidence(
         percentile=middle.percentile,
-        p=min(1.0, p if len(placed) == 1 else 2.0 * p),
+        p=as_well,
+        p_low=as_badly,
         portfolios=middle.portfolios,
         quantiles=middle.quantiles,
     )
@@ -228,27 +209,43 @@ def with_contrast(found: AgentFindings, contrast: MemoryContrast | None, mode: s
     gap = contrast.gap_of(found.agent, masked=memory.against, mode=mode)
     said = "" if gap is None else gap.sentence
     doubted = contrast.controls_hold is False
-    return msgspec.structs.replace(found, memory=msgspec.structs.replace(memory, sentence=said, doubted=doubted))
+    fade = next(
+        (one.selection for one in contrast.fades if one.agent == found.agent and mode in (None, one.mode)), None
+    )
+    told = msgspec.structs.replace(memory, sentence=said, doubted=doubted, fade=fade)
+    return msgspec.structs.replace(found, memory=told)
 
 
 def leak_tests(
-    run: Run, *, agents: Sequence[str] = (), config: LeakTestConfig | None = None, home: Path | None = None
+    run: Run,
+    *,
+    agents: Sequence[str] = (),
+    config: LeakTestConfig | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> dict[str, LeakTestReport]:
-    """Return a leak test of every rule of a run (or of some agents), in the first cell that it played.
+    """Return a leak test of every agent of a run (or of some), in the first cell that it played.
 
-    Models are left out: testing one asks it again, which costs money and is decided on its own
-    (:func:`~tradeassay.assay.leaks.examine.leak_test`).
+    Rules are played again; models are not asked, their recorded answers are given again. What plays behind a wire,
+    or cannot be played again, is left out.
     """
     found: dict[str, LeakTestReport] = {}
     for episode in run.episodes:
-        if episode.by_model or episode.label in found or (agents and episode.label not in agents):
+        if episode.label in found or (agents and episode.label not in agents):
             continue
-        found[episode.label] = leak_test(
-            episode.agent.name,
-            run.manifest.benchmark(episode),
-            run.snapshot(episode.key),
-            params=episode.agent.params,
-            config=config,
-            home=home,
-        )
+        if run.series(episode.key).failure is not None or _costly(episode):
+            continue
+        if say is not None:
+            say(f"leak test of {episode.label} ...")
+        try:
+            found[episode.label] = leak_test_of_episode(run, episode.key, config=config)
+        except RunError as error:
+            if say is not None:
+                say(f"no leak test of {episode.label}: {error}")
     return found
+
+
+def _costly(episode: EpisodeSpec) -> bool:
+    """Return whether playing an agent again would ask somebody outside."""
+    if episode.by_model or converses(episode.agent.name):
+        return False
+    return isinstance(make_agent(episode.agent.name, episode.agent.params), CostlyAgent)

@@ -23,18 +23,25 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     ``level`` is the confidence of every test, shared among the agents of a cell and among ``trials``: how many
     strategies were tried before these were shown (the best of many is lucky by construction, and nothing in a
-    record says how many there were). ``portfolios`` random ones make the luck baseline, 0 leaves it out.
-    ``style_variance`` is the share of active variance from which a result counts as style, if one exposure is at
-    least ``exposure`` standard deviations; below ``market_variance`` of the whole variance an account follows
-    the market. ``too_good`` is a yearly information ratio that nobody has: a leak is suspected. A share of
-    sessions without a usable answer above ``failed_sessions`` keeps a verdict from being firm. ``least`` sessions
-    are needed for any test; ``skilled`` is the information ratio that the statement on power is about.
+    record says how many there were). With ``folder`` the other runs beside it count as tries too. ``portfolios``
+    random ones make the luck baseline, 0 leaves it out. ``style_variance`` is the share of active variance from
+    which a result counts as style, if one exposure is at least ``exposure`` standard deviations; below
+    ``market_variance`` of the whole variance an account follows the market. ``too_good`` is a yearly information
+    ratio that nobody has: a leak is suspected. A share of sessions without a usable answer above
+    ``failed_sessions`` keeps a verdict from being firm. ``least`` sessions are needed for any test; ``skilled`` is
+    the information ratio that the statement on power is about. ``floor`` is the economic floor: a yearly edge, or
+    loss, smaller than this is not called one, however certain. An account that a passive portfolio explains to a
+    share of ``tracks`` of its variance is passive. ``leak_bound`` is the share of days on which a leak must be
+    excluded before a word about skill is firm. Style counts as measured when factors were there on ``styled`` of
+    the days and covered as large a share of what was held. Fewer than ``short`` sessions keep praise from being
+    firm.
 
     Raises :class:`UserError` for values out of range.
     """
 
     level: float = 0.95
     trials: int = 1
+    folder: bool = True
     portfolios: int = 10_000
     seed: int = 0
     draws: int = 1000
@@ -45,6 +52,11 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     failed_sessions: Share = 0.2
     least: int = 60
     skilled: float = 1.0
+    floor: float = 0.01
+    tracks: Share = 0.99
+    leak_bound: Share = 0.05
+    styled: Share = 0.8
+    short: int = 126
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
@@ -60,23 +72,42 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise UserError("too few draws or sessions for an interval", mend="draws >= 100, least >= 20")
 
     def tail(self, comparisons: int) -> float:
-        """Return the chance of error on one side that one test of ``comparisons`` may have (Bonferroni)."""
-        return (1.0 - self.level) / 2.0 / max(1, comparisons * self.trials)
+        """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""
+        return (1.0 - self.level) / 2.0 / max(1, comparisons)
 
 
-Kind = Literal["skill", "luck", "style", "market", "leak", "memory", "mixed", "worse", "failed"]
-KINDS: tuple[Kind, ...] = ("skill", "mixed", "luck", "style", "market", "memory", "leak", "worse", "failed")
+Kind = Literal[
+    "skill", "timing", "mixed", "luck", "style", "market", "tail", "costs", "worse", "memory", "leak",
+    "open", "failed",
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = (
+    "skill", "timing", "mixed", "luck", "style", "market", "tail", "costs", "worse", "memory", "leak",
+    "open", "failed",
+)  # fmt: skip
 LABELS: dict[Kind, str] = {
     "skill": "skill supported",
+    "timing": "timing supported",
+    "mixed": "mixed",
     "luck": "cannot be told from luck",
     "style": "style exposure",
     "market": "market exposure",
-    "leak": "leaked future",
-    "memory": "memory",
-    "mixed": "mixed",
+    "tail": "paid for tail risk",
+    "costs": "eaten by costs",
     "worse": "worse than chance",
+    "memory": "memory",
+    "leak": "leaked future",
+    "open": "nothing to compare with",
     "failed": "failed run",
 }
+SOFT: dict[Kind, str] = {
+    "skill": "consistent with skill",
+    "timing": "consistent with timing",
+    "mixed": "mixed, not all examined",
+    "worse": "behind market and style",
+    "memory": "memory suspected",
+    "leak": "leak suspected",
+}
+"""Labels where something that would have to be excluded was not examined."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,12 +143,13 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Where the result lies among random portfolios with the same trades. ``p`` is the chance of doing as well.
 
-    Over several seeds ``percentile`` is that of the seed in the middle, ``p`` twice the middle one's (a bound that
-    holds however the seeds depend on each other).
+    ``p_low`` is the chance of doing as badly. Over several seeds ``percentile`` is that of the seed in the middle,
+    ``p`` and ``p_low`` twice the middle one's (a bound that holds however the seeds depend on each other).
     """
 
     percentile: Measure
     p: float | None
+    p_low: float | None = None
     portfolios: int = 0
     quantiles: tuple[float, ...] = ()
 
@@ -127,8 +159,8 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
     tested level. ``parts`` are the yearly differences by part. ``sentence`` is what the memory contrast over all
-    windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``reason`` says
-    why there is none.
+    windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``fade`` is the
+    selection before the model's cutoff less that after it. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -137,15 +169,107 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, Measure] = {}
     sentence: str = ""
     doubted: bool = False
+    fade: Measure | None = None
     reason: str | None = None
 
 
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent."""
+    """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent.
+
+    ``bound`` is the share of days up to which a leak could have been missed, None where that is not known.
+    """
 
     tested: bool
     findings: tuple[str, ...] = ()
     sentence: str = ""
+    bound: float | None = None
+
+
+CASH = "cash"
+
+
+class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The passive portfolio that explains an account best: ``explained`` is R squared, ``beta`` how much of it is
+    held, ``beyond`` the yearly return that it does not explain, at the tested level. ``lagged`` is the share of
+    the exposure that comes sessions late: prices that are stale or smoothed.
+    """
+
+    portfolio: str
+    explained: float
+    beta: float
+    beyond: Measure
+    lagged: float = 0.0
+
+
+class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level.
+
+    ``by`` holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and
+    Mazuy's term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's.
+    """
+
+    by: Literal["holdings", "returns"]
+    per_year: Measure
+    curvature: Measure
+    upside: Measure
+
+
+class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
+
+    ``option_like`` is set where returns bend down when the market moves far either way, by at least half of the
+    edge: what sellers of options earn.
+    """
+
+    skew: float | None
+    worst: float
+    worst_session: str | None
+    drawdown: float
+    crash: bool | None
+    option_like: bool = False
+
+
+class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The yearly edge in the first and second half of the window, and without its five best sessions."""
+
+    first: Measure
+    second: Measure
+    without_best: Measure
+
+    @property
+    def one_half(self) -> bool:
+        """Whether the halves have different signs."""
+        return (self.first.value or 0.0) * (self.second.value or 0.0) < 0.0
+
+
+class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a positive selection and edge one name and one session brought; None where the sum is not
+    positive."""
+
+    name: str | None
+    name_share: float | None
+    session: str | None
+    session_share: float | None
+
+
+class TrialsEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tries stand behind a result. ``here`` are compared in the cell, ``declared`` were said to have been
+    made, ``found`` other runs of the folder tried on the same sessions, ``effective`` what these amount to when
+    correlated ones count once.
+
+    ``deflated`` is the probability that the edge's ratio is above what the best of so many worthless ones shows,
+    ``haircut`` the share of the ratio that so many tries take away, ``track_record`` the sessions needed to show
+    it. ``void_at`` is the number of tries from which the edge would not be called one; None where it is not.
+    """
+
+    here: int
+    declared: int
+    found: int
+    effective: float
+    deflated: Measure
+    haircut: float | None
+    track_record: Measure
+    void_at: int | None
 
 
 class Dollars(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +290,16 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
     by_selection: int | None
 
 
+class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """An account's growth since the start, its market's, and its drawdown, at so many sessions (not all of
+    them)."""
+
+    sessions: tuple[str, ...]
+    account: tuple[float, ...]
+    market: tuple[float, ...] | None
+    drawdown: tuple[float, ...]
+
+
 class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one cell: all that is known about it, before any verdict.
 
@@ -173,7 +307,9 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.
     ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
     of what is not market, ``active_variance`` the share of that in the whole. ``could_not`` is set when the result
-    could not have been significant. ``failure`` says why there is no result.
+    could not have been significant. ``styled`` is the share of days on which style was measured, ``covered`` the
+    share of what was held that the factors cover. ``biases`` are known flaws of the data. ``failure`` says why
+    there is no result.
     """
 
     cell: str
@@ -198,6 +334,16 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     style_variance: float | None = None
     active_variance: float | None = None
     edge: Edge | None = None
+    styled: float | None = None
+    covered: float | None = None
+    biases: tuple[str, ...] = ()
+    passive: PassiveEvidence | None = None
+    timing: TimingEvidence | None = None
+    tail: TailEvidence | None = None
+    stability: StabilityEvidence | None = None
+    concentration: ConcentrationEvidence | None = None
+    trials: TrialsEvidence | None = None
+    curve: AccountCurve | None = None
     luck: LuckEvidence
     memory: MemoryEvidence | None = None
     leaks: LeakEvidence
@@ -219,13 +365,15 @@ class AgentAssay(AgentFindings, frozen=True, kw_only=True):
 
 
 class Assay(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found about a run, or about somebody's own account."""
+    """Everything that was found about a run, or about somebody's own account. ``titles`` name cells for
+    readers."""
 
     title: str
     source: Literal["run", "own"]
     config: VerdictConfig
     agents: tuple[AgentAssay, ...]
     badges: dict[str, Badges] = {}
+    titles: dict[str, str] = {}
     notes: tuple[str, ...] = ()
 
     def agent(self, name: str, cell: str | None = None) -> AgentAssay:

@@ -24,7 +24,7 @@ from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationRe
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import MissingExtra, SandboxError, UserError
 from tradeassay.core.near import did_you_mean
-from tradeassay.llm import ModelParams, QuestionPlace, open_model
+from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier
 
 _LARGEST = 1_000_000
@@ -128,6 +128,7 @@ def validate_tasks(
 @contextmanager
 def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
     """Open a model as a judge that can be asked from any thread; raises what opening a model raises."""
+    check_model(name)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="tradeassay-judge", daemon=True)
     thread.start()

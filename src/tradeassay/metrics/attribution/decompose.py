@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics.attribution.cross_section import StyleModel
 
 TOLERANCE = 1e-12
@@ -46,13 +46,16 @@ class DailyParts:
         return float(np.max(np.abs(parts - self.total), initial=0.0))
 
 
-def decompose(model: StyleModel, weights: Floats, total: Floats | None = None) -> DailyParts:
+def decompose(
+    model: StyleModel, weights: Floats, total: Floats | None = None, *, baskets: Bools | None = None
+) -> DailyParts:
     """Take apart the return of a portfolio with ``weights`` (T, N) at the start of each day, shorts negative.
 
     ``total`` (T,) is what the account really returned; what it earned beyond its starting weights held from
     close to close is ``trading``: fees, fills inside the day, and whatever is not a stock. None is the ``paper``
-    convention: the total *is* that return, and trading is 0. Raises :class:`UserError` for other shapes and for
-    weights that are not numbers.
+    convention: the total *is* that return, and trading is 0. ``baskets`` (N,) are the columns that are funds: what
+    they returned is the market's, nobody selected it. Raises :class:`UserError` for other shapes and for weights
+    that are not numbers.
     """
     if weights.shape != model.returns.shape or (total is not None and total.shape != weights.shape[:1]):
         raise UserError(
@@ -63,17 +66,20 @@ def decompose(model: StyleModel, weights: Floats, total: Floats | None = None) -
         raise UserError("a weight is not a number", mend="write 0 for what is not held")
     inside = np.where(model.covered, weights, 0.0)
     outside = weights - inside
+    funds = np.zeros_like(weights)
+    if baskets is not None and baskets.any():
+        funds[:, baskets], outside[:, baskets] = outside[:, baskets], 0.0
     invested = weights.sum(axis=1)
     gross = np.abs(weights).sum(axis=1)
     exposures = np.matmul(model.exposures, inside[:, :, None])[:, :, 0]
     uncovered = (outside * model.residuals).sum(axis=1)
     held = (weights * model.returns).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(gross > 0, np.abs(inside).sum(axis=1) / gross, np.nan)
+        share = np.where(gross > 0, (np.abs(inside) + np.abs(funds)).sum(axis=1) / gross, np.nan)
     return DailyParts(
         factors=model.factors,
         total=held if total is None else total,
-        common=invested * model.common,
+        common=invested * model.common + (funds * model.residuals).sum(axis=1),
         style=exposures * model.premia,
         selection=(inside * model.residuals).sum(axis=1) + uncovered,
         uncovered=uncovered,
@@ -99,14 +105,15 @@ class ReturnsFit:
     daily: DailyParts
 
 
-def fit_returns(model: StyleModel, total: Floats) -> ReturnsFit:
+def fit_returns(model: StyleModel, total: Floats, *, lags: int = 0) -> ReturnsFit:
     """Explain the returns (T,) by the model's intercept and premia, exposures taken as constant.
 
-    Selection is what is left, the mean included: ``alpha`` is in it. There is no trading part, because what was
-    held is not known. Days on which the model has no factor carry on with a premium of 0. Raises
-    :class:`UserError` for another length, or for too few sessions.
+    ``lags`` sessions of the market before count too, for prices that are late (Dimson 1979). Selection is what is
+    left, the mean included: ``alpha`` is in it. There is no trading part, because what was held is not known. Days
+    on which the model has no factor carry on with a premium of 0. Raises :class:`UserError` for another length, or
+    for too few sessions.
     """
-    terms = 2 + len(model.factors)
+    terms = 2 + len(model.factors) + lags
     if total.shape != model.common.shape:
         raise UserError(f"{total.size} returns for {model.common.size} sessions", mend="give one per session")
     if total.size < DAYS_PER_TERM * terms:
@@ -114,10 +121,13 @@ def fit_returns(model: StyleModel, total: Floats) -> ReturnsFit:
             f"{total.size} sessions are too few to explain returns by {terms - 1} exposures",
             mend=f"give at least {DAYS_PER_TERM * terms}, or the weights",
         )
-    design = np.column_stack([np.ones(total.size), model.common, model.premia])
+    late = np.full((total.size, lags + 1), model.common.mean())
+    for lag in range(lags + 1):
+        late[lag:, lag] = model.common[: total.size - lag]
+    design = np.column_stack([np.ones(total.size), late, model.premia])
     solved = np.linalg.lstsq(design, total, rcond=1e-10)[0]
-    market, betas = float(solved[1]), np.array(solved[2:], dtype=np.float64)
-    common, style = market * model.common, betas * model.premia
+    market, betas = float(solved[1 : 2 + lags].sum()), np.array(solved[2 + lags :], dtype=np.float64)
+    common, style = late @ solved[1 : 2 + lags], betas * model.premia
     rest = total - common - style.sum(axis=1)
     gap = total - total.mean()
     error = rest - rest.mean()

@@ -196,23 +196,6 @@
     return Promise.resolve(Plotly.react(div, data, made, CONFIG)).then(() => { div.dataset.labelled = "yes"; });
   }
 
-  // A return taken apart --------------------------------------------------------------------------------------------
-  function waterfall(div, steps) {
-    const made = layout(div);
-    const narrow = small(div);
-    made.margin = { l: 44, r: 8, t: 24, b: 30 };
-    Object.assign(made.xaxis, { type: "category", tickangle: narrow ? -55 : "auto", nticks: 0, tickformat: "" });
-    made.yaxis.tickformat = ".0%";
-    const bar = (hue) => ({ marker: { color: colour(hue) } });
-    return Plotly.react(div, [{
-      type: "waterfall", x: steps.map((step) => plain(step.label)), y: steps.map((step) => step.value),
-      measure: steps.map((step) => step.kind), text: steps.map((step) => step.text), textposition: "outside",
-      cliponaxis: false, constraintext: "none", textfont: { size: narrow ? 10 : 12, color: colour("text") },
-      increasing: bar("gain"), decreasing: bar("loss"), totals: bar("sum"),
-      connector: { line: { color: colour("zero"), width: 1, dash: "dot" } }, hovertemplate: "%{x}: %{text}<extra></extra>"
-    }], made, CONFIG);
-  }
-
   // Drawing: what is seen is drawn, what is out of sight waits -----------------------------------------------------------
   const drawn = new Map();
   const fetched = new Map();
@@ -221,7 +204,6 @@
   function drawNow(div) {
     const kind = div.dataset.chart;
     if (fetched.has(div)) return kind === "timeline" ? timeline(div, fetched.get(div)) : lines(div, fetched.get(div), served);
-    if (kind === "waterfall") return waterfall(div, payload[div.dataset.from]);
     const cell = payload.cells[div.dataset.cell];
     if (kind === "holdings") return holdings(div, cell.agents[div.dataset.agentId].holdings, cell.sessions);
     if (kind === "trades") return trades(div, cell.agents[div.dataset.agentId].trades, cell);

@@ -10,16 +10,19 @@ from tradeassay.runs.summary.reading import summary_of
 from tradeassay.runs.summary.records import (
     AgentSummary,
     CellSummary,
+    Contest,
     Contrast,
     ContrastArm,
     EpisodeDetail,
     ModelSummary,
     RunSummary,
+    failed_too_often,
 )
 
 __all__ = [
     "AgentSummary",
     "CellSummary",
+    "Contest",
     "Contrast",
     "ContrastArm",
     "EpisodeDetail",
@@ -29,6 +32,7 @@ __all__ = [
     "completed_episode",
     "completed_run",
     "contrasts",
+    "failed_too_often",
     "model_decisions",
     "summary_of",
     "told_apart",

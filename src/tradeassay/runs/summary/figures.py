@@ -21,6 +21,7 @@ from tradeassay.metrics import (
     nothing_to_compare,
     simultaneous_differences,
 )
+from tradeassay.runs.summary.contest import contest_of
 from tradeassay.runs.summary.records import (
     AgentSummary,
     CellSummary,
@@ -48,7 +49,13 @@ def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
 
 
 def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] | None:
-    """Return on which side of the baseline an agent is with confidence, or None."""
+    """Return on which side of the baseline an agent is with confidence, or None.
+
+    Where the corrected interval is known it decides, so that no interval contradicts the word beside it.
+    """
+    if agent.corrected is not None and agent.corrected.low is not None and agent.corrected.high is not None:
+        low, high = agent.corrected.low, agent.corrected.high
+        return "above" if low > 0.0 else "below" if high < 0.0 else None
     versus = agent.versus
     if versus is None or not versus.distinguishable or versus.difference.value is None:
         return None
@@ -64,10 +71,35 @@ def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] |
 def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool = True) -> CellSummary:
     """Return a cell completed with what its agents show together: the leader's lead, joint intervals, limits."""
     joint = _together(cell, bootstrap) if jointly else {}
-    agents = tuple(msgspec.structs.replace(agent, jointly=joint.get(agent.name)) for agent in cell.agents)
-    return msgspec.structs.replace(
-        cell, agents=agents, leader_apart=_leader_apart(cell, bootstrap), limits=_limits(cell, bootstrap.level)
+    agents = tuple(
+        msgspec.structs.replace(agent, jointly=joint.get(agent.name), corrected=_corrected(agent, cell, bootstrap))
+        for agent in cell.agents
     )
+    cell = msgspec.structs.replace(cell, agents=agents)
+    return msgspec.structs.replace(
+        cell,
+        leader_apart=_leader_apart(cell, bootstrap),
+        contest=contest_of(cell, bootstrap),
+        limits=_limits(cell, bootstrap.level),
+    )
+
+
+def _corrected(agent: AgentSummary, cell: CellSummary, bootstrap: BootstrapConfig) -> Measure | None:
+    """Return the difference from the baseline with the interval that belongs to Holm's corrected p-value.
+
+    Holm divides the level by as many comparisons as the p-value was multiplied with; so does the interval, and it
+    excludes zero exactly when the corrected p-value is below the level. None where paths were not read.
+    """
+    base = next((one for one in cell.agents if one.baseline and one.paths), None)
+    p, adjusted = None if agent.versus is None else agent.versus.p_value, agent.row.p_adjusted
+    if base is None or agent.baseline or not agent.paths or p is None or adjusted is None:
+        return None
+    if len(agent.paths[0]) != len(base.paths[0]):
+        return None
+    times = min(max(1.0, adjusted / p), float(len(_rivals(cell)))) if p > 0.0 else float(len(_rivals(cell)))
+    level = 1.0 - (1.0 - bootstrap.level) / max(1.0, times)
+    found = _paths_compared(agent, base, cell, base.name, msgspec.structs.replace(bootstrap, level=level))
+    return found.difference if found.difference.low is not None else None
 
 
 def _leader_apart(cell: CellSummary, bootstrap: BootstrapConfig) -> bool | None:

@@ -40,7 +40,7 @@ _BUY_AND_HOLD = ("equal-weight", "index-hold")
 def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     """Return a finished run's summary; raises :class:`~tradeassay.core.errors.RunError` while it is not finished.
 
-    Without ``details`` only what a leaderboard needs is read, which leaves most journals closed.
+    Without ``details`` only what a leaderboard needs is read: value paths, by which agents are compared.
     """
     scores = run.scores
     cells = dict.fromkeys(row.cell for row in scores.agents)
@@ -79,8 +79,6 @@ class _Reading:
         self._run, self._episodes, self._details = run, episodes, details
         models = dict.fromkeys((one.cell, one.label) for one in run.episodes if one.by_model)
         self._sessions = sessions_each(len(models))
-        # The same models under several settings are compared path by path.
-        self._varied = len(run.spec.variants) > 1
 
     def cell(self, rows: Sequence[AgentScores]) -> CellSummary:
         run = self._run
@@ -117,16 +115,13 @@ class _Reading:
         sound = [key for key in row.episodes if episodes[key].status == "done"]
         failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
         model = model_summary(run, row)
-        leads = row.versus_baseline is not None and bool(row.versus_baseline.distinguishable)
-        # Leaders are compared with each other path by path, so their paths are always needed.
-        needed = self._details or leads or (model is not None and self._varied)
         plain = AgentSummary(
             row=row,
             failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
             failed_episodes=failed,
             rejections=_total(episodes[key].rejections for key in row.episodes),
             failures=_total(episodes[key].failures for key in row.episodes),
-            paths=tuple(_path(run.records(key)) for key in sound) if needed else (),
+            paths=tuple(_path(run.records(key)) for key in sound),
             model=model,
         )
         if not self._details:

@@ -171,8 +171,9 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
     why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``jointly`` is the
-    yearly difference from the baseline with an interval that holds for all agents of the cell at once. ``model``
-    is None for a rule, ``detail`` None where only a table was asked for.
+    yearly difference from the baseline with an interval that holds for all agents of the cell at once,
+    ``corrected`` the one that belongs to the corrected p-value. ``model`` is None for a rule, ``detail`` None
+    where only a table was asked for.
     """
 
     row: AgentScores
@@ -182,6 +183,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[str, int] = {}
     paths: tuple[tuple[float, ...], ...] = ()
     jointly: Measure | None = None
+    corrected: Measure | None = None
     detail: EpisodeDetail | None = None
     model: ModelSummary | None = None
 
@@ -247,6 +249,28 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(reason for reason in first if all(reason in row.reasons for row in self.rows))
 
 
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which agent of a cell is best, as far as its sessions can tell.
+
+    ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one (model
+    confidence set). ``best`` is the chance of being first, ``ranks`` the interval of the place, on redrawn
+    sessions. ``superior`` is the p-value of the hypothesis that nobody beats the baseline (Hansen's SPA).
+    ``unranked`` says why an agent has no place.
+    """
+
+    tiers: tuple[tuple[str, ...], ...]
+    best: dict[str, float]
+    ranks: dict[str, tuple[float, float]]
+    superior: float | None
+    unranked: dict[str, str]
+    sessions: int
+    level: float
+
+    def tier_of(self, agent: str) -> int | None:
+        """Return an agent's tier, 1 the best; None without a place."""
+        return next((place for place, names in enumerate(self.tiers, start=1) if agent in names), None)
+
+
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark on one data set: agents that may be compared with each other.
 
@@ -254,7 +278,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
     those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed.
     ``leader_apart`` tells whether the leader can be told apart from the next that beats the baseline too, None
-    where there are no two; ``limits`` say when skill could not have shown here at all.
+    where there are no two; ``contest`` who is best, None where that was not worked out; ``limits`` say when skill
+    could not have shown here at all.
     """
 
     id: str
@@ -275,12 +300,34 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     window: str | None = None
     published: PrintedFigures | None = None
     leader_apart: bool | None = None
+    contest: Contest | None = None
     limits: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> list[AgentSummary]:
-        """The agents by return, best first; those without a result last, each group otherwise in its order."""
-        return sorted(self.agents, key=lambda agent: (agent.result.value is None, -(agent.result.value or 0.0)))
+        """The agents by return, best first; those that failed too often after them, those without a result
+        last."""
+        return sorted(
+            self.agents,
+            key=lambda agent: (
+                agent.result.value is None,
+                failed_too_often(agent) is not None,
+                -(agent.result.value or 0.0),
+            ),
+        )
+
+
+FAILED_DAYS = 0.2
+"""Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
+
+
+def failed_too_often(agent: AgentSummary) -> str | None:
+    """Return why an agent has no place although it has a result: nobody can say what it would have done."""
+    found = agent.measures.get("failure_rate")
+    rate = None if found is None else found.median.value
+    if agent.baseline or rate is None or rate <= FAILED_DAYS:
+        return None
+    return f"{rate:.0%} of its sessions had no usable answer"
 
 
 class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,125 @@
+"""Accounts that the judge has not met: returns of which the truth is known, and what is said of them.
+
+    python perf/verdict_attack.py [--seeds 3]
+
+Each account is a way to make returns out of a market, with or without skill. Printed is every verdict that
+contradicts the truth, and the share of them. The exit status is 1 when more than one in ten is judged wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+from tradeassay.assay.own_tables import OwnSeries
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.assay.verdict.assaying import assay_series
+
+Series = np.ndarray
+NONE = ("luck", "market", "worse", "style")
+"""What may be said of somebody without skill, timing or pay for risk."""
+
+
+def accounts(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tuple[str, ...]]]:
+    """Return accounts by name, each with what may be said of it."""
+    n = m.size
+
+    def noise(size: float) -> Series:
+        return rng.normal(0.0, size, n)
+
+    def late(sessions: int) -> Series:
+        return np.convolve(m, np.ones(sessions) / sessions)[:n]
+
+    monthly = np.zeros(n)
+    for end in range(20, n, 21):
+        monthly[end] = np.prod(1.0 + m[end - 20 : end + 1]) - 1.0
+    lucky_day, lucky_month, first_half = noise(0.006), noise(0.006), noise(0.005)
+    lucky_day[n // 3] += 0.15
+    lucky_month[40:61] += 0.006
+    first_half[: n // 2] += 0.0015
+    first_half[n // 2 :] -= 0.0015
+    carry = np.full(n, 0.0003) + noise(0.0001) - 6.0 * np.maximum(-m - 0.015, 0.0)
+    trend = np.sign(np.convolve(m, np.ones(20))[:n])
+    trend = np.r_[0.0, trend[:-1]]
+    rises = np.sign(m)
+    good = np.where(rng.random(n) < 0.58, rises, -rises)
+    return {
+        "twice the market": (2.0 * m, ("market",)),
+        "the market the other way round": (-m, ("market",)),
+        "sixty per cent of it and interest": (0.6 * m + 0.00004, ("market",)),
+        "the market a day late": (np.r_[0.0, m[:-1]], ("market",)),
+        "smoothed over 5 sessions": (late(5), ("market",)),
+        "smoothed over 10 sessions": (late(10), ("market",)),
+        "valued once a month": (monthly, NONE),
+        "a closet indexer with costs": (m + noise(0.0005) - 0.00002, ("market",)),
+        "volatility target": (m * np.clip(0.01 / (np.abs(late(20)) + 0.008), 0.3, 1.5), NONE),
+        "covered calls": (np.minimum(m, 0.006) + 0.0012 + noise(0.0003), ("tail", *NONE)),
+        "sold straddles": (0.0006 - 6.0 * m**2 + noise(0.0003), ("tail", *NONE)),
+        "carry with a crash in it": (carry, ("tail", *NONE)),
+        "bought straddles": (6.0 * m**2 - 0.0006 + noise(0.0003), ("timing", "mixed", *NONE)),
+        "protective puts": (np.maximum(m, -0.012) - 0.0006, ("timing", "mixed", *NONE)),
+        "a flipped coin": (m * np.where(rng.random(n) < 0.5, 1.0, 0.0), NONE),
+        "follows the last month": (0.5 * (1.0 + trend) * m, NONE),
+        "knows the sign with 58 %": (np.where(good > 0, 1.0, 0.2) * m, ("timing", "mixed", "skill")),
+        "a lucky day": (m + lucky_day, NONE),
+        "a lucky month": (m + lucky_month, NONE),
+        "good, then as bad": (m + first_half, NONE),
+        "noise around nothing": (noise(0.008), NONE),
+        "noise around the market": (m + noise(0.008), NONE),
+        "fat-tailed noise": (m + 0.004 * rng.standard_t(3, n), NONE),
+        "noise that carries on": (m + _carried(noise(0.006), 0.3), NONE),
+        "noise with a fee of 2 %": (m + noise(0.004) - 0.00008, NONE),
+        "noise with a fee of 10 %": (m + noise(0.003) - 0.0004, ("worse",)),
+        "cash": (np.full(n, 0.00008) + noise(1e-6), NONE),
+        "information ratio 1": (m + noise(0.004) + 0.004 / np.sqrt(252.0), ("skill", *NONE)),
+        "information ratio 2": (m + noise(0.004) + 0.008 / np.sqrt(252.0), ("skill",)),
+        "information ratio 3": (m + noise(0.004) + 0.012 / np.sqrt(252.0), ("skill",)),
+        "ratio 3, half a per cent a year": (m + noise(0.0001) + 0.00002, ("market",)),
+        "ratio -2": (m + noise(0.004) - 0.008 / np.sqrt(252.0), ("worse",)),
+        "beta that changes": (m * np.where(np.arange(n) < n // 2, 1.5, 0.5) + noise(0.003), NONE),
+        "sees the sign of every day": (np.abs(m), ("leak", "timing", "mixed")),
+        "sees every tenth day": (np.where(rng.random(n) < 0.1, np.abs(m), m) + noise(0.001),
+                                 ("leak", "timing", "mixed", "skill", *NONE)),
+        "sells winners, keeps losers": (np.where(m > 0, 0.5, 1.2) * m + noise(0.002), ("tail", *NONE)),
+        "doubling after a loss": (m * np.where(np.r_[0.0, m[:-1]] < 0, 1.8, 0.6), NONE),
+        "a quarter late, scaled": (0.7 * np.convolve(m, [0.4, 0.3, 0.2, 0.1])[:n], ("market",)),
+        "half the market, half noise": (0.5 * m + noise(0.01), NONE),
+        "a hundredth of everything": (0.01 * m + noise(0.0001), NONE),
+    }  # fmt: skip
+
+
+def _carried(noise: Series, carry: float) -> Series:
+    series = noise.copy()
+    for t in range(1, series.size):
+        series[t] += carry * series[t - 1]
+    return series
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sessions", type=int, default=756)
+    asked = parser.parse_args()
+    wrong, count = 0, 0
+    for seed in range(asked.seeds):
+        rng = np.random.default_rng(40_000 + seed)
+        spells = np.repeat(rng.uniform(0.006, 0.014, asked.sessions // 63 + 1), 63)[: asked.sessions]
+        market = 0.0003 + spells * rng.standard_t(5, asked.sessions) / np.sqrt(5.0 / 3.0)
+        days = tuple(str(day) for day in np.arange(asked.sessions) + np.datetime64("2015-01-01"))
+        against = dict(zip(days, market.tolist(), strict=True))
+        for name, (total, allowed) in accounts(market, rng).items():
+            series = OwnSeries(returns=dict(zip(days, total.tolist(), strict=True)), against=against)
+            verdict = assay_series(series, VerdictConfig(draws=100), agent=name)[0].verdict
+            count += 1
+            if verdict.kind not in allowed:
+                wrong += 1
+                print(f"{seed}: {name}: {verdict.kind}, not {' or '.join(allowed)}\n   {verdict.sentence}")
+    where = f"{asked.seeds} markets of {asked.sessions} sessions"
+    print(f"{wrong} of {count} judged wrongly ({wrong / count:.1%}), {where}")
+    return 0 if wrong <= 0.1 * count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""What else a result can be made of: a passive portfolio, timing, tails, one half, one day, one name, many tries.
+
+Everything is computed from daily parts and from the passive portfolios of the same market. Coefficients of a
+regression over time are tested like means: through their influence function, by :mod:`tradeassay.metrics.cosine`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tradeassay.assay.staleness import Regression, lagged
+from tradeassay.assay.verdict.record import (
+    CASH,
+    AccountCurve,
+    ConcentrationEvidence,
+    Edge,
+    PassiveEvidence,
+    StabilityEvidence,
+    TailEvidence,
+    TimingEvidence,
+    TrialsEvidence,
+    VerdictConfig,
+)
+from tradeassay.core.measure import not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import (
+    BootstrapConfig,
+    cosine_interval,
+    deflated_sharpe,
+    drawdowns,
+    growth,
+    mean_p_value,
+    minimum_track_record,
+    significant,
+)
+from tradeassay.metrics.cosine import cosine_terms
+
+BEST = 5
+"""Sessions that are left out to see whether an edge rests on a few."""
+STILL, INTEREST = 0.005, 0.06
+"""Yearly standard deviation below which an account does not move, and the most that cash earns in a year."""
+POINTS = 250
+"""Sessions of a curve that are drawn."""
+_CRASH = -0.10
+_OPTION_LEVEL = 0.999
+
+
+def passive_evidence(
+    total: Floats,
+    references: Mapping[str, Floats],
+    year: int,
+    config: VerdictConfig,
+    comparisons: int,
+    *,
+    lags: int = 0,
+) -> PassiveEvidence | None:
+    """Return the passive portfolio that explains the account best; None without any that moves.
+
+    What moves by less than :data:`STILL` and earns no more than interest is cash.
+    """
+    if total.size >= config.least and _is_cash(total, year):
+        return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
+    best: tuple[str, Regression] | None = None
+    for name, series in references.items():
+        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < config.least:
+            continue
+        tried = Regression(total, lagged(series, lags))
+        if best is None or tried.explained > best[1].explained:
+            best = name, tried
+    if best is None:
+        return None
+    name, found = best
+    betas = found.coefficients[1:]
+    whole = float(np.abs(betas).sum())
+    level = 1.0 - 2.0 * config.tail(comparisons)
+    return PassiveEvidence(
+        portfolio=name,
+        explained=found.explained,
+        beta=float(betas.sum()),
+        beyond=found.coefficient(0, scale=year, level=level, least=config.least),
+        lagged=float(np.abs(betas[1:]).sum()) / whole if whole > 0 else 0.0,
+    )
+
+
+def _is_cash(total: Floats, year: int) -> bool:
+    return float(total.std()) * math.sqrt(year) < STILL and abs(float(total.mean())) * year < INTEREST
+
+
+def timing_evidence(
+    total: Floats, market: Floats, invested: Floats | None, year: int, config: VerdictConfig, comparisons: int
+) -> TimingEvidence | None:
+    """Return what timing was worth; None where there is no market, or too few sessions.
+
+    ``invested`` is the share invested at the start of each session, None where only returns are known.
+    """
+    if market.size != total.size or market.size < config.least or not np.ptp(market) > 0.0:
+        return None
+    level = 1.0 - 2.0 * config.tail(comparisons)
+    gap = market - market.mean()
+    bent = Regression(total, [market, gap * gap])
+    split = Regression(total, [market, np.maximum(market, 0.0)])
+    if invested is None:
+        variance = float(gap @ gap) / gap.size
+        per_year = bent.coefficient(2, scale=variance * year, level=level, least=config.least)
+    elif np.ptp(invested) > 1e-9:
+        # The mean of a product of centred series is their covariance: what good timing earned.
+        per_year = cosine_interval(
+            (invested - invested.mean()) * gap, "mean", periods_per_year=year, level=level, least=config.least
+        )
+    else:
+        per_year = not_scored("the share invested never changes")
+    return TimingEvidence(
+        by="returns" if invested is None else "holdings",
+        per_year=per_year,
+        curvature=bent.coefficient(2, level=config.level, least=config.least),
+        upside=split.coefficient(2, level=config.level, least=config.least),
+    )
+
+
+def tail_evidence(
+    rows: Mapping[str, Floats], edge: Floats, sessions: Sequence[str], year: int, *, returns_only: bool
+) -> TailEvidence:
+    """Return what the tails of an account look like, and whether it pays like a seller of options."""
+    total, market = rows["total"], rows.get("market")
+    worst = int(np.argmin(total))
+    centred = total - total.mean()
+    spread = float((centred * centred).mean())
+    skew = float((centred**3).mean() / spread**1.5) if spread > 1e-18 else None
+    crash, like = None, False
+    if market is not None and market.size == total.size and np.ptp(market) > 0.0:
+        crash = bool(float(drawdowns(growth(market)).min()) <= _CRASH)
+        if returns_only and total.size >= 60:
+            gap = market - market.mean()
+            bend = Regression(total, [market, gap * gap]).coefficient(
+                2, scale=float((gap * gap).mean()) * year, level=_OPTION_LEVEL
+            )
+            gained = float(edge.mean()) * year
+            like = bool(bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -2.0 * (bend.value or 0.0))
+    return TailEvidence(
+        skew=None if skew is None else significant(skew),
+        worst=significant(float(total[worst])),
+        worst_session=sessions[worst] if worst < len(sessions) else None,
+        drawdown=significant(float(drawdowns(growth(total)).min())),
+        crash=crash,
+        option_like=like,
+    )
+
+
+def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> AccountCurve | None:
+    """Return the account's and the market's growth, thinned to :data:`POINTS`; None without sessions."""
+    if total.size < 2 or len(sessions) != total.size or not (total > -1.0).all():
+        return None
+    places = np.unique(np.linspace(0, total.size - 1, min(POINTS, total.size)).round().astype(int))
+    path = growth(total)
+    fall = drawdowns(path)[1:]
+    places = np.union1d(places, [int(np.argmin(fall))])
+
+    def shown(values: Floats) -> tuple[float, ...]:
+        return tuple(round(float(one), 5) for one in values[places])
+
+    beside = market if market is not None and market.size == total.size else None
+    return AccountCurve(
+        sessions=tuple(sessions[place] for place in places.tolist()),
+        account=shown(path[1:] - 1.0),
+        market=None if beside is None else shown(growth(beside)[1:] - 1.0),
+        drawdown=shown(fall),
+    )
+
+
+def stability_evidence(edge: Floats, year: int, config: VerdictConfig) -> StabilityEvidence | None:
+    """Return the edge in both halves and without its best sessions; None for fewer than 2 x ``least`` sessions."""
+    if edge.size < 2 * config.least or not np.ptp(edge) > 0.0:
+        return None
+    middle = edge.size // 2
+    rest = np.delete(edge, np.argsort(edge)[-BEST:])
+    first, second, without = (
+        cosine_interval(part, "mean", periods_per_year=year, level=config.level, least=config.least)
+        for part in (edge[:middle], edge[middle:], rest)
+    )
+    return StabilityEvidence(first=first, second=second, without_best=without)
+
+
+def concentration_of(
+    edge: Floats, sessions: Sequence[str], by_name: Mapping[str, float], selection: Floats
+) -> ConcentrationEvidence:
+    """Return how much one session and one name brought; ``by_name`` is what each name added to selection."""
+    whole, chosen = float(edge.sum()), float(selection.sum())
+    best = int(np.argmax(edge))
+    name = max(by_name, key=lambda one: by_name[one]) if by_name else None
+    return ConcentrationEvidence(
+        name=name if chosen > 0 else None,
+        name_share=by_name[name] / chosen if name is not None and chosen > 0 else None,
+        session=sessions[best] if whole > 0 and best < len(sessions) else None,
+        session_share=float(edge[best]) / whole if whole > 0 else None,
+    )
+
+
+def trials_evidence(
+    edge: Floats,
+    tested: Edge,
+    year: int,
+    config: VerdictConfig,
+    *,
+    here: int,
+    found: int = 0,
+    effective: float = 0.0,
+) -> TrialsEvidence:
+    """Return what the number of tries leaves of an edge."""
+    count = max(1.0, float(tested.comparisons))
+    p = float(mean_p_value(edge)) if edge.size >= config.least and np.ptp(edge) > 0.0 else math.nan
+    positive = (tested.per_year.value or 0.0) > 0.0
+    void_at, haircut = None, None
+    if math.isfinite(p) and positive:
+        from scipy.special import stdtrit
+
+        if p <= (1.0 - config.level) / count:
+            void_at = int((1.0 - config.level) / p) + 1 if p > 1e-9 else 10**9
+        freedom = cosine_terms(edge.size)
+        plain, after = (float(stdtrit(freedom, 1.0 - min(1.0, q) / 2.0)) for q in (p, p * count))
+        haircut = significant(1.0 - after / plain) if plain > 0 else None
+    if edge.size > 2 and np.ptp(edge) > 0.0:
+        # What worthless tries differ by: the variance of a yearly ratio over so many sessions.
+        variance = year / edge.size
+        quiet = BootstrapConfig(draws=200, level=config.level)
+        deflated = deflated_sharpe(
+            edge, trials=count, trial_variance=variance, periods_per_year=year, bootstrap=quiet
+        )
+        probability, track = deflated.probability, minimum_track_record(edge, periods_per_year=year)
+    else:
+        probability = track = not_scored("it never moves")
+    return TrialsEvidence(
+        here=here,
+        declared=config.trials,
+        found=found,
+        effective=effective,
+        deflated=probability,
+        haircut=haircut,
+        track_record=track,
+        void_at=void_at,
+    )

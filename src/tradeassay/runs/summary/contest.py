@@ -1,0 +1,85 @@
+"""Which agent of a cell is best? Tiers instead of places where agents cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, model_confidence_set, rank_probabilities, significant, superior
+from tradeassay.runs.summary.records import AgentSummary, CellSummary, Contest, failed_too_often
+
+_MOST = 6
+"""Tiers that are told apart; what is left after them is the last one."""
+
+
+def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
+    """Return who is best in a cell, paired session by session and averaged over seeds.
+
+    None with fewer than two agents whose paths were read, or too few sessions.
+    """
+    unranked = {agent.name: why for agent in cell.agents if (why := failed_too_often(agent)) is not None}
+    playing = [agent for agent in cell.agents if agent.paths and agent.name not in unranked and _alive(agent)]
+    lengths = {len(path) for agent in playing for path in agent.paths}
+    if len(playing) < 2 or len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
+        return None
+    growth = np.stack([_growth(agent) for agent in playing], axis=1)
+    base = next((place for place, agent in enumerate(playing) if agent.baseline), None)
+    names = tuple(agent.name for agent in playing)
+    return msgspec.structs.replace(_held(growth.tobytes(), names, base, bootstrap), unranked=unranked)
+
+
+@lru_cache(maxsize=32)
+def _held(data: bytes, names: tuple[str, ...], base: int | None, bootstrap: BootstrapConfig) -> Contest:
+    """Hold the contest, once for the table and for the page; ``data`` is log growth, (sessions, agents)."""
+    growth = np.frombuffer(data).reshape(-1, len(names))
+    ranks = rank_probabilities(np.expm1(growth), names, bootstrap=bootstrap)
+    return Contest(
+        tiers=_tiers(growth, names, bootstrap),
+        best={name: significant(float(ranks.probability[k, 0])) for k, name in enumerate(names)},
+        ranks={name: (float(ranks.low[k]), float(ranks.high[k])) for k, name in enumerate(names)},
+        superior=_superior(growth, base, bootstrap),
+        unranked={},
+        sessions=int(growth.shape[0]),
+        level=bootstrap.level,
+    )
+
+
+def _alive(agent: AgentSummary) -> bool:
+    return all(value > 0.0 for path in agent.paths for value in path)
+
+
+def _growth(agent: AgentSummary) -> Floats:
+    """Return the log growth of each session, in the mean over seeds."""
+    return np.asarray(np.diff(np.log(np.array(agent.paths)), axis=1).mean(axis=0))
+
+
+def _tiers(growth: Floats, names: Sequence[str], bootstrap: BootstrapConfig) -> tuple[tuple[str, ...], ...]:
+    """Take the confidence set of the best away again and again; agents with equal paths stay together."""
+    twins: dict[bytes, list[int]] = {}
+    for place in range(growth.shape[1]):
+        twins.setdefault(np.ascontiguousarray(growth[:, place]).tobytes(), []).append(place)
+    groups = list(twins.values())
+    tiers: list[tuple[str, ...]] = []
+    while groups:
+        if len(groups) == 1 or len(tiers) == _MOST - 1:
+            best = list(range(len(groups)))
+        else:
+            table = growth[:, [group[0] for group in groups]]
+            best = [int(one) for one in model_confidence_set(table, bootstrap=bootstrap).included]
+        inside = sorted(
+            (place for one in best for place in groups[one]), key=lambda place: -float(growth[:, place].sum())
+        )
+        tiers.append(tuple(names[place] for place in inside))
+        groups = [group for place, group in enumerate(groups) if place not in set(best)]
+    return tuple(tiers)
+
+
+def _superior(growth: Floats, base: int | None, bootstrap: BootstrapConfig) -> float | None:
+    if base is None:
+        return None
+    others = np.delete(growth, base, axis=1)
+    return superior(others, growth[:, base], bootstrap=bootstrap).p_value

@@ -1,0 +1,82 @@
+"""Who is best: tiers where agents cannot be told apart, and no place for who failed too often."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import numpy as np
+import pytest
+import report_sample as made
+from rich.console import Console
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Measure
+from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
+from tradeassay.report.run_board import board
+from tradeassay.report.words import answer
+from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
+
+FEW = BootstrapConfig(draws=200)
+SESSIONS = made.weekdays(120)
+MARKET = np.random.default_rng(1).normal(0.0004, 0.009, 120)
+
+
+def playing(name: str, returns: np.ndarray, *, failing: float = 0.0, baseline: bool = False) -> AgentSummary:
+    one = made.agent(name, [returns], SESSIONS, MARKET, baseline=baseline)
+    rate: SeedSummary = summarise([Measure(value=failing, n=120)])
+    measures = {**one.row.measures, "failure_rate": rate}
+    p = None if one.versus is None else one.versus.p_value
+    return msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, measures=measures, p_adjusted=p))
+
+
+def noisy(edge: float, seed: int) -> np.ndarray:
+    return MARKET + edge + np.random.default_rng(seed).normal(0, 0.003, 120)
+
+
+@pytest.fixture(scope="module")
+def cell() -> CellSummary:
+    agents = (
+        playing("base", MARKET, baseline=True),
+        playing("good", noisy(0.002, 2)),
+        playing("as good", noisy(0.002, 3)),
+        playing("bad", noisy(-0.003, 4)),
+        playing("silent", noisy(0.006, 5), failing=0.43),
+    )
+    bare = CellSummary(
+        id="c", title="t", benchmark="b", dataset="d", sessions=SESSIONS, agents=agents, baseline="base",
+        badges=Badges(data="synthetic", convention="sound"),
+    )  # fmt: skip
+    return compare_cell(bare, FEW)
+
+
+def test_tiers_stand_where_places_would_be_luck(cell: CellSummary) -> None:
+    contest = cell.contest
+    assert contest is not None
+    assert {"good", "as good"} <= set(contest.tiers[0])
+    assert contest.tiers[-1] == ("bad",)
+    assert sum(contest.best.values()) == pytest.approx(1.0)
+    assert contest.superior is not None and contest.superior < 0.05
+    assert contest.sessions == 120
+
+
+def test_who_failed_too_often_has_no_place(cell: CellSummary) -> None:
+    assert cell.contest is not None
+    assert cell.contest.tier_of("silent") is None
+    assert "43%" in cell.contest.unranked["silent"]
+    assert cell.ranked[-1].name == "silent"
+    said = answer(cell, 0.95)
+    assert "silent" not in said.headline
+    assert any("silent is not ranked" in line for line in said.support)
+    out = io.StringIO()
+    Console(file=out, width=160).print(board(cell, 0.95))
+    assert "tier" in out.getvalue()
+
+
+def test_no_interval_contradicts_the_word_beside_it(cell: CellSummary) -> None:
+    for one in cell.agents:
+        if one.corrected is not None:
+            told = told_apart(one, 0.95)
+            inside = (one.corrected.low or 0.0) <= 0.0 <= (one.corrected.high or 0.0)
+            assert inside == (told is None), one.name
+    assert told_apart(next(one for one in cell.agents if one.name == "bad"), 0.95) == "below"
