@@ -95,9 +95,12 @@ class Table:
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
     def play(self, committed: object = None, **changed: object) -> int:
+        time = changed.pop("time", None)
+        if time is not None:
+            changed = {"clock": time.clock(), "beat_s": 6 * 3600.0, **changed}
         runner = self.runner(committed, **changed)
         try:
-            return asyncio.run(runner.run())
+            return asyncio.run(runner.run()) if time is None else time.run(runner.run())
         finally:
             runner.store.engine.dispose()
 

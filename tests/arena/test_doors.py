@@ -17,14 +17,14 @@ from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
 from tradeassay.arena.doors.outside import DoorAgent, outside_agents
-from tradeassay.arena.doors.router import DoorLimits, Limiter, router
+from tradeassay.arena.doors.router import DoorLimits, Limiter, SharedCounts, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, slots
-from tradeassay.core.arena import AgentChoice, Contribution, Packet
+from tradeassay.core.arena import AgentChoice, Packet, Said
 from tradeassay.core.errors import UserError
 
 NOW = "2022-06-01T00:00:00Z"
@@ -299,6 +299,28 @@ def test_too_many_requests(store: Store) -> None:
     through(doors, talk, limits=DoorLimits(per_minute=1, burst=3, strangers=2))
 
 
+def test_wrong_tokens_never_lock_a_right_one_out(store: Store) -> None:
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        stranger = Client(http, "ta-000000000000-" + "x" * 43)
+        codes = [(await stranger.get("")).status_code for _ in range(50)]
+        assert codes[0] == 401 and set(codes[10:]) == {429}
+        assert (await Client(http, token).get("")).status_code == 200  # the same address
+
+    through(doors, talk, limits=DoorLimits(strangers=5))
+
+
+def test_limits_are_shared_between_processes(store: Store) -> None:
+    doors = founded(store)
+    now = 6000.0
+    mine, theirs = (SharedCounts(Doors(store), every_s=0.0, real_time=lambda: now) for _ in range(2))
+    assert [mine.add("anna"), theirs.add("anna"), mine.add("anna"), theirs.add("bert")] == [1, 2, 3, 1]
+    now = 6060.0
+    assert theirs.add("anna") == 1 and doors.count({}, 101) == {}
+
+
 def test_a_bucket_fills_up_again() -> None:
     now = 0.0
     limiter = Limiter(60, 2, most=2, clock=lambda: now)
@@ -314,19 +336,23 @@ def test_a_bucket_fills_up_again() -> None:
 
 def test_the_operator_registers_over_http(store: Store) -> None:
     doors = founded(store)
+    key = doors.issue_key("operator", "operator", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
         body = {"season": "doors", "entry": "anna", "address": "https://agent.example"}
         for wrong in ({}, {"Authorization": "Bearer guess"}):
             assert (await http.post("/agents", json=body, headers=wrong)).status_code == 403
-        head = {"Authorization": "Bearer operators-secret"}
+        head = {"Authorization": f"Bearer {key}"}
         made = await http.post("/agents", json=body, headers=head)
         assert doors.who(made.json()["token"]).address == "https://agent.example"
         assert made.headers["cache-control"] == "no-store"
         assert (await http.post("/agents", json=body, headers=head)).status_code == 422
         assert (await http.post("/agents", json={**body, "entry": "A\0"}, headers=head)).status_code == 422
 
-    through(doors, talk, operator="operators-secret")
+    through(doors, talk, operator=True)
+    again = Doors(store)  # a restarted process knows the key, until it is revoked
+    assert again.key_owner("operator", key) == "operator" and again.key_owner("expert", key) is None
+    assert again.revoke_key("operator", "operator", now=NOW) and doors.key_owner("operator", key) is None
 
     async def absent(http: httpx.AsyncClient) -> None:
         assert (await http.post("/agents", json={})).status_code == 404
@@ -410,17 +436,17 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
 def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: SnapshotFeed) -> None:
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
-    from tradeassay.arena.reading.reader import ArenaReader
+    from tradeassay.arena.reading.reader import Reader
     from tradeassay.arena.web.app import create_app
 
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
-    app = create_app(ArenaReader(store), extra=(router(doors),))
+    app = create_app(Reader(store), extra=(router(doors),))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item and "stream" not in path]
 
     class Bert:
         async def decide(self, packet: Packet) -> AgentChoice:
-            talk = (Contribution(role="BERT-ROLE", step="s", text="BERT-TALK"),)
+            talk = (Said(role="BERT-ROLE", step="s", text="BERT-TALK"),)
             return AgentChoice(
                 action="SELL", reasoning="BERT-REASON", message="BERT-SAYS", memory=b"BERT-MEMORY", talk=talk
             )

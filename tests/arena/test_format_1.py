@@ -20,6 +20,8 @@ from tradeassay.core.errors import DataError
 
 BACK = """
 DROP VIEW slots;
+ALTER TABLE rounds DROP COLUMN shared;
+ALTER TABLE rounds DROP COLUMN next_session;
 ALTER TABLE decisions RENAME TO slots;
 ALTER TABLE slots ADD COLUMN position_before INTEGER;
 ALTER TABLE slots ADD COLUMN position INTEGER;

@@ -7,22 +7,15 @@ import shutil
 import msgspec
 import pytest
 from sqlalchemy import select
+from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.rounds.feed import LiveFeed, is_live
 from tradeassay.arena.season import Asset
 from tradeassay.arena.state.tables import events, rounds, slots
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, MINUTE, FixedClock
+from tradeassay.core.time import DAY, MINUTE, FixedClock, midnight, parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.home import snapshot_folder
-
-
-class Wall(FixedClock):
-    """A clock that goes on only while somebody sleeps."""
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(self.now() + max(int(seconds * 1e9), 1))
 
 
 class Vendor:
@@ -48,12 +41,12 @@ def live(table, tmp_path):
     )
 
     def play(failing: dict[str, int]):
-        first = LiveFeed(clock=FixedClock(0)).due(season)[0].at
-        wall = Wall(first - 5 * MINUTE)
+        first = LiveFeed(clock=FixedClock(midnight(parse_day(season.first)))).due(season)[0].at
+        wall = VirtualTime(first - 5 * MINUTE)
         vendor = Vendor(tmp_path / "home", failing)
         feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch)
         runner = type(table)(str(tmp_path / "live.db"), season, table.feed)
-        runner.play(season=season, feed=feed, clock=LiveClock(wall, wall.sleep))
+        runner.play(season=season, feed=feed, time=wall)
         return runner.runner(), vendor, wall
 
     return play
@@ -68,8 +61,8 @@ def test_a_vendor_that_is_late_is_asked_again_in_time(live) -> None:
     runner, vendor, wall = live({"2022-06-02": 3})
     found = rows(runner, select(rounds.c.session, rounds.c.phase, rounds.c.opened_at).order_by(rounds.c.session))
     assert [row.session for row in found] == [f"2022-06-0{n}" for n in range(1, 6)]
-    assert [row.phase for row in found] == ["settled"] * 4 + ["executed"]
-    assert found[1].opened_at == "2022-06-03T00:03:00Z"  # three minutes after the close
+    assert [row.phase for row in found] == ["settled"] * 5  # the session after the last one settles it
+    assert found[1].opened_at == "2022-06-03T00:18:00Z"  # three minutes after the decision time
     assert {row.status for row in rows(runner, select(slots.c.status).distinct())} == {"decided"}
     assert vendor.asked[0] == ("ccxt", ("AHVQ",), "2022-06-01")
     assert wall.now() >= 4 * DAY
@@ -80,8 +73,9 @@ def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> Non
     runner, _, _ = live({"2022-06-03": 10_000})
     found = [row.session for row in rows(runner, select(rounds.c.session).order_by(rounds.c.session))]
     assert found == ["2022-06-01", "2022-06-02", "2022-06-04", "2022-06-05"]
-    told = rows(runner, select(events.c.body).where(events.c.kind == "no data"))
-    assert len(told) == 1 and "2022-06-03" in told[0].body
+    told = rows(runner, select(events.c.body).where(events.c.kind == "missed"))
+    assert len(told) == 1 and "2022-06-03" in told[0].body and "no bar yet" in told[0].body
+    assert [skip.session for skip in runner.store.skipped(runner.season.id)] == ["2022-06-03"]
     earned = rows(runner, select(rounds.c.base_price, rounds.c.next_price).where(rounds.c.session == "2022-06-02"))
     assert earned[0].next_price > 0  # settled over the gap
     runner.store.engine.dispose()
@@ -99,8 +93,9 @@ def test_stocks_follow_their_exchange() -> None:
         last="2025-12-01",
     )
     found = LiveFeed(clock=FixedClock(1_764_000_000 * 10**9)).due(season)
-    assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01"]  # Thanksgiving is closed
-    assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60  # and the day after closes at one
+    assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02"]
+    assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one
+    assert [due.closing for due in found] == [False, False, False, True]
     assert is_live(season)
     mixed = msgspec.structs.replace(
         season, assets=(asset, Asset(symbol="A", kind="crypto", dataset="synthetic/crypto:7"))

@@ -9,15 +9,16 @@ import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import func, select
+from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.clock import LiveClock, ReplayClock, parse_speed
+from tradeassay.arena.clock import ReplayClock, parse_speed
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import calls, rounds, slots
 from tradeassay.benchmarks.ama import daily_returns, positions
 from tradeassay.core import secrets
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import DAY, FixedClock, parse_iso
+from tradeassay.core.time import DAY, parse_iso
 
 
 class Killed(BaseException):
@@ -126,12 +127,7 @@ def test_a_changed_spec_is_refused(table) -> None:
 def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) -> None:
     due = table.feed.due(table.season)
     middle = due[len(due) // 2]
-    wall = FixedClock(middle.at + 60 * 10**9)
-
-    async def sleep(seconds: float) -> None:
-        wall.advance(wall.now() + int(seconds * 10**9) + 1)
-
-    table.play(clock=LiveClock(wall, sleep))
+    table.play(time=VirtualTime(middle.at + 60 * 10**9))
     early = [d for d in due if d.at < middle.at - DAY]
     missed = rows(table, select(slots.c.asset, slots.c.session).where(slots.c.status == "missed").distinct())
     assert {(d.asset, d.session) for d in early} <= set(map(tuple, missed))

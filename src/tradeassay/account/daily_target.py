@@ -32,9 +32,12 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
     ``position`` is the sign of what is held. ``nav_before`` is the account before the decision, ``nav`` after this
     booking. ``earned`` is what a settled decision made of ``nav_before`` after its fee. ``exposure`` is the signed
     money behind the asset, kept where one account spans several.
+
+    A *corrected* line restates what a settled decision earned after its prices were revised: ``nav_before`` is the
+    account just before the correction, ``nav`` after it. ``exposure`` is then what is behind the asset now.
     """
 
-    kind: Literal["executed", "settled"]
+    kind: Literal["executed", "settled", "corrected"]
     position_before: int
     position: int
     nav_before: float
@@ -171,10 +174,62 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
                 raise LedgerError(f"{asset} starts from another position than the last booking left")
             _same(booking.nav_before, value, f"the account before a decision about {asset}")
             _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
+        elif booking.kind == "corrected":
+            if before is None or before.kind == "executed":
+                raise LedgerError(f"a decision about {asset} is corrected before it is settled")
+            _same(booking.nav_before, value, f"the account before a correction of {asset}")
         else:
             _settles(asset, booking, before, value)
-        value, last[asset] = booking.nav, booking
+        value = booking.nav
+        # A correction restates an earlier decision; the position that was left is that of the last settlement.
+        if booking.kind != "corrected" or before is None:
+            last[asset] = booking
+        elif booking.exposure is not None:
+            last[asset] = msgspec.structs.replace(before, exposure=booking.exposure)
     return value
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision and what its asset did afterwards (None: not settled yet), as :func:`replay` wants them."""
+
+    slot: int
+    asset: str
+    action: Action
+    share: float = 1.0
+    moved: float | None = None
+
+
+Step = tuple[Literal["executed", "settled"], Played]
+"""One move of an account, in the order in which it was booked."""
+
+
+def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> dict[int, Booking]:
+    """Play an account again from 1 and return the last booking of every slot.
+
+    The same decisions on other prices: after a revision this is what the account would be had they been right
+    from the beginning.
+    """
+    value, made = 1.0, dict[int, Booking]()
+    held: dict[str, Booking] = {}
+    for kind, played in steps:
+        before = held.get(played.asset)
+        if kind == "executed":
+            if isinstance(policy, DailyTarget):
+                booking = policy.execute(played.action, 0 if before is None else before.position, value)
+            else:
+                exposures = {asset: last.exposure or 0.0 for asset, last in held.items()}
+                mine = exposures.pop(played.asset, 0.0)
+                others = sum(abs(money) for money in exposures.values())
+                booking = policy.execute(played.action, played.share, value=value, before=mine, others=others)
+        else:
+            last, moved = made[played.slot], played.moved or 0.0
+            if isinstance(policy, DailyTarget):
+                booking = policy.settle(last, moved)
+            else:
+                booking = policy.settle(last, value, moved)
+        value = booking.nav
+        made[played.slot] = held[played.asset] = booking
+    return made
 
 
 def _left(booking: Booking) -> int:

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from tradeassay.agents.ama import architectures, make_architecture
+from tradeassay.agents.ama import Conduct, architectures, make_architecture
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
@@ -114,8 +114,18 @@ async def entry_agents(
             if entry.model and entry.architecture in architectures.names() and entry.model not in models:
                 opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
                 models[entry.model] = await stack.enter_async_context(opened)
-            found[entry.id] = _agent(entry, models, outside or {})
+            found[entry.id] = _agent(season, entry, models, outside or {})
         yield found
+
+
+def conduct_of(season: Season) -> Conduct:
+    """Return what a season lays down for its agents."""
+    return Conduct(
+        version=season.benchmark,
+        hold=season.money.hold,
+        allocations=season.rules.cross_asset,
+        messages=season.rules.messages,
+    )
 
 
 def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
@@ -129,13 +139,15 @@ def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
                 raise _no_agent(entry)
         else:
             _known(entry)
-            make_architecture(kind, entry.params)
+            make_architecture(kind, entry.params, conduct_of(season))
             if not entry.model:
                 raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
             parse_name(entry.model)
 
 
-def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, OutsideAgent]) -> EntryAgent:
+def _agent(
+    season: Season, entry: Entry, models: Mapping[str, Model], outside: Mapping[str, OutsideAgent]
+) -> EntryAgent:
     if entry.architecture == "rule":
         return EntryAgent(_rule(entry))
     if entry.architecture in OUTSIDE:
@@ -147,7 +159,8 @@ def _agent(entry: Entry, models: Mapping[str, Model], outside: Mapping[str, Outs
         raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
     # A scripted model repeats its answers for free: no need to write them one by one.
     paid = parse_name(entry.model).route != "scripted"
-    return EntryAgent(make_architecture(entry.architecture, entry.params), models[entry.model], each_call=paid)
+    made = make_architecture(entry.architecture, entry.params, conduct_of(season))
+    return EntryAgent(made, models[entry.model], each_call=paid)
 
 
 def _rule(entry: Entry) -> ConstantAction | Trend:

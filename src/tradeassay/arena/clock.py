@@ -31,9 +31,10 @@ class LiveClock:
 
     live = True
 
-    def __init__(self, wall: Clock | None = None, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(self, wall: Clock | None = None, sleep: Sleep = asyncio.sleep, *, step_s: float = 30.0) -> None:
         self._wall = wall or WallClock()
         self._sleep = sleep
+        self._step_s = step_s
 
     def now(self) -> Instant:
         """Return the machine's time."""
@@ -42,7 +43,7 @@ class LiveClock:
     async def wait_until(self, at: Instant) -> None:
         """Sleep until ``at``."""
         while (left := at - self._wall.now()) > 0:
-            await self._sleep(min(left / SECOND, 30.0))
+            await self._sleep(min(left / SECOND, self._step_s))
 
 
 class ReplayClock:

@@ -15,6 +15,7 @@ from tradeassay.core.hashing import sha256_of
 from tradeassay.core.time import parse_day
 
 Scalar = bool | int | float | str
+Version = Literal["ama-v1", "ama-v2"]
 BASELINE = "buy-and-hold"
 """The entry that every season has, whatever its spec says."""
 
@@ -24,13 +25,22 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 class Asset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that is traded. ``dataset`` names where its prices come from: a stored data set or a world.
 
-    A stock follows its exchange's sessions and early closes, crypto trades every day. The decision is made at the
-    close of the session.
+    A stock follows its exchange's sessions and early closes, crypto trades every day. ``calendar`` names the
+    exchange of a live asset where its symbol and source do not say it. ``second`` is another live source that its
+    bars are compared with. ``first``, ``last`` and ``live_from`` are days of its own, where they differ from the
+    season's. ``names`` are other names it goes by in the news, ``cik`` its number at the SEC.
     """
 
     symbol: str
     kind: Kind
     dataset: str
+    calendar: Literal["", "XNYS", "XSHG", "24/7"] = ""
+    second: str = ""
+    first: str | None = None
+    last: str | None = None
+    live_from: str | None = None
+    names: tuple[str, ...] = ()
+    cik: int | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,22 +71,103 @@ class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     feedback: bool = False
 
 
+class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a live bar is doubted: it holds its round until an operator or a second look says more.
+
+    ``stock_jump``/``crypto_jump`` are the largest moves from the previous close, ``apart`` the largest distance
+    from the second source, ``look_again_s`` the seconds after which the vendor is asked once more.
+    """
+
+    stock_jump: float = 0.4
+    crypto_jump: float = 0.5
+    apart: float = 0.02
+    look_again_s: int = 600
+
+    def __post_init__(self) -> None:
+        if not (self.stock_jump > 0 and self.crypto_jump > 0 and self.apart > 0 and self.look_again_s >= 0):
+            raise UserError("price rules need positive limits", mend="see [prices] in docs/reference/arena.md")
+
+
+class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Live news: addresses of RSS or Atom feeds, asked every ``every_s`` seconds. ``zone`` is for stamps without
+    one.
+
+    An item counts for the assets whose symbol or one of whose names it holds.
+    """
+
+    rss: tuple[str, ...] = ()
+    every_s: int = 300
+    zone: str | None = None
+
+
+class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Live filings. ``edgar`` asks the SEC about every asset with a ``cik``; it wants a ``contact`` (a mail
+    address).
+    """
+
+    edgar: bool = False
+    contact: str = ""
+
+
+class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who summarises the news (empty: they are shown in their own words), and in which language."""
+
+    model: str = ""
+    language: Literal["", "en", "zh"] = ""
+
+
+class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The most dollars and tokens for the season, for one entry, and for one session day; None is no limit.
+
+    What is spent is read from the database, so a restart changes nothing. An entry that is over a limit fails with
+    the kind ``over_budget`` and holds; a decision under way is not cut off.
+    """
+
+    usd: float | None = None
+    usd_per_entry: float | None = None
+    usd_per_day: float | None = None
+    tokens: int | None = None
+    tokens_per_entry: int | None = None
+    tokens_per_day: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"[budget] {name} = {value} buys nothing", mend="give a positive amount, or none")
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a limit at all."""
+        return any(getattr(self, name) is not None for name in self.__struct_fields__)
+
+
+LIVE_DELAY_S = 900
+"""How long after the close a live season decides unless it says otherwise: vendors need a while for the last bar.
+"""
+
+
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that decides a season's standings.
 
-    ``first``/``last`` are ISO days (``last`` None: it runs until it is ended); the first ``warmup`` sessions of
-    each asset teach the agents and do not count. ``window_s`` is how long after the decision time a decision may
-    still arrive. ``fee_bp`` None takes the convention's.
+    ``benchmark`` is the version of prompts and protocol. ``first``/``last`` are ISO days (``last`` None: it runs
+    until it is ended); the first ``warmup`` sessions of each asset, or those before ``live_from``, teach the
+    agents and do not count. ``delay_s`` is the time from the close to the decision (None: none in a replay, a
+    quarter of an hour live), ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes
+    the convention's.
     """
 
     id: str
     title: str = ""
+    benchmark: Version = "ama-v1"
     convention: Convention = "sound"
     assets: tuple[Asset, ...]
     entries: tuple[Entry, ...]
     first: str
     last: str | None = None
     warmup: int = 0
+    live_from: str | None = None
+    delay_s: int | None = None
     cash: float = 100_000.0
     fee_bp: float | None = None
     window_s: int = 1800
@@ -86,17 +177,42 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     temperature: float = 0.0
     max_tokens: int = 2048
     rules: OptionalRules = OptionalRules()
+    prices: PriceRules = PriceRules()
+    news: NewsRules = NewsRules()
+    filings: FilingRules = FilingRules()
+    summary: SummaryRules = SummaryRules()
+    budget: BudgetRules = BudgetRules()
 
     def __post_init__(self) -> None:
         _check_ids(self)
-        first = parse_day(self.first)
-        if self.last is not None and parse_day(self.last) < first:
-            raise UserError(f"season '{self.id}' ends before it begins", mend="exchange 'first' and 'last'")
+        for first, last, who in ((self.first, self.last, "it"), *((*self.days(a), a.symbol) for a in self.assets)):
+            if last is not None and parse_day(last) < parse_day(first):
+                raise UserError(
+                    f"season '{self.id}' ends before it begins ({who})", mend="exchange 'first' and 'last'"
+                )
+        for day in (self.live_from, *(asset.live_from for asset in self.assets)):
+            if day is not None:
+                parse_day(day)
+        if self.delay_s is not None and self.delay_s < 0:
+            raise UserError(f"season '{self.id}' decides before the close", mend="delay_s >= 0")
+        if self.filings.edgar and "@" not in self.filings.contact:
+            raise UserError(
+                "EDGAR asks every reader for a mail address", mend='add contact = "you@example.org" to [filings]'
+            )
         if self.warmup < 0 or self.window_s <= 0 or self.timeout_s <= 0 or not self.cash > 0:
             raise UserError(
                 f"season '{self.id}' has a negative warm-up, no time to decide, or no money",
                 mend="warmup >= 0, window_s > 0, timeout_s > 0, cash > 0",
             )
+
+    def days(self, asset: Asset) -> tuple[str, str | None]:
+        """Return an asset's first and last day."""
+        return asset.first or self.first, asset.last or self.last
+
+    def warming(self, asset: Asset, session: str, number: int) -> bool:
+        """Return whether a session (the asset's ``number``-th, from 0) only teaches."""
+        begins = asset.live_from or self.live_from
+        return session < begins if begins is not None else number < self.warmup
 
     @property
     def sha256(self) -> str:
@@ -106,7 +222,7 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def money(self) -> AmaRules:
         """How actions become money in this season."""
-        rules = rules_for(self.convention)
+        rules = rules_for(self.convention, self.benchmark)
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
     def asset(self, symbol: str) -> Asset:
@@ -167,6 +283,7 @@ def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-1
     return Season(
         id=f"demo-{seed}",
         title="Replayed synthetic days",
+        benchmark="ama-v2",
         assets=_assets(seed),
         entries=(
             *(

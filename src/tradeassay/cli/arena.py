@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -56,6 +57,9 @@ _allow = click.option(
     "--register", is_flag=True, help="Let agents be registered over HTTP; the operator's token is shown."
 )
 @_allow
+@click.option(
+    "--open", "wait", is_flag=True, help="Let agents register (as --register) and begin when the first has come."
+)
 def serve(
     replay: str | None,
     file: Path | None,
@@ -68,6 +72,7 @@ def serve(
     experts: tuple[str, ...],
     register: bool,
     allow: tuple[str, ...],
+    wait: bool,
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
 
@@ -76,8 +81,20 @@ def serve(
     _need_extra()
     from tradeassay.arena.web.serving import Serving, serve
 
-    how = Serving(db=db, host=host, port=port, speed=speed, experts=experts, register=register, allow=allow)
-    serve(_chosen(replay, file, convention, seed), how, say)
+    how = Serving(
+        db=db,
+        host=host,
+        port=port,
+        speed=speed,
+        experts=experts,
+        register=register or wait,
+        allow=allow,
+        wait=wait,
+    )
+    season = _chosen(replay, file, convention, seed)
+    if wait:
+        season = _with_seat(season)
+    _or_stalled(lambda: serve(season, how, say))
 
 
 @arena.command()
@@ -88,6 +105,7 @@ def serve(
 @_convention
 @_seed
 @click.option("--until", help="Stop after this day (ISO date).")
+@click.option("--worker", help="This process's name, where several play one database; keep it over restarts.")
 @_allow
 def run(
     replay: str | None,
@@ -97,11 +115,13 @@ def run(
     convention: str,
     seed: int,
     until: str | None,
+    worker: str | None,
     allow: tuple[str, ...],
 ) -> None:
     """Play a season without pages; stopped, the same command goes on where it was."""
     _need_extra()
     import asyncio
+    import platform
 
     from tradeassay.agents.foreign.address import parse_networks
     from tradeassay.arena.clock import parse_speed
@@ -117,7 +137,9 @@ def run(
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
-        done = asyncio.run(play(season, store, parse_speed(speed), end, allow=parse_networks(allow)))
+        who = worker or f"{platform.node()}"[:40] or "main"
+        pace, networks = parse_speed(speed), parse_networks(allow)
+        done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, allow=networks, worker=who)))
     finally:
         store.engine.dispose()
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
@@ -168,6 +190,95 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool)
     from tradeassay.arena.doors.doors import register_entry
 
     click.echo(register_entry(db, season, entry, address=address, renew=renew))
+
+
+@arena.command()
+@click.argument("kind", type=click.Choice(["operator", "expert"]))
+@click.argument("name", default="operator")
+@_db
+@click.option("--revoke", is_flag=True, help="Make the key worthless instead.")
+def key(kind: str, name: str, db: str, revoke: bool) -> None:
+    """Give the operator or an expert a key, shown this once; an older one stops working."""
+    _need_extra()
+    from tradeassay.arena.doors.doors import house_key
+
+    made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=revoke)
+    click.echo(made) if made is not None else say(f"the key of {kind} '{name}' is worth nothing now")
+
+
+@arena.command()
+@click.argument("season")
+@_db
+@json_option
+def bars(season: str, db: str, as_json: bool) -> None:
+    """List the live bars of a season that looked wrong and held their rounds."""
+    _need_extra()
+    from tradeassay.arena.rounds.waiting import held_bars_of
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+
+    store = Store(open_engine(db))
+    try:
+        found = held_bars_of(store, season)
+    finally:
+        store.engine.dispose()
+    if as_json:
+        print_json(found)
+        return
+    rows = [(b.asset, b.session, f"{b.price:g}", b.since, b.word or "waiting", b.reason) for b in found]
+    print_table(f"held bars of '{season}'", ("asset", "session", "price", "since", "word", "reason"), rows)
+
+
+@arena.command()
+@click.argument("season")
+@click.argument("asset")
+@click.argument("session")
+@click.argument("word", type=click.Choice(["accept", "refuse"]))
+@_db
+@click.option("--by", default="operator", show_default=True, help="Who says so.")
+def bar(season: str, asset: str, session: str, word: str, db: str, by: str) -> None:
+    """Accept or refuse a live bar that looks wrong; its round goes on, or waits for another bar."""
+    _need_extra()
+    from tradeassay.arena.rounds.waiting import say_word
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.core.time import WallClock, iso
+
+    store = Store(open_engine(db))
+    try:
+        now = iso(WallClock().now())
+        say_word(store, season, asset, session, "accept" if word == "accept" else "refuse", by, now)
+    finally:
+        store.engine.dispose()
+    say(f"{asset} {session}: {word}")
+
+
+@arena.command()
+@_db
+@json_option
+def health(db: str, as_json: bool) -> None:
+    """Say how every worker of an arena is; the exit status is 1 when one is stalled."""
+    _need_extra()
+    from tradeassay.arena.rounds.health import read_workers
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+
+    store = Store(open_engine(db))
+    try:
+        found = read_workers(store)
+    finally:
+        store.engine.dispose()
+    if as_json:
+        print_json(found)
+    else:
+        rows = [
+            (w.season, w.worker, f"{w.state} since {w.since}", f"{w.silent_s:.0f} s", str(w.rounds),
+             "; ".join(f"{t.part}: {t.text}" for t in w.troubles))
+            for w in found
+        ]  # fmt: skip
+        print_table("workers", ("season", "worker", "state", "last heard", "rounds", "troubles"), rows)
+    if any(one.state == "stalled" for one in found):
+        raise click.exceptions.Exit(1)
 
 
 @arena.command()
@@ -281,6 +392,43 @@ def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -
     if convention == "paper":
         season = msgspec.structs.replace(season, id=f"{season.id}-paper", convention="paper")
     return season
+
+
+SEAT = "you"
+"""The entry of whoever joins the built-in season with --open."""
+
+
+def _with_seat(season: Season | None) -> Season:
+    """Return a season with a seat for an agent from outside, which the built-in one does not have."""
+    import msgspec
+
+    from tradeassay.arena.agents import OUTSIDE
+    from tradeassay.arena.season import Entry, demo_season
+
+    season = season or demo_season()
+    if any(entry.architecture in OUTSIDE for entry in season.entries):
+        return season
+    seat = Entry(id=SEAT, architecture="http", label="Your agent")
+    return msgspec.structs.replace(season, id=f"{season.id}-open"[:64], entries=(*season.entries, seat))
+
+
+_T = TypeVar("_T")
+
+
+def _or_stalled(play: Callable[[], _T]) -> _T:
+    """Play; a season that cannot go on ends the process with 75, so that whatever runs it tries again later."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from tradeassay.arena.rounds.running import Stalled
+    from tradeassay.core.errors import UserError
+
+    try:
+        return play()
+    except UserError:
+        raise
+    except (Stalled, SQLAlchemyError, OSError) as error:
+        say(f"error: {error}")
+        raise click.exceptions.Exit(75) from error
 
 
 def _need_extra() -> None:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
 
+from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import Entry
@@ -44,13 +45,22 @@ def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) 
     store.engine.dispose()
 
 
-@pytest.fixture(scope="session")
-def experts() -> Experts:
-    return Experts(("ann", "bob"))
+class KeyedExperts(Experts):
+    """Experts whose keys the test knows."""
+
+    def __init__(self, doors: Doors) -> None:
+        super().__init__(doors)
+        now = "2022-06-01T00:00:00Z"
+        self.keys = {name: doors.issue_key("expert", name, now=now) for name in ("ann", "bob")}
 
 
 @pytest.fixture(scope="session")
-def client(web_store: Store, experts: Experts) -> Iterator[TestClient]:
+def experts(web_store: Store) -> KeyedExperts:
+    return KeyedExperts(Doors(web_store))
+
+
+@pytest.fixture(scope="session")
+def client(web_store: Store, experts: KeyedExperts) -> Iterator[TestClient]:
     app = create_app(ArenaReader(web_store, config=FAST), current="small", experts=experts, poll_s=0.01)
     with TestClient(app) as made:
         yield made

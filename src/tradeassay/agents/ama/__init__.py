@@ -1,18 +1,21 @@
-"""The four architectures of Agent Market Arena: who is asked what, in which order, and who sees whose words.
+"""The four architectures of Agent Market Arena and the bare model: who is asked what, in which order, and who
+sees whose words.
 
 Each is a sans-I/O generator over one packet of information and its own memory. Nothing here talks to a model.
 """
 
-from tradeassay.agents.ama.desk import Architecture, architectures, make_architecture
-from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, TradeAgent
+from tradeassay.agents.ama.desk import Architecture, Conduct, architectures, make_architecture
+from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, TradeAgent, VanillaAgent
 from tradeassay.agents.ama.investor import InvestorAgent
 
 __all__ = [
     "Architecture",
+    "Conduct",
     "DeepFundAgent",
     "HedgeFundAgent",
     "InvestorAgent",
     "TradeAgent",
+    "VanillaAgent",
     "architectures",
     "make_architecture",
 ]

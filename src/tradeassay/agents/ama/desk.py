@@ -1,20 +1,24 @@
 """What the architectures share: the door they register at, what roles answer, how they are asked, who decides.
 
-Answers are small JSON objects, read strictly; their shapes are shown to models as they stand here, names and
-descriptions included.
+Answers are small JSON objects, read strictly. ``ama-v1`` shows a role its material as JSON and describes the
+shape of the answer; ``ama-v2`` shows it in words, asks last, and gives one example of the answer. Which values
+the example has is drawn from a hash of role, date and asset, so that copying it is no opinion.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from tradeassay.agents.ama.prompts import PROMPTS
+from tradeassay.agents.ama.prompts import PROMPTS, PROMPTS_2
+from tradeassay.agents.ama.prose import HELD, prose
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
+from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
 from tradeassay.llm.prompting import answer_object
@@ -44,7 +48,19 @@ Other packages add theirs through the entry-point group ``tradeassay.architectur
 """
 
 
-def make_architecture(name: str, params: dict[str, Scalar] | None = None) -> Architecture:
+class Conduct(msgspec.Struct, frozen=True, kw_only=True):
+    """What a season lays down for all its agents: the version of prompts, what HOLD does, what may be said."""
+
+    version: Literal["ama-v1", "ama-v2"] = "ama-v1"
+    hold: Literal["keep", "flat"] = "keep"
+    allocations: bool = False
+    messages: bool = False
+
+
+V1 = Conduct()
+
+
+def make_architecture(name: str, params: dict[str, Scalar] | None = None, conduct: Conduct = V1) -> Architecture:
     """Return an architecture with its settings; raises :class:`UserError` for an unknown name or setting."""
     made = architectures.get(name)
     try:
@@ -52,7 +68,14 @@ def make_architecture(name: str, params: dict[str, Scalar] | None = None) -> Arc
     except (msgspec.ValidationError, ValueError) as error:
         known = ", ".join(made.Config.__struct_fields__)
         raise UserError(f"architecture '{name}': {error}", mend=f"its settings are {known}") from error
-    built: Architecture = made(config)
+    if conduct.version == "ama-v1":
+        if getattr(made, "since", "ama-v1") != "ama-v1":
+            raise UserError(
+                f"architecture '{name}' came with {made.since}", mend=f'add benchmark = "{made.since}"'
+            )
+        built: Architecture = made(config)
+        return built
+    built = made(config, conduct)
     return built
 
 
@@ -133,6 +156,7 @@ class Minutes:
     """What was said and what went wrong in the making of one decision."""
 
     attempts: int = 3
+    conduct: Conduct = V1
     talk: list[Contribution] = field(default_factory=list)
     failures: list[ChoiceFailure] = field(default_factory=list)
 
@@ -159,6 +183,8 @@ def consult(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minute
     ``shown`` is all that it sees besides date, asset and its own prompt. A model that gives no answer at all is
     not asked again: the layer below has tried already.
     """
+    if minutes.conduct.version != "ama-v1":
+        return (yield from _consult_2(role, packet, shown, wanted, minutes))
     messages = _opening(role, packet, shown, wanted)
     for attempt in range(1, minutes.attempts + 1):
         reply = yield AskModel(
@@ -174,6 +200,212 @@ def consult(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minute
         _note(minutes, role, "schema" if wrong.startswith("not as asked") else "parse", wrong)
         messages = (*messages, Message(role="assistant", text=reply.text), _again(wrong))
     return None
+
+
+CUT_OFF = 2
+"""How often an answer that was cut off is asked for again; that is no attempt of the model."""
+
+EARLIER = 1200
+"""How many characters of a refused answer are shown again: a conversation must not grow without bound."""
+
+
+def _consult_2(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minutes: Minutes) -> Consultation[A]:
+    """Ask as ``ama-v2`` does.
+
+    A refusal says in words what was wrong and shows the form again; only the last answer is kept in the
+    conversation. The same wrong answer twice in a row ends it.
+    """
+    asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=minutes.conduct)
+    opening = asking.opening()
+    messages, attempt, cut, last = opening, 1, 0, None
+    while attempt <= minutes.attempts:
+        reply = yield AskModel(
+            purpose=role.name,
+            messages=messages,
+            answer_schema=_schema(wanted),
+            attempt=attempt,
+            given=asking.given(),
+        )
+        if reply.error is not None:
+            _note(minutes, role, reply.error_kind or "unreachable", reply.error)
+            return None
+        answer, wrong = _read_2(reply.text, wanted)
+        if answer is not None:
+            minutes.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
+            return answer
+        if reply.stop == "length" and cut < CUT_OFF:
+            cut += 1
+            minutes.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
+            wrong = "it was cut off before it ended. Be shorter."
+        else:
+            _note(minutes, role, "schema" if answer_object(reply.text, "") is not None else "parse", wrong)
+            attempt += 1
+            if reply.text.strip() == last:
+                minutes.failures.append(ChoiceFailure(kind="repeated", text=f"{role.name}: the same answer again"))
+                return None
+        last = reply.text.strip()
+        said = Message(role="assistant", text=reply.text[:EARLIER])
+        messages = (*opening, said, asking.again(wrong))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One question to a role, in words and as data."""
+
+    role: DeskRole
+    packet: Packet
+    shown: Json
+    wanted: type[msgspec.Struct]
+    conduct: Conduct
+
+    def opening(self) -> tuple[Message, ...]:
+        role, packet = self.role, self.packet
+        who = PROMPTS_2.fill(role.prompt, character=role.character).strip()
+        system = PROMPTS_2.fill("system", role=role.name, who=who, hold=_HOLD[self.conduct.hold]).strip()
+        user = PROMPTS_2.fill(
+            "ask",
+            date=packet.date,
+            symbol=packet.symbol,
+            kind="a stock" if packet.kind == "stock" else "a crypto-currency",
+            position=HELD[packet.position],
+            body=prose(self._everything()),
+            task=TASKS[self.wanted],
+            **self._form(),
+        )
+        return (Message(role="system", text=system), Message(role="user", text=user.strip()))
+
+    def again(self, wrong: str) -> Message:
+        return Message(role="user", text=PROMPTS_2.fill("again", wrong=wrong, **self._form()).strip())
+
+    def given(self) -> Given:
+        """Return the question as data, for agents that do not read prose."""
+        payload = {
+            "kind": KINDS[self.wanted],
+            "role": self.role.name,
+            "date": self.packet.date,
+            "symbol": self.packet.symbol,
+            "asset_kind": self.packet.kind,
+            "position": self.packet.position,
+            **self._everything(),
+        }
+        return Given(
+            session=self.packet.date,
+            rules=msgspec.json.encode(self.conduct).decode(),
+            observation=msgspec.json.encode(payload).decode(),
+            answer_schema=_schema(self.wanted),
+        )
+
+    def _everything(self) -> Json:
+        """Return what is shown; who sees own outcomes sees the account over all assets too, where there is one."""
+        packet = self.packet
+        if packet.account is None or "outcomes" not in self.shown:
+            return self.shown
+        return {**self.shown, "account": packet.account, "exposures": dict(packet.exposures)}
+
+    def _form(self) -> dict[str, str]:
+        """Return the example of the answer and what its fields may hold, without those the season does not use."""
+        names = [
+            name
+            for name in self.wanted.__struct_fields__
+            if not (name in ("allocation", "max_exposure") and not self.conduct.allocations)
+            and not (name == "message" and not self.conduct.messages)
+        ]
+        key = f"{self.role.name}/{self.packet.date}/{self.packet.symbol}"
+        drawn = hashlib.sha256(key.encode()).digest()
+        example = {name: _EXAMPLES[name](drawn) for name in names}
+        fields = "\n".join(f"{name}: {_FIELDS[name]}" for name in names)
+        return {"example": msgspec.json.encode(example).decode(), "fields": fields}
+
+
+_HOLD = {
+    "keep": "the position stays as it is.",
+    "flat": "no position until the next decision; one that is held is closed.",
+}
+_VIEWS = ("bullish", "bearish", "neutral")
+_EXAMPLES: dict[str, Callable[[bytes], object]] = {
+    "view": lambda drawn: _VIEWS[drawn[0] % 3],
+    "confidence": lambda drawn: round(0.5 + 0.05 * (drawn[1] % 9), 2),
+    "reason": lambda drawn: "one or two sentences on what decided it",
+    "argument": lambda drawn: "a few sentences",
+    "allow_long": lambda drawn: bool(drawn[2] % 2),
+    "allow_short": lambda drawn: bool(drawn[3] % 2),
+    "max_exposure": lambda drawn: round(0.25 * (1 + drawn[4] % 4), 2),
+    "action": lambda drawn: ("BUY", "SELL", "HOLD")[drawn[0] % 3],
+    "reasoning": lambda drawn: "a few sentences on what decided it",
+    "allocation": lambda drawn: round(0.1 * (1 + drawn[5] % 10), 1),
+    "message": lambda drawn: "a public remark to the other agents",
+    "lesson": lambda drawn: "one sentence",
+    "importance": lambda drawn: round(0.1 * (1 + drawn[6] % 9), 1),
+}
+_SHARE = "a number from 0 to 1"
+_FIELDS = {
+    "view": '"bullish", "bearish" or "neutral"',
+    "confidence": f"{_SHARE}, how sure you are",
+    "reason": "text",
+    "argument": "text",
+    "allow_long": "true or false",
+    "allow_short": "true or false",
+    "max_exposure": f"{_SHARE}, the largest share of the account behind the position",
+    "action": '"BUY", "SELL" or "HOLD"',
+    "reasoning": "text",
+    "allocation": f"{_SHARE}, the share of the account behind the position",
+    "message": "text of at most 500 characters, or null",
+    "lesson": "text",
+    "importance": _SHARE,
+}
+TASKS: dict[type[msgspec.Struct], str] = {
+    Opinion: "What do you think of the asset until the next decision?",
+    Argument: "State your case.",
+    RiskCheck: "Which positions may be taken now?",
+    Verdict: "What should be done now: BUY, SELL or HOLD?",
+    Lesson: "What is the one lesson?",
+}
+"""What each answer is asked for with, in ``ama-v2``."""
+
+
+def _read_2(text: str, wanted: type[A]) -> tuple[A | None, str]:
+    first = wanted.__struct_fields__[0]
+    body = answer_object(text, first)
+    if body is None:
+        return None, "it holds no JSON object."
+    plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
+    missing = [
+        one.name
+        for one in msgspec.structs.fields(wanted)
+        if one.required and one.name not in plain
+    ]  # fmt: skip
+    if missing:
+        unknown = [key for key in body if key not in wanted.__struct_fields__]
+        also = (
+            f" It has {', '.join(repr(key[:40]) for key in unknown[:5])}, which nobody asked for."
+            if unknown
+            else ""
+        )
+        return None, f"the field {' and '.join(repr(name) for name in missing)} is missing.{also}"
+    try:
+        return msgspec.convert(plain, wanted), ""
+    except msgspec.ValidationError as error:
+        where = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
+        may = f" '{where}' must be {_FIELDS[where]}." if where in _FIELDS else ""
+        return None, f"{str(error).partition(' - at')[0]}.{may}"
+
+
+def _plainly(key: str, value: object) -> object:
+    """Return a value as anybody would read it: a word in another case, a number in quotation marks."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if key == "action":
+        return text.upper()
+    if key == "view":
+        return text.lower()
+    if key in ("confidence", "importance", "allocation", "max_exposure"):
+        try:
+            return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            return value
+    return value
 
 
 def opinions(found: Mapping[str, msgspec.Struct | None]) -> list[Json]:
@@ -270,8 +502,9 @@ class RoleDesk(Generic[C]):
     everybody: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]]
 
-    def __init__(self, config: C) -> None:
+    def __init__(self, config: C, conduct: Conduct = V1) -> None:
         self._config = config
+        self._conduct = conduct
         self._roles = present(self.everybody, config, needed=self.needed)
 
     @property
@@ -279,16 +512,50 @@ class RoleDesk(Generic[C]):
         """Everybody who is asked, in order."""
         return self._roles
 
+    def minutes(self) -> Minutes:
+        """Return the minutes of a new decision."""
+        return Minutes(attempts=self._config.attempts, conduct=self._conduct)
+
+    def ask_all(self, asking: Mapping[str, Consultation[A]]) -> Generator[Any, Any, dict[str, A | None]]:
+        """Ask several roles that do not hear each other: at once in ``ama-v2``, one after another before.
+
+        Yields a tuple of questions and is sent a tuple of replies. Minutes are kept in the roles' order of
+        answering.
+        """
+        found: dict[str, A | None] = {}
+        if self._conduct.version == "ama-v1":
+            for name, one in asking.items():
+                found[name] = yield from one
+            return found
+        waiting: dict[str, AskModel] = {}
+        for name, one in asking.items():
+            now = advance(one)
+            if isinstance(now, Ended):
+                found[name] = now.result
+            else:
+                waiting[name] = now
+        while waiting:
+            replies = yield tuple(waiting.values())
+            still: dict[str, AskModel] = {}
+            for name, reply in zip(waiting, replies, strict=True):
+                now = advance(asking[name], reply)
+                if isinstance(now, Ended):
+                    found[name] = now.result
+                else:
+                    still[name] = now
+            waiting = still
+        return {name: found[name] for name in asking}
+
     def hear(
         self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, minutes: Minutes
-    ) -> Generator[AskModel, ModelReply, dict[str, Opinion | None]]:
-        """Ask analysts (their character, and what they see) one after another; return what each thinks."""
-        said: dict[str, Opinion | None] = {}
-        for name, (character, sees) in analysts.items():
-            if name in self._roles:
-                role = DeskRole(name, "analysis", "analyst", character)
-                said[name] = yield from consult(role, packet, sees(packet), Opinion, minutes)
-        return said
+    ) -> Generator[Any, Any, dict[str, Opinion | None]]:
+        """Ask analysts (their character, and what they see); return what each thinks."""
+        asking = {
+            name: consult(DeskRole(name, "analysis", "analyst", character), packet, sees(packet), Opinion, minutes)
+            for name, (character, sees) in analysts.items()
+            if name in self._roles
+        }
+        return (yield from self.ask_all(asking))
 
 
 def conclude(

@@ -16,7 +16,6 @@ from tradeassay.agents.ama.desk import (
     DeskConfig,
     DeskRole,
     Json,
-    Minutes,
     Opinion,
     RiskCheck,
     RoleDesk,
@@ -48,7 +47,7 @@ class TradeAgent(RoleDesk[DeskConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = Minutes(attempts=self._config.attempts)
+        minutes = self.minutes()
         said = yield from self.hear(FIRM_ANALYSTS, packet, minutes)
         shown: dict[str, object] = {"opinions": opinions(said)}
         debate: list[Json] = []
@@ -106,13 +105,15 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = Minutes(attempts=self._config.attempts)
+        minutes = self.minutes()
         shown = sight.everything(packet)
-        said: dict[str, Opinion | None] = {}
-        for name, character in PERSONAS.items():
-            if name in self._roles:
-                role = DeskRole(name, "signal", "persona", character)
-                said[name] = yield from consult(role, packet, shown, Opinion, minutes)
+        said = yield from self.ask_all(
+            {
+                name: consult(DeskRole(name, "signal", "persona", character), packet, shown, Opinion, minutes)
+                for name, character in PERSONAS.items()
+                if name in self._roles
+            }
+        )
         signals: dict[str, object] = {"opinions": opinions(said)}
         risk = None
         if "risk" in self._roles:
@@ -124,6 +125,24 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
         seen = {**signals, "price": packet.price, "momentum": packet.momentum, **sight.record(packet)}
         verdict = yield from consult(role, packet, seen, Verdict, minutes)
         return conclude(verdict, minutes, risk=risk)
+
+
+@architectures.register("vanilla")
+class VanillaAgent(RoleDesk[DeskConfig]):
+    """One question, one answer: the model with today's information, no memory and nobody to talk to."""
+
+    summary: ClassVar[str] = "the bare model: one question with today's information, no memory, no roles"
+    since: ClassVar[str] = "ama-v2"
+    Config = DeskConfig
+    everybody = ("trader",)
+    needed = ("trader",)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision."""
+        minutes = self.minutes()
+        role = DeskRole("trader", "decision", "vanilla")
+        verdict = yield from consult(role, packet, sight.everything(packet), Verdict, minutes)
+        return conclude(verdict, minutes)
 
 
 FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {
@@ -191,7 +210,7 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = Minutes(attempts=self._config.attempts)
+        minutes = self.minutes()
         journal = Diary() if memory is None else msgspec.json.decode(memory, type=Diary)
         journal = journal.settled(packet.outcomes)
         said = yield from self.hear(FUND_ANALYSTS, packet, minutes)

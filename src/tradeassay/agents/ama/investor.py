@@ -11,14 +11,13 @@ from tradeassay.agents.ama.desk import (
     DeskConfig,
     DeskRole,
     Lesson,
-    Minutes,
     RoleDesk,
     Verdict,
     architectures,
     conclude,
     consult,
 )
-from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory
+from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory, embed, embed_grams
 from tradeassay.core.arena import Deliberation, Packet
 
 SEEN = 400
@@ -42,7 +41,7 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = Minutes(attempts=self._config.attempts)
+        minutes = self.minutes()
         mind = LayeredMemory.read(memory)
         new = [outcome for outcome in packet.outcomes if outcome.date > mind.settled]
         if new:
@@ -57,8 +56,12 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
                 lesson = yield from consult(role, packet, shown, Lesson, minutes)
                 if lesson is not None:
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
-        mind = _read(packet, mind)
-        found = mind.recall(_question(packet), self._config.memory)
+        if self._conduct.version == "ama-v1":
+            mind = _read(packet, mind)
+            found = mind.recall(_question(packet), self._config.memory, embed)
+        else:  # what is read today is shown as today's news, not once more as a memory
+            found = mind.recall(_question(packet), self._config.memory, embed_grams)
+            mind = _read(packet, mind)
         shown = {**sight.everything(packet), **sight.record(packet), "memory": [_shown(item) for item in found]}
         verdict = yield from consult(DeskRole("investor", "decision", "investor"), packet, shown, Verdict, minutes)
         mind = msgspec.structs.replace(mind, recalled=tuple(item.id for item in found)).aged(self._config.memory)

@@ -5,16 +5,18 @@ the layer's pace; an item that was used and turned out well becomes more importa
 one that fades is dropped. The whole memory is a frozen value with a JSON form, so that it can be stored with a
 decision and be the same after a crash.
 
-Similarity is that of the named offline embedding ``hashed-words-256-v1``: words and word pairs hashed into 256
-signed counts. Nothing to download, the same numbers on every machine. It finds texts that share words, not texts
-that share a meaning: enough to retrieve what was noted about the same product, person or figure.
+Similarity is that of a named offline embedding: nothing to download, the same numbers on every machine.
+``hashed-words-256-v1`` (``ama-v1``) hashes words and word pairs into 256 signed counts; a Chinese sentence is one
+word to it. ``hashed-grams-2048-v2`` (``ama-v2``) hashes words and their four-letter runs, and of Chinese text the
+runs of one, two and three characters. Both find texts that share words, not texts that share a meaning: enough to
+retrieve what was noted about the same product, person or figure.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -48,6 +50,54 @@ def _place(piece: str) -> tuple[int, float]:
     return digest[0], 1.0 if digest[1] & 1 else -1.0
 
 
+SIZE_2 = 2048
+_RUN = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+", re.UNICODE)
+_COMMON = frozenset(
+    "a an and are as at be but by for from has have in is it its not of on or said that the to was were will with "
+    "的 了 在 是 和 与 对 将 为 及 也 其 中 上 下 个 这 那 有 于 被 把 从 到 等 并 或 着 都 还 就 不".split()
+)
+
+
+@lru_cache(maxsize=8192)
+def embed_grams(text: str) -> NDArray[np.float64]:
+    """Return the vector of ``hashed-grams-2048-v2``, of length one (of zeros for a text without words),
+    read-only.
+    """
+    counts: dict[str, float] = {}
+    for run in _RUN.findall(text.lower()):
+        for piece, weight in _grams(run):
+            counts[piece] = counts.get(piece, 0.0) + weight
+    vector = np.zeros(SIZE_2)
+    for piece, count in counts.items():
+        place, sign = _place_2(piece)
+        vector[place] += sign * math.sqrt(count)
+    length = float(np.linalg.norm(vector))
+    vector = vector / length if length > 0 else vector
+    vector.flags.writeable = False
+    return vector
+
+
+def _grams(run: str) -> Iterator[tuple[str, float]]:
+    """Yield the pieces of a run of letters or of Chinese characters, with their weights."""
+    if run[0] >= "\u3400" and run[0] <= "\u9fff":
+        for size, weight in ((1, 0.25), (2, 1.0), (3, 1.0)):
+            for at in range(len(run) - size + 1):
+                if size > 1 or run[at] not in _COMMON:
+                    yield run[at : at + size], weight
+    elif run not in _COMMON:
+        yield run, 1.0
+        marked = f"^{run}$"
+        for at in range(len(marked) - 3):
+            yield marked[at : at + 4], 0.25
+
+
+@lru_cache(maxsize=65536)
+def _place_2(piece: str) -> tuple[int, float]:
+    digest = blake2b(piece.encode("utf-8", "surrogatepass"), digest_size=3).digest()
+    return int.from_bytes(digest[:2], "big") % SIZE_2, 1.0 if digest[2] & 1 else -1.0
+
+
+Embedding = Callable[[str], NDArray[np.float64]]
 Layer = Literal["short", "mid", "long", "reflection"]
 LAYERS: tuple[Layer, ...] = ("short", "mid", "long", "reflection")
 PACE: dict[Layer, float] = {"short": 3.0, "mid": 15.0, "long": 60.0, "reflection": 30.0}
@@ -103,12 +153,12 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         item = Item(id=self.next_id, layer=layer, text=text, made=self.now, importance=importance)
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 
-    def recall(self, question: str, config: LayerConfig) -> tuple[Item, ...]:
+    def recall(self, question: str, config: LayerConfig, embedding: Embedding = embed) -> tuple[Item, ...]:
         """Return the best items of every layer for a question, layer by layer, best first."""
         if not self.items:
             return ()
-        vectors = np.stack([embed(item.text) for item in self.items])
-        likeness = vectors @ embed(question)
+        vectors = np.stack([embedding(item.text) for item in self.items])
+        likeness = vectors @ embedding(question)
         scores = [
             float(likeness[n]) + item.importance + self.recency(item, config) for n, item in enumerate(self.items)
         ]

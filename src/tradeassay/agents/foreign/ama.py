@@ -1,7 +1,10 @@
 """The arena's wire: what travels between a round and an agent outside it, as the Agent Market Arena defines it.
 
 The request holds the keys of the contract, each mapping the symbol to its part. ``own`` adds what only this agent
-may know (its position and past outcomes) and is left out for servers that want the bare contract.
+may know (its position and past outcomes) and is left out for servers that want the bare contract. Three wires
+differ in their shapes: ``tradeassay`` sends items and numbers as they are; ``ama`` what the arena's published
+servers take (news one string, reports lists of texts and only where there are some, momentum a word, the address
+as it stands); ``finmmeval`` the same with news as a list of strings.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
 
     recommended_action: Action
-    reasoning: str
+    reasoning: str = ""
     confidence: float | None = None
     allocation: float | None = None
     message: str | None = None
@@ -80,9 +83,38 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[s
     return body
 
 
-def encode_request(packet: Packet, *, model: str = "", own: bool = True, limit: int = MAX_REQUEST) -> bytes:
+WIRES = ("tradeassay", "ama", "finmmeval")
+
+
+def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict[str, Any]:
+    """Return a packet as the published servers take it."""
+    symbol = packet.symbol
+    told = [f"{item.title}. {item.text}" if item.text else item.title for item in packet.news]
+    body: dict[str, Any] = {
+        "date": packet.date,
+        "price": {symbol: packet.price},
+        "news": {symbol: told if wire == "finmmeval" else "\n\n".join(told)},
+        "symbol": [symbol],
+        "model": model,
+        "history_price": {symbol: [msgspec.to_builtins(point) for point in packet.history]},
+    }
+    if packet.momentum is not None:
+        word = "bullish" if packet.momentum > 0 else "bearish" if packet.momentum < 0 else "neutral"
+        body["momentum"] = {symbol: word}
+    for key, report in (("10k", packet.annual_report), ("10q", packet.quarterly_report)):
+        if report:
+            body[key] = {symbol: [report]}
+    return body
+
+
+def encode_request(
+    packet: Packet, *, model: str = "", own: bool = True, limit: int = MAX_REQUEST, wire: str = "tradeassay"
+) -> bytes:
     """Return the request as JSON; raises :class:`Unusable` (``too_large``) above ``limit`` bytes."""
-    body = msgspec.json.encode(request_body(packet, model=model, own=own))
+    if wire == "tradeassay":
+        body = msgspec.json.encode(request_body(packet, model=model, own=own))
+    else:
+        body = msgspec.json.encode(contract_body(packet, model=model, wire=wire))
     if len(body) > limit:
         raise Unusable("too_large", f"the request has {len(body)} bytes, {limit} are allowed")
     return body
@@ -146,17 +178,20 @@ class HttpAgent:
         model: str = "",
         own: bool = False,
         max_request: int = MAX_REQUEST,
+        wire: str = "tradeassay",
         **reach: Unpack[HttpOptions],
     ) -> None:
-        self._transport = HttpTransport(url, PATH, **reach)
-        self._model, self._own, self._max_request = model, own, max_request
+        # An address in its published form names the path itself.
+        whole = url.rstrip("/").endswith(PATH.rstrip("/"))
+        self._transport = HttpTransport(url, "" if whole else PATH, **reach)
+        self._model, self._own, self._max_request, self._wire = model, own, max_request, wire
 
     async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the agent; never raises for anything the agent does."""
         return await _bounded(self._ask(packet), self._transport)
 
     async def _ask(self, packet: Packet) -> AgentChoice:
-        body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request)
+        body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request, wire=self._wire)
         return read_answer(await self._transport.exchange(body), limit=self._transport.max_answer)
 
 

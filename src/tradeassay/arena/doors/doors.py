@@ -14,8 +14,8 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
 
 import msgspec
 from sqlalchemy import (
@@ -29,10 +29,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    delete,
     insert,
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.agents.foreign.address import Unusable, parse_target
@@ -40,7 +42,7 @@ from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.engine import open_engine, schema_lock
 from tradeassay.arena.state.records import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rewards, rounds, seasons, slots
@@ -80,6 +82,27 @@ nonces = Table(
     Column("agent", String(16), primary_key=True),
     Column("nonce", String(128), primary_key=True),
     Column("received", Float, nullable=False),
+)
+
+
+keys = Table(
+    "door_keys",  # those of the operator and of experts; they survive a restart and can be revoked
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("kind", String(8), nullable=False),  # operator or expert
+    Column("name", String(64), nullable=False),
+    Column("salt", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Column("revoked_at", String(40)),
+)
+
+counts = Table(
+    "door_counts",  # how often somebody knocked in a minute, over all processes
+    metadata,
+    Column("key", String(80), primary_key=True),
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("count", Integer, nullable=False),
 )
 
 
@@ -151,6 +174,7 @@ class OwnReward(msgspec.Struct, frozen=True, kw_only=True):
     reward: float
 
 
+KeyKind = Literal["operator", "expert"]
 _FORM = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 _PERSON = b"tradeassay-door"
 
@@ -201,7 +225,8 @@ class Doors:
         self.store = store
         self._real_time = real_time
         self._seasons: dict[str, Season] = {}
-        metadata.create_all(store.engine)
+        with schema_lock(store.engine) as db:
+            metadata.create_all(db)
 
     # -- registration --------------------------------------------------------------------------------------------
 
@@ -269,6 +294,55 @@ class Doors:
         if row is None or not matches(secret, row.salt, row.digest):
             return None
         return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+
+    # -- keys of the house ---------------------------------------------------------------------------------------
+
+    def issue_key(self, kind: KeyKind, name: str, *, now: str) -> str:
+        """Return a new key for the operator or an expert; an older one of the same name stops working."""
+        token = new_token()
+        self.revoke_key(kind, name, now=now)
+        row = {"kind": kind, "name": name[:64], "salt": token.salt, "digest": token.digest, "created_at": now}
+        with self.store.engine.begin() as db:
+            db.execute(insert(keys).values(id=token.id, **row))
+        return token.shown
+
+    def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
+        """Invalidate a key; False when there was none."""
+        mine = (keys.c.kind == kind, keys.c.name == name[:64], keys.c.revoked_at.is_(None))
+        with self.store.engine.begin() as db:
+            return db.execute(update(keys).where(*mine).values(revoked_at=now)).rowcount > 0
+
+    def key_names(self, kind: KeyKind) -> tuple[str, ...]:
+        """Return whose keys of a kind are valid."""
+        query = select(keys.c.name).where(keys.c.kind == kind, keys.c.revoked_at.is_(None)).order_by(keys.c.name)
+        with self.store.read() as db:
+            return tuple(db.execute(query).scalars())
+
+    def key_owner(self, kind: KeyKind, key: str) -> str | None:
+        """Return whose key this is, or None."""
+        parts = split_token(key)
+        if parts is None:
+            return None
+        query = select(keys).where(keys.c.id == parts[0], keys.c.kind == kind, keys.c.revoked_at.is_(None))
+        with self.store.read() as db:
+            row = db.execute(query).first()
+        if row is None or not matches(parts[1], row.salt, row.digest):
+            return None
+        return str(row.name)
+
+    def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
+        """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
+        if not added:
+            return {}
+        make = postgresql.insert if self.store.engine.dialect.name == "postgresql" else sqlite.insert
+        with self.store.engine.begin() as db:
+            for key, number in added.items():
+                row = make(counts).values(key=key[:80], minute=minute, count=number)
+                more = {"count": counts.c.count + number}
+                db.execute(row.on_conflict_do_update(index_elements=["key", "minute"], set_=more))
+            db.execute(delete(counts).where(counts.c.minute < minute - 2))
+            mine = (counts.c.minute == minute, counts.c.key.in_([key[:80] for key in added]))
+            return {row.key: row.count for row in db.execute(select(counts).where(*mine))}
 
     # -- deciding ------------------------------------------------------------------------------------------------
 
@@ -377,7 +451,7 @@ class Doors:
     def _packet(self, agent: RegisteredAgent, asset: str, session: str) -> Packet:
         round = self.store.round(agent.season, asset, session)
         assert round is not None  # a slot has a round
-        return packets(self.store, self._season(agent.season), round)[agent.entry]
+        return packets(self.store, self._season(agent.season), round, agent.entry)[agent.entry]
 
     def _own_slot(self, agent: RegisteredAgent, slot: int) -> tuple[str, str]:
         where = (slots.c.id == slot, slots.c.season == agent.season, slots.c.entry == agent.entry)
@@ -407,6 +481,27 @@ def _choice(offer: Offer) -> AgentChoice:
         return to_choice(TradingAction(**kept))
     except Unusable as error:
         raise TurnedAway(422, error.text) from error
+
+
+def house_key(
+    db: str, kind: KeyKind, name: str, *, revoke: bool = False, clock: Clock | None = None
+) -> str | None:
+    """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
+
+    Raises :class:`UserError` when there is none to revoke.
+    """
+    engine = open_engine(db)
+    now = iso((clock or WallClock()).now())
+    try:
+        doors = Doors(Store(engine))
+        if not revoke:
+            return doors.issue_key(kind, name, now=now)
+        if not doors.revoke_key(kind, name, now=now):
+            known = ", ".join(doors.key_names(kind)) or "nobody"
+            raise UserError(f"{kind} '{name}' has no key", mend=f"those who have one: {known}")
+        return None
+    finally:
+        engine.dispose()
 
 
 def register_entry(

@@ -30,6 +30,32 @@ class DoorAgent:
         return choice
 
 
+class SeatedAgent:
+    """An entry whose registration is looked up at every decision, so that a new one counts from the next on.
+
+    One that gave an address is asked there, any other fetches its packets itself.
+    """
+
+    def __init__(
+        self, doors: Doors, season: Season, entry: Entry, *, allow: Sequence[Network] = (), poll_s: float = 0.1
+    ) -> None:
+        self._doors, self._season, self._entry, self._allow = doors, season, entry, allow
+        self._waiting = DoorAgent(doors, entry.id, poll_s=poll_s)
+        self._asked: tuple[str, OutsideAgent] | None = None
+
+    async def decide(self, packet: Packet) -> AgentChoice:
+        """Ask the agent where it is now, or wait for it to come."""
+        known = await asyncio.to_thread(self._doors.registered, self._season.id)
+        mine = known.get(self._entry.id)
+        address = (None if mine is None else mine.address) or str(self._entry.params.get("url", ""))
+        if self._entry.architecture != "http" or not address:
+            return await self._waiting.decide(packet)
+        if self._asked is None or self._asked[0] != address:
+            limit = float(self._season.timeout_s)
+            self._asked = (address, _asked(self._entry, address, limit, self._allow))
+        return await self._asked[1].decide(packet)
+
+
 @asynccontextmanager
 async def outside_agents(
     season: Season,
@@ -49,7 +75,6 @@ async def outside_agents(
     Raises :class:`UserError` for an entry without what it needs.
     """
     async with AsyncExitStack() as stack:
-        addresses = {entry: agent.address for entry, agent in doors.registered(season.id).items()}
         found: dict[str, OutsideAgent] = {}
         for entry in season.entries:
             if entry.architecture not in OUTSIDE:
@@ -64,20 +89,21 @@ async def outside_agents(
                 stack.push_async_callback(process.close)
                 found[entry.id] = process
             else:
-                address = addresses.get(entry.id) or str(entry.params.get("url", ""))
-                found[entry.id] = (
-                    _asked(entry, address, limit, allow)
-                    if entry.architecture == "http" and address
-                    else DoorAgent(doors, entry.id, poll_s=poll_s)
-                )
+                address = str(entry.params.get("url", ""))
+                if address:
+                    _asked(entry, address, limit, allow)  # says now what is wrong with it
+                found[entry.id] = SeatedAgent(doors, season, entry, allow=allow, poll_s=poll_s)
         yield found
 
 
 def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsideAgent:
-    from tradeassay.agents.foreign.ama import HttpAgent
+    from tradeassay.agents.foreign.ama import WIRES, HttpAgent
 
     own = bool(entry.params.get("own", False))
-    return HttpAgent(address, model=entry.model, timeout_s=limit, allow=allow, own=own)
+    wire = str(entry.params.get("wire", "tradeassay"))
+    if wire not in WIRES:
+        raise UserError(f"entry '{entry.id}' speaks no wire '{wire}'", mend=f"one of {', '.join(WIRES)}")
+    return HttpAgent(address, model=entry.model, timeout_s=limit, allow=allow, own=own, wire=wire)
 
 
 def _param(entry: Entry, name: str) -> str:

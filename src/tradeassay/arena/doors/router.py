@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from threading import Lock
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -74,6 +74,12 @@ class Limiter:
 
 T = TypeVar("T")
 MAX_WAIT_S = 25.0
+BODY_S = 15.0
+"""How long a body may take to arrive."""
+
+MOST_WAITING = 200
+"""How many agents may wait for a packet at once in one process; others are answered at once."""
+
 NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 
@@ -132,63 +138,125 @@ _WHY = {
 }
 
 
+class SharedCounts:
+    """How often each key knocked in this minute, over all processes that share a database.
+
+    A process counts by itself and tells the others about twice a second, so a knock costs no transaction of its
+    own.
+    """
+
+    def __init__(self, doors: Doors, *, every_s: float = 0.5, real_time: Callable[[], float] = time.time) -> None:
+        self._doors, self._every_s, self._real_time = doors, every_s, real_time
+        self._pending: dict[str, int] = {}
+        self._seen: dict[str, int] = {}
+        self._minute, self._told = 0, float("-inf")
+        self._lock = Lock()
+
+    def add(self, key: str) -> int:
+        """Count one knock and return how many there were in this minute, as far as is known."""
+        now = self._real_time()
+        with self._lock:
+            minute = int(now // 60)
+            if minute != self._minute:
+                self._minute = minute
+                self._pending.clear()
+                self._seen.clear()
+            self._pending[key] = self._pending.get(key, 0) + 1
+            due = now - self._told >= self._every_s
+            told = dict(self._pending) if due else {}
+            if due:
+                self._told = now
+                self._pending.clear()
+        if due:
+            found = self._doors.count(told, minute)
+            with self._lock:
+                if minute == self._minute:
+                    self._seen.update(found)
+        with self._lock:
+            return self._seen.get(key, 0) + self._pending.get(key, 0)
+
+    def left_s(self) -> float:
+        """Return the seconds until a new minute begins."""
+        return 60.0 - self._real_time() % 60.0
+
+
 class DoorGate:
-    """Lets agents in: token, rate, body. Shared by all routes."""
+    """Lets agents in: token, rate, body. Shared by all routes.
+
+    A right token is looked at first, so no number of wrong ones from the same address keeps its owner out.
+    """
 
     def __init__(self, doors: Doors, limits: DoorLimits) -> None:
         self.doors, self.limits = doors, limits
         self.known = Limiter(limits.per_minute, limits.burst)
         self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
+        self.counts = SharedCounts(doors)
 
     async def agent(self, request: Request) -> RegisteredAgent:
         """Return the agent that asks; raises :class:`TurnedAway` (401 or 429)."""
-        stranger = request.client.host if request.client else "?"
-        if (wait := self.strange.empty(stranger)) > 0:
-            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         found = None
         if kind.lower() == "bearer":
             found = await run_in_threadpool(self.doors.who, token.strip())
         if found is None:
-            self.strange.take(stranger)
+            await self.stranger(request)
             raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
         if (wait := self.known.take(found.id)) > 0:
             raise TurnedAway(429, "too many requests", retry_s=wait)
+        knocks = await run_in_threadpool(self.counts.add, found.id)
+        if knocks > self.limits.per_minute + self.limits.burst:
+            raise TurnedAway(429, "too many requests", retry_s=self.counts.left_s())
         return found
+
+    async def stranger(self, request: Request) -> None:
+        """Count a wrong token against its address; raises :class:`TurnedAway` (429) when there were too many."""
+        host = request.client.host if request.client else "?"
+        if (wait := self.strange.take(host)) > 0:
+            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
+        knocks = await run_in_threadpool(self.counts.add, f"stranger {host}")
+        if knocks > 2 * self.limits.strangers:
+            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=self.counts.left_s())
 
     async def body(self, request: Request, type_: type[T]) -> T:
         """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise TurnedAway(415, "send application/json")
+        try:
+            found = await asyncio.wait_for(self._read(request), BODY_S)
+        except TimeoutError as error:
+            raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
+        try:
+            return msgspec.json.decode(bytes(found), type=type_)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TurnedAway(422, str(error)) from error
+
+    async def _read(self, request: Request) -> bytearray:
         found = bytearray()
         async for piece in request.stream():
             found += piece
             if len(found) > self.limits.body:
                 raise TurnedAway(413, f"a body has at most {self.limits.body} bytes")
-        try:
-            return msgspec.json.decode(bytes(found), type=type_)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TurnedAway(422, str(error)) from error
+        return found
 
 
 def router(
     doors: Doors,
     *,
     limits: DoorLimits | None = None,
-    operator: str | None = None,
+    operator: bool = False,
     clock: Clock | None = None,
     prefix: str = "/agents",
 ) -> APIRouter:
     """Return the routes of the door.
 
-    ``operator`` is the secret with which entries are registered over HTTP; without one there is no such route.
+    With ``operator`` entries can be registered over HTTP by whoever has the operator's key.
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
     gate = DoorGate(doors, limits or DoorLimits())
     _own_routes(made, gate)
     _packet_routes(made, gate)
-    if operator is not None:
-        _operator_route(made, gate, operator, clock or WallClock())
+    if operator:
+        _operator_route(made, gate, clock or WallClock())
     return made
 
 
@@ -258,7 +326,7 @@ def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
         return await _reply(make())
 
 
-def _operator_route(made: APIRouter, gate: DoorGate, operator: str, clock: Clock) -> None:
+def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
     @made.post(
         "",
         responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),
@@ -268,12 +336,9 @@ def _operator_route(made: APIRouter, gate: DoorGate, operator: str, clock: Clock
         """Register an entry that decides outside (the operator's token is needed)."""
 
         async def make() -> NewToken:
-            stranger = request.client.host if request.client else "?"
-            if (wait := gate.strange.empty(stranger)) > 0:
-                raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
-            given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-            if not hmac.compare_digest(given, operator.encode()):
-                gate.strange.take(stranger)
+            given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+            if await run_in_threadpool(gate.doors.key_owner, "operator", given) is None:
+                await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await gate.body(request, Registration)
             issued = await run_in_threadpool(
@@ -287,12 +352,20 @@ def _operator_route(made: APIRouter, gate: DoorGate, operator: str, clock: Clock
 async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float, poll_s: float = 0.25) -> Told | None:
     """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + min(wait, MAX_WAIT_S)
-    while True:
-        told = await run_in_threadpool(doors.waiting, agent)
-        if told is not None or loop.time() >= until:
-            return told
-        await asyncio.sleep(min(poll_s, max(until - loop.time(), 0.0)))
+    until = loop.time() + (min(wait, MAX_WAIT_S) if len(_WAITING) < MOST_WAITING else 0.0)
+    me = object()
+    _WAITING.add(me)
+    try:
+        while True:
+            told = await run_in_threadpool(doors.waiting, agent)
+            if told is not None or loop.time() >= until:
+                return told
+            await asyncio.sleep(min(poll_s, max(until - loop.time(), 0.0)))
+    finally:
+        _WAITING.discard(me)
+
+
+_WAITING: set[object] = set()
 
 
 async def _reply(making: Coroutine[Any, Any, Any]) -> Response:

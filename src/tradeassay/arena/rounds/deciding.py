@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
-from tradeassay.arena.rounds.money import accounts, outcomes, shared_accounts
+from tradeassay.arena.rounds.money import accounts, outcomes
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import ClosedSlot, Known, ModelCall, Round, Slot
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import slots
+from tradeassay.arena.state.tables import decisions, slots
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet, PeerMessage
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
-from tradeassay.core.errors import DataError
+from tradeassay.core.drive import Ended, advance, fault_of
+from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.llm import QuestionPlace
-from tradeassay.play.episode import Asked, talk
+from tradeassay.play.episode import Answerer, Asked, recorded
 
 OUTCOMES = 10
 """How many of its own settled decisions an agent is shown."""
 
 _REPLY = msgspec.json.Decoder(ModelReply)
+_SHARED = msgspec.json.Decoder(dict[str, dict[str, Any]])
 
 
-def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
-    """Return what each entry is told in a round: the common packet, its own position, its own past."""
+def packets(store: Store, season: Season, round: Round, only: str | None = None) -> Mapping[str, Packet]:
+    """Return what each entry (or one) is told in a round: the common packet, its own position, its own past."""
     common = store.packet(round.id)
-    held = accounts(store, season.id, round)
-    shared = shared_accounts(store, season, round) if season.rules.cross_asset else {}
+    held = accounts(store, season.id, round, only)
+    shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
         said = _messages(db, season, round) if season.rules.messages else {}
-        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES)
+        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES, only)
     return {
         entry.id: msgspec.structs.replace(
             common,
@@ -43,6 +49,7 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
             **shared.get(entry.id, {}),
         )
         for entry in season.everyone
+        if only is None or entry.id == only
     }
 
 
@@ -54,33 +61,36 @@ class _SlotRecord:
     """
 
     def __init__(self, store: Store, slot: Slot, known: tuple[ModelCall, ...], *, each_call: bool) -> None:
-        self._store, self._slot, self._known, self._each_call = store, slot, known, each_call
-        self._asked = b"", ""
+        self._store, self._slot, self._each_call = store, slot, each_call
+        self._known = {call.number: call for call in known}
+        self._asked: dict[int, tuple[bytes, str]] = {}
         self.count = 0
         self.unwritten: list[ModelCall] = []
+        self.answered = 0
         self.usage = Usage(usd=0.0)
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
         """Return the answer this question had before an interruption."""
         body = canonical_json(asked.request)
-        self._asked = body, sha256_bytes(body)
-        self.count += 1
         number = asked.place.index
-        if number >= len(self._known):
+        self._asked[number] = body, sha256_bytes(body)
+        self.count += 1
+        call = self._known.get(number)
+        if call is None:
             return None
-        call = self._known[number]
-        if call.request_sha256 != self._asked[1]:
+        if call.request_sha256 != self._asked[number][1]:
             raise DataError(
                 f"slot {self._slot.id} asks another question {number} than it did before it was interrupted",
                 mend="run the version of tradeassay and the agents that started this season",
             )
         reply = _REPLY.decode(call.reply)
+        self.answered += 1
         self.usage = self.usage.plus(reply.usage)
         return reply
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Record a new answer."""
-        request, digest = self._asked
+        request, digest = self._asked.pop(asked.place.index)
         call = ModelCall(
             number=asked.place.index,
             purpose=asked.request.purpose,
@@ -92,6 +102,7 @@ class _SlotRecord:
             self._store.record_calls(self._slot.id, [call])
         else:
             self.unwritten.append(call)
+        self.answered += 1
         self.usage = self.usage.plus(reply.usage)
 
 
@@ -106,16 +117,96 @@ class _Nobody:
         raise DataError(f"entry '{self._entry}' asks a model but has none", mend="give the entry a model")
 
 
-async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packet, known: Known) -> ClosedSlot:
+Together = Generator[Any, Any, AgentChoice]
+
+
+async def deliberated(
+    dialogue: Together, place: QuestionPlace, answerer: Answerer, record: _SlotRecord
+) -> AgentChoice:
+    """Carry a deliberation to its end. Questions that come together are asked at once and numbered in their
+    order.
+    """
+    answer = recorded(answerer, record)
+    try:
+        now = advance(dialogue)
+        while not isinstance(now, Ended):
+            asked = now if isinstance(now, tuple) else (now,)
+            wanted = []
+            for question in asked:
+                wanted.append(Asked(question, place))
+                place = QuestionPlace(
+                    episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1
+                )
+            if len(wanted) == 1:
+                replies = [await answer(wanted[0])]
+            else:
+                replies = await _all_of([answer(one) for one in wanted])
+            now = advance(dialogue, tuple(replies) if isinstance(now, tuple) else replies[0])
+        return now.result
+    finally:
+        dialogue.close()
+
+
+async def _all_of(asking: list[Any]) -> list[ModelReply]:
+    """Wait for all answers; those that came stay on record when one of the others raises or time runs out."""
+    tasks = [asyncio.ensure_future(one) for one in asking]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """Decides slots: time-outs, budgets and faults of agents end here, as decisions that hold and say why."""
+
+    store: Store
+    season: Season
+    agents: Mapping[str, EntryAgent]
+    worker: str
+
+    async def decide(self, slot: Slot, packet: Packet, known: Known) -> ClosedSlot | None:
+        """Decide one slot. What cannot be repeated is written at once, the rest returned to be written later."""
+        agent = self.agents.get(slot.entry)
+        record = _SlotRecord(self.store, slot, known.calls, each_call=agent is None or agent.each_call)
+        try:
+            if agent is None:
+                raise TradeassayError(f"entry '{slot.entry}' has no agent")
+            spent = over_budget(self.store, self.season, slot) if agent.model is not None else None
+            making = decide_slot(slot, agent, packet, known, record)
+            if spent is not None and not known.calls:
+                making.close()
+                decided = _failed(slot, packet, record, "over_budget", spent)
+            elif agent.repeatable and agent.model is None:
+                decided = await making  # a rule answers at once: a timeout around it would cost more than it does
+            else:
+                decided = await asyncio.wait_for(making, self.season.timeout_s)
+        except TimeoutError:
+            decided = _failed(slot, packet, record, "timeout", f"no decision within {self.season.timeout_s} s")
+        except SQLAlchemyError:
+            raise  # the arena's own trouble, not the agent's
+        except (TradeassayError, ValueError) as error:
+            decided = _failed(slot, packet, record, "agent", str(error))
+        except Exception as error:
+            decided = _failed(slot, packet, record, "agent", str(fault_of(error)))
+        if agent is not None and agent.repeatable:
+            return decided
+        self.store.decide([decided], self.worker)
+        return None
+
+
+async def decide_slot(
+    slot: Slot, agent: EntryAgent, packet: Packet, known: Known, record: _SlotRecord
+) -> ClosedSlot:
     """Return the decision of one slot; ``known`` is what it starts from."""
-    record = _SlotRecord(store, slot, known.calls, each_call=agent.each_call)
     if agent.outside is not None:
         choice = await agent.outside.decide(packet)
     else:
         step = int(slot.session.replace("-", ""))
         place = QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=0)
         dialogue = agent.deliberate(packet, known.memory)
-        choice = await talk(dialogue, place, agent.model or _Nobody(slot.entry), record)
+        choice = await deliberated(dialogue, place, agent.model or _Nobody(slot.entry), record)
     return ClosedSlot(
         slot=slot,
         choice=choice,
@@ -126,11 +217,47 @@ async def decide_slot(store: Store, slot: Slot, agent: EntryAgent, packet: Packe
     )
 
 
-def failed(slot: Slot, packet: Packet, kind: str, text: str) -> ClosedSlot:
-    """Return the decision of an agent that gave none."""
+def _failed(slot: Slot, packet: Packet, record: _SlotRecord, kind: str, text: str) -> ClosedSlot:
+    """Return the decision of an agent that gave none; what was answered and paid until then stays on record."""
     failure = ChoiceFailure(kind=kind, text=text[:2000])
     choice = AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
-    return ClosedSlot(slot=slot, choice=choice, usage=Usage(usd=None), calls=0, decided_at=packet.decided_at)
+    return ClosedSlot(
+        slot=slot,
+        choice=choice,
+        usage=record.usage if record.answered else Usage(usd=None if record.count else 0.0),
+        calls=record.count,
+        decided_at=packet.decided_at,
+        unwritten=tuple(record.unwritten),
+    )
+
+
+def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
+    """Return which limit of the season's budget is used up for a slot, or None."""
+    budget = season.budget
+    if not budget.any:
+        return None
+    own = decisions.c
+    sums = (
+        func.coalesce(func.sum(own.usd), 0.0),
+        func.coalesce(func.sum(own.input_tokens + own.output_tokens), 0),
+    )
+    mine = own.season == season.id
+    parts = (
+        ("the season", "", (mine,)),
+        (f"entry '{slot.entry}'", "_per_entry", (mine, own.entry == slot.entry)),
+        (f"session {slot.session}", "_per_day", (mine, own.session == slot.session)),
+    )
+    with store.read() as db:
+        for what, name, where in parts:
+            usd, tokens = getattr(budget, f"usd{name}"), getattr(budget, f"tokens{name}")
+            if usd is None and tokens is None:
+                continue
+            spent_usd, spent_tokens = db.execute(select(*sums).where(*where)).one()
+            if usd is not None and spent_usd >= usd:
+                return f"{what} has spent {spent_usd:.2f} of {usd:g} dollars"
+            if tokens is not None and spent_tokens >= tokens:
+                return f"{what} has used {spent_tokens} of {tokens} tokens"
+    return None
 
 
 def _messages(db: Connection, season: Season, round: Round) -> dict[str, PeerMessage]:

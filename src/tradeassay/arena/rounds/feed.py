@@ -4,6 +4,9 @@ An asset whose ``dataset`` is ``live/<source>`` gets its days from that source (
 what ``tradeassay data fetch`` knows): the vendor is asked at every decision time, its answer stored, then read as
 of then. What was fetched for a round stays in the store under its own name, with its hash, so that a round can be
 inspected later. A vendor that has no bar yet is asked again until the time to decide is over.
+
+Every look at the vendor also brings its past closes again (:meth:`PriceFeed.closes`), which is how revisions are
+found.
 """
 
 from __future__ import annotations
@@ -11,16 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 import msgspec
 import numpy as np
 
-from tradeassay.arena.season import Asset, Season
+from tradeassay.arena.rounds.prices import Close, Closes
+from tradeassay.arena.season import LIVE_DELAY_S, Asset, PriceRules, Season
 from tradeassay.core.arena import NewsShown, PricePoint
 from tradeassay.core.errors import DataError, FutureDataError, SourceError, UserError
-from tradeassay.core.time import DAY, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
+from tradeassay.core.time import DAY, SECOND, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
+from tradeassay.core.view import Field
 from tradeassay.data import AsOfView, Snapshot, fetch_dataset, load_dataset, open_snapshot, sessions_between
+from tradeassay.data.calendars import known_range
+from tradeassay.data.doctor.panel import check_bars
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.panel import CalendarName
 
@@ -29,12 +37,16 @@ HISTORY = 10
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A decision to be made: when, about which asset (its place in the season breaks ties), which session."""
+    """A decision to be made: when, about which asset (its place in the season breaks ties), which session.
+
+    ``closing``: nothing is decided any more; its price settles the asset's last decision.
+    """
 
     at: Instant
     place: int
     asset: str
     session: str
+    closing: bool = False
 
 
 class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +64,28 @@ class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
     urls: dict[str, str] = {}
     annual_at: str | None = None
     quarterly_at: str | None = None
+    bar: Bar | None = None
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """The session's bar as the vendor tells it, the one before it, and the close of a second source."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+    previous: Bar | None = None
+    second: float | None = None
 
 
 class PriceFeed(Protocol):
-    """A source of sessions and facts. ``facts`` at ``at`` must not contain anything that was not known then."""
+    """A source of sessions and facts. ``facts`` at ``at`` must not contain anything that was not known then.
+
+    ``blocking``: asking it may take long, so that it is asked in a thread of its own.
+    """
+
+    blocking: bool
 
     def due(self, season: Season) -> Sequence[Due]:
         """Return all decisions of a season as far as the calendar is known, in order."""
@@ -69,9 +99,19 @@ class PriceFeed(Protocol):
         """Return an earlier session's price in terms of a share of ``at``: splits (and dividends) undone."""
         ...
 
+    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
+        """Return the closes up to a session as they are told now; empty where they cannot change."""
+        ...
+
+    def forget(self, asset: Asset, session: str) -> None:
+        """Ask the vendor anew the next time something is wanted about a session."""
+        ...
+
 
 class SnapshotFeed:
     """Facts out of stored or synthetic days, through as-of views only."""
+
+    blocking = False
 
     def __init__(self, snapshots: dict[str, Snapshot]) -> None:
         self._snapshots = snapshots
@@ -103,18 +143,24 @@ class SnapshotFeed:
         found = []
         for place, asset in enumerate(season.assets):
             snapshot = self._snapshots[asset.dataset]
-            for row in snapshot.rows(season.first, season.last):
-                at = snapshot.at(row, "close").clock
+            rows = snapshot.rows(*season.days(asset))
+            for row in rows:
+                at = snapshot.at(row, "close").clock + (season.delay_s or 0) * SECOND
                 found.append(Due(at=at, place=place, asset=asset.symbol, session=str(snapshot.sessions[row])))
+            after = rows.stop
+            if season.benchmark != "ama-v1" and after < len(snapshot.sessions):
+                at = snapshot.at(after, "close").clock + (season.delay_s or 0) * SECOND
+                day = str(snapshot.sessions[after])
+                found.append(Due(at=at, place=place, asset=asset.symbol, session=day, closing=True))
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at the close of a session; None when the asset was not traded in it."""
         snapshot = self._snapshots[asset.dataset]
-        view = snapshot.as_of(at)
-        days = view.sessions(HISTORY + 1)
-        if asset.symbol not in view.symbols or str(days[-1]) != session:
+        view = _at_close(snapshot, session, at)
+        if view is None or asset.symbol not in view.symbols:
             return None
+        days = view.sessions(HISTORY + 1)
         prices = view.bars("close", HISTORY + 1)[:, view.column(asset.symbol)]
         if not np.isfinite(prices[-1]):
             return None
@@ -123,9 +169,10 @@ class SnapshotFeed:
             for day, price in zip(days[:-1], prices[:-1], strict=True)
             if np.isfinite(price)
         )
-        news, urls = _news(view, asset.symbol, at, news_days)
-        annual, annual_at = _report(view, asset.symbol, annual=True)
-        quarterly, quarterly_at = _report(view, asset.symbol, annual=False)
+        told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
+        news, urls = _news(told, asset.symbol, at, news_days)
+        annual, annual_at = _report(told, asset.symbol, annual=True)
+        quarterly, quarterly_at = _report(told, asset.symbol, annual=False)
         return AssetFacts(
             price=float(prices[-1]),
             history=points,
@@ -141,11 +188,30 @@ class SnapshotFeed:
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
         """Return the close of an earlier session, adjusted for what happened to a share until ``at``."""
         view = self._snapshots[asset.dataset].as_of(at)
-        row = int(np.searchsorted(view.sessions(), np.datetime64(session, "D")))
-        lookback = view.sessions().shape[0] - row
+        days = view.sessions()
+        row = int(np.searchsorted(days, np.datetime64(session, "D")))
+        if row == days.shape[0] or str(days[row]) != session:
+            return None
+        lookback = days.shape[0] - row
         closes = view.bars("close", lookback, adjust="total" if dividends else "split")
         price = closes[0, view.column(asset.symbol)]
         return float(price) if np.isfinite(price) else None
+
+    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
+        """Return nothing: stored days do not change."""
+        return {}
+
+    def forget(self, asset: Asset, session: str) -> None:
+        """Do nothing: stored days do not change."""
+
+
+def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
+    """Return the view at the close of a session; None when it is not there, or not closed by ``at``."""
+    row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
+    if row >= len(snapshot.sessions) or str(snapshot.sessions[row]) != session:
+        return None
+    view = snapshot.at(row, "close")
+    return view if view.clock <= at else None
 
 
 def refuse_future(facts: AssetFacts, at: Instant) -> None:
@@ -195,8 +261,8 @@ def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, s
 
 PREFIX = "live/"
 DAYS_BACK = 60
-DAYS_AHEAD = 366
-"""How far sessions are planned when a season has no last day; a season that is started again plans further."""
+DAYS_AHEAD = 30
+"""How far live sessions are planned at a time; a season is planned on as it goes."""
 
 Fetch = Callable[[str, str, dict[str, Any]], object]
 """Source, name of the data set to be written, options: fetches and stores it."""
@@ -212,65 +278,188 @@ def is_live(season: Season) -> bool:
     return all(live)
 
 
+_CHINESE = (".SS", ".SH", ".SZ")
+_CHINESE_SOURCES = ("akshare", "baostock", "ashare")
+
+
+def calendar_of(asset: Asset) -> CalendarName:
+    """Return whose sessions a live asset follows: as the season says, else by its kind, symbol and source."""
+    if asset.calendar:
+        return asset.calendar
+    if asset.kind == "crypto":
+        return "24/7"
+    chinese = asset.symbol.upper().endswith(_CHINESE) or asset.dataset.removeprefix(PREFIX) in _CHINESE_SOURCES
+    return "XSHG" if chinese else "XNYS"
+
+
 class LiveFeed:
-    """Sessions from the exchanges' calendars, facts from a vendor, through the same as-of views as a replay."""
+    """Sessions from the exchanges' calendars, facts from a vendor, through the same as-of views as a replay.
+
+    ``owner`` goes into the names of what is stored, so that two seasons or workers never write the same files.
+    Methods may be called from any thread.
+    """
 
     def __init__(
-        self, *, home: Path | None = None, clock: Clock | None = None, fetch: Fetch | None = None
+        self,
+        *,
+        home: Path | None = None,
+        clock: Clock | None = None,
+        fetch: Fetch | None = None,
+        owner: str = "arena",
     ) -> None:
         self._home = home
         self._clock = clock or WallClock()
         self._fetch = fetch or self._fetch_and_store
-        self._snapshots: dict[tuple[str, str], Snapshot] = {}
+        self.blocking = fetch is None
+        self._owner = "".join(c if c.isalnum() else "-" for c in owner.lower())
+        self._snapshots: dict[str, tuple[str, Snapshot]] = {}
+        self._lock = Lock()
         self.last_trouble = ""
 
     def due(self, season: Season) -> tuple[Due, ...]:
-        """Return every session of every asset from the season's first day to its last, or a year ahead."""
-        ahead = str((moment(self._clock.now()) + timedelta(days=DAYS_AHEAD)).date())
-        last = ahead if season.last is None else season.last
+        """Return every session of every asset from the season's first day to its last, or a month ahead.
+
+        After its last session an asset has one more, which only settles.
+        """
+        ahead = (moment(self._clock.now()) + timedelta(days=DAYS_AHEAD)).date()
+        delay = (LIVE_DELAY_S if season.delay_s is None else season.delay_s) * SECOND
         found = []
         for place, asset in enumerate(season.assets):
-            calendar: CalendarName = "XNYS" if asset.kind == "stock" else "24/7"
-            sessions = sessions_between(calendar, season.first, last)
+            calendar = calendar_of(asset)
+            first, last = season.days(asset)
+            # The session after the last one settles it; exchanges close for ten days at the most.
+            until = ahead if last is None else min(parse_day(last) + timedelta(days=14), ahead)
+            known = known_range(calendar)[1]
+            until = until if known is None else min(until, parse_day(known))
+            if until < parse_day(first):
+                continue
+            sessions = sessions_between(calendar, first, until)
             for day, at in zip(sessions.days, sessions.close_time, strict=True):
-                found.append(Due(at=int(at), place=place, asset=asset.symbol, session=str(day)))
+                closing = last is not None and str(day) > last
+                found.append(
+                    Due(at=int(at) + delay, place=place, asset=asset.symbol, session=str(day), closing=closing)
+                )
+                if closing:
+                    break
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at a decision time; None while the vendor has no bar of the session."""
         snapshot = self._at(asset, session)
-        return None if snapshot is None else self._reader(asset, snapshot).facts(asset, session, at, news_days)
+        if snapshot is None:
+            return None
+        found = self._reader(asset, snapshot).facts(asset, session, at, news_days)
+        if found is None:
+            self.last_trouble = f"{asset.dataset} has no price of {asset.symbol} for {session} yet"
+            return None
+        return msgspec.structs.replace(found, bar=self._bar(asset, snapshot, session))
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
         """Return an earlier session's price in terms of a share of ``at``, from the newest data fetched."""
-        known = [day for symbol, day in self._snapshots if symbol == asset.symbol]
-        if not known:
+        known = self._snapshots.get(asset.symbol)
+        if known is None:
             return None
-        snapshot = self._snapshots[asset.symbol, max(known)]
-        return self._reader(asset, snapshot).comparable(asset, session, at, dividends=dividends)
+        return self._reader(asset, known[1]).comparable(asset, session, at, dividends=dividends)
+
+    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
+        """Return the closes up to a session as the vendor told them when it was last asked about it."""
+        known = self._snapshots.get(asset.symbol)
+        if known is None or known[0] != session:
+            return {}
+        view = _at_close(known[1], session, known[1].at(len(known[1].sessions) - 1, "close").clock)
+        if view is None or asset.symbol not in view.symbols:
+            return {}
+        column = view.column(asset.symbol)
+        plain = view.bars("close", adjust="none")[:, column]
+        adjusted = view.bars("close", adjust="total" if dividends else "split")[:, column]
+        return {
+            str(day): Close(close=float(close), adjusted=float(other))
+            for day, close, other in zip(view.sessions(), plain, adjusted, strict=True)
+            if np.isfinite(close) and np.isfinite(other) and close > 0 and other > 0
+        }
+
+    def forget(self, asset: Asset, session: str) -> None:
+        """Ask the vendor anew the next time."""
+        with self._lock:
+            self._snapshots.pop(asset.symbol, None)
 
     def _at(self, asset: Asset, session: str) -> Snapshot | None:
-        key = (asset.symbol, session)
-        if key not in self._snapshots:
-            source = asset.dataset.removeprefix(PREFIX)
-            plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
-            name = f"arena-live/{plain}-{session}"
-            first = str(parse_day(session) - timedelta(days=DAYS_BACK))
-            options = {"symbols": (asset.symbol,), "first": first, "last": session, "allow_partial": True}
-            try:
-                self._fetch(source, name, options)
-                snapshot = open_snapshot(snapshot_folder(name, self._home))
-            except (SourceError, DataError) as error:  # not there yet, or a vendor in trouble: asked again
-                self.last_trouble = str(error)
-                return None
-            if np.datetime64(session, "D") not in snapshot.sessions:
-                self.last_trouble = f"{source} has no bar of {asset.symbol} for {session} yet"
-                return None
-            self._snapshots[key] = snapshot
-        return self._snapshots[key]
+        known = self._snapshots.get(asset.symbol)
+        if known is not None and known[0] == session:
+            return known[1]
+        snapshot = self._look(asset, asset.dataset.removeprefix(PREFIX), session, "")
+        if snapshot is not None:
+            with self._lock:
+                self._snapshots[asset.symbol] = (session, snapshot)
+        return snapshot
+
+    def _look(self, asset: Asset, source: str, session: str, mark: str) -> Snapshot | None:
+        plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
+        name = f"arena-live/{self._owner}-{plain}{mark}-{session}"
+        first = str(parse_day(session) - timedelta(days=DAYS_BACK))
+        options = {"symbols": (asset.symbol,), "first": first, "last": session, "allow_partial": True}
+        try:
+            self._fetch(source, name, options)
+            snapshot = open_snapshot(snapshot_folder(name, self._home))
+        except (SourceError, DataError) as error:  # not there yet, or a vendor in trouble: asked again
+            self.last_trouble = str(error)
+            return None
+        if np.datetime64(session, "D") not in snapshot.sessions:
+            self.last_trouble = f"{source} has no bar of {asset.symbol} for {session} yet"
+            return None
+        return snapshot
+
+    def _bar(self, asset: Asset, snapshot: Snapshot, session: str) -> Bar | None:
+        """Return the session's bar with the one before it, in terms of a share of the session."""
+        row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
+        view = snapshot.at(row, "close")
+        column = view.column(asset.symbol)
+        fields: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
+        values = {name: view.bars(name, 2)[:, column] for name in fields}
+        made = [
+            Bar(**{name: float(values[name][place]) for name in fields})  # type: ignore[arg-type]  # all are floats
+            for place in range(values["close"].shape[0])
+        ]
+        second = None
+        if asset.second:
+            other = self._look(asset, asset.second.removeprefix(PREFIX), session, "-second")
+            facts = None if other is None else self._reader(asset, other).facts(asset, session, view.clock, 0)
+            second = None if facts is None else facts.price
+        return msgspec.structs.replace(made[-1], previous=made[-2] if len(made) > 1 else None, second=second)
 
     def _fetch_and_store(self, source: str, name: str, options: dict[str, Any]) -> object:
         return fetch_dataset(source, name, options, home=self._home, allow_faults=True, replace_existing=True)
 
     def _reader(self, asset: Asset, snapshot: Snapshot) -> SnapshotFeed:
         return SnapshotFeed({asset.dataset: snapshot})
+
+
+def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules) -> str | None:
+    """Return why a bar should not be traded on without a second look, or None.
+
+    The bar itself is checked as the data doctor checks it, its close against the previous one and against a second
+    source. Where the second source agrees, a jump is a jump.
+    """
+    bar = facts.bar
+    if bar is None:
+        return None
+    fields = ("open", "high", "low", "close", "volume")
+    arrays = {name: np.array([getattr(bar, name)]) for name in fields}
+    for found in check_bars({**arrays, "amount": np.array([np.nan])}):  # type: ignore[dict-item]  # the doctor's own fields
+        if found.mask[0]:
+            return found.reason(0)
+    if bar.second is not None:
+        apart = abs(bar.close / bar.second - 1.0)
+        if apart > rules.apart:
+            return f"{bar.close:g} is {apart:.1%} away from {bar.second:g}, which {asset.second} says"
+        return None
+    before = bar.previous
+    if before is None or not np.isfinite(before.close):
+        return None
+    if all(getattr(bar, name) == getattr(before, name) for name in fields) and bar.volume > 0:
+        return "the bar repeats the one before it, figure by figure"
+    limit = rules.stock_jump if asset.kind == "stock" else rules.crypto_jump
+    jump = bar.close / before.close - 1.0
+    if abs(jump) > limit:
+        return f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; {limit:.0%} is the limit"
+    return None

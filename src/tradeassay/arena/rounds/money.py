@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Round, Slot
+from tradeassay.arena.state.records import Round, Slot, Stage
 from tradeassay.arena.state.store import Store, book
 from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
 from tradeassay.core.arena import SettledOutcome
@@ -46,7 +46,25 @@ _PREVIOUS = (
     .order_by(rounds.c.session.desc())
     .limit(1)
 )
-_HELD = select(slots.c.entry, slots.c.position, slots.c.nav).where(slots.c.round == bindparam("round"))
+_LATER = bookings.alias("later")
+_HELD = select(
+    decisions.c.entry,
+    bookings.c.position,
+    # The account's newest booking, which may be a correction of an older decision.
+    select(_LATER.c.nav)
+    .where(
+        _LATER.c.season == decisions.c.season,
+        _LATER.c.stage == decisions.c.stage,
+        _LATER.c.entry == decisions.c.entry,
+        _LATER.c.asset == decisions.c.asset,
+    )
+    .order_by(_LATER.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+    .label("nav"),
+).join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 0)).where(
+    decisions.c.round == bindparam("round")
+)  # fmt: skip
 _SETTLED = (
     select(rounds.c.id)
     .where(
@@ -78,14 +96,17 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     return store.advance(round, moves, "executed", now)
 
 
-def settle(store: Store, season: Season, round: Round, base: float, price: float, now: str) -> bool:
-    """Credit what the positions of an executed round earned from ``base`` to ``price``; False when done before."""
+def settle(store: Store, season: Season, round: Round, base: float, price: float, session: str, now: str) -> bool:
+    """Credit what the positions of an executed round earned from ``base`` to ``price``, that of ``session``.
+
+    False when it was done before.
+    """
     own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
     shared = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
-        values = _values(db, season, round) if season.rules.cross_asset else None
+        values = _values(db, season, round.stage) if season.rules.cross_asset else None
         executed = {row.slot: _read_booking(row) for row in db.execute(_EXECUTED, {"round": round.id})}
         made = []
         for slot in _slots(db, round):
@@ -97,23 +118,23 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
                 )
             )
         book(db, made, rewarded=season.rules.feedback)
-        prices = {"base_price": base, "next_price": price}
+        prices = {"base_price": base, "next_price": price, "next_session": session}
         db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)
 
 
-def accounts(store: Store, season: str, round: Round) -> dict[str, tuple[int, float]]:
-    """Return every entry's position and value just before a round is executed."""
+def accounts(store: Store, season: str, round: Round, only: str | None = None) -> dict[str, tuple[int, float]]:
+    """Return every entry's (or one's) position and value just before a round is executed."""
     with store.read() as db:
-        return _accounts(db, season, round)
+        return _accounts(db, season, round, only)
 
 
-def shared_accounts(store: Store, season: Season, round: Round) -> dict[str, dict[str, Any]]:
-    """Return what each entry is told of its account in a round: its value, and the money behind each asset."""
+def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dict[str, Any]]:
+    """Return what each entry is told of its account now: its value, and the money behind each asset."""
     with store.read() as db:
-        values, held = _values(db, season, round), _exposures(db, season, round)
+        values, held = _values(db, season, stage), _exposures(db, season, stage)
     return {
         entry.id: {
             "account": values[entry.id],
@@ -123,12 +144,15 @@ def shared_accounts(store: Store, season: Season, round: Round) -> dict[str, dic
     }
 
 
-def outcomes(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[SettledOutcome]]:
-    """Return what every entry did and earned in the last settled rounds of an asset before a session."""
+def outcomes(
+    db: Connection, season: str, asset: str, before: str, most: int, entry: str | None = None
+) -> dict[str, list[SettledOutcome]]:
+    """Return what every entry (or one) did and earned in the last settled rounds of an asset before a session."""
     asked = {"season": season, "asset": asset, "before": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
-    for entry, session, action, position, earned in db.execute(_PAST, {"rounds": ids}):
+    query = _PAST if entry is None else _PAST.where(slots.c.entry == entry)
+    for entry, session, action, position, earned in db.execute(query, {"rounds": ids}):
         outcome = SettledOutcome(
             date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0
         )
@@ -149,7 +173,7 @@ def _own(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booki
 def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
     """Return what a round's decisions do to accounts that span all assets."""
     policy = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
-    values, held = _values(db, season, round), _exposures(db, season, round)
+    values, held = _values(db, season, round.stage), _exposures(db, season, round.stage)
     made = []
     for slot in _slots(db, round):
         mine = held.get(slot.entry, {})
@@ -164,16 +188,17 @@ def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Bo
     return made
 
 
-def _accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
+def _accounts(db: Connection, season: str, round: Round, only: str | None = None) -> dict[str, tuple[int, float]]:
     """Return what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
     asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
     last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:
         return {}
-    return {entry: (position, nav) for entry, position, nav in db.execute(_HELD, {"round": last})}
+    query = _HELD if only is None else _HELD.where(decisions.c.entry == only)
+    return {entry: (position, nav) for entry, position, nav in db.execute(query, {"round": last})}
 
 
-def _values(db: Connection, season: Season, round: Round) -> dict[str, float]:
+def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:
     """Return what every entry's account over all assets is worth; one without a booking is worth 1.
 
     Rounds of two assets book to the same accounts, so only one of them may book at a time.
@@ -181,14 +206,14 @@ def _values(db: Connection, season: Season, round: Round) -> dict[str, float]:
     if db.dialect.name == "postgresql" and not db.get_execution_options().get("read_only", False):
         db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
     found = dict.fromkeys((entry.id for entry in season.everyone), 1.0)
-    rows = db.execute(_VALUES, {"season": season.id, "stage": round.stage})
+    rows = db.execute(_VALUES, {"season": season.id, "stage": stage})
     return {**found, **{row.entry: row.nav for row in rows}}
 
 
-def _exposures(db: Connection, season: Season, round: Round) -> dict[str, dict[str, float]]:
+def _exposures(db: Connection, season: Season, stage: Stage) -> dict[str, dict[str, float]]:
     """Return the signed money every entry has behind every asset."""
     found: dict[str, dict[str, float]] = {}
-    for row in db.execute(_EXPOSURES, {"season": season.id, "stage": round.stage}):
+    for row in db.execute(_EXPOSURES, {"season": season.id, "stage": stage}):
         found.setdefault(row.entry, {})[row.asset] = row.exposure
     return found
 

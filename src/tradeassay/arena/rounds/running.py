@@ -1,7 +1,9 @@
 """The loop of a season: wait for the next decision time, settle what is due, ask everybody, take positions.
 
 Any number of processes may run it on one database; each step is safe to repeat, so a killed process is simply
-started again. With a live clock a session whose time has passed is recorded as missed and never decided late.
+started again, and a step that fails (a vendor, a disk, a database) is tried again with back-off until it works or
+its time is over. With a live clock a session whose time has passed is recorded as missed, with the cause, and
+never decided late. Rounds of one time run side by side: a silent agent or a late vendor holds up nobody else.
 """
 
 from __future__ import annotations
@@ -10,23 +12,27 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeVar
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
-from tradeassay.arena.rounds.deciding import decide_slot, failed, packets
-from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, refuse_future
-from tradeassay.arena.rounds.money import execute, settle
+from tradeassay.arena.rounds.deciding import Slots, packets
+from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, refuse_future
+from tradeassay.arena.rounds.health import Health
+from tradeassay.arena.rounds.money import execute, settle, shared_accounts
+from tradeassay.arena.rounds.prices import carried, correct, record_closes
+from tradeassay.arena.rounds.waiting import Held, held_bar, hold_bar
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import ClosedSlot, Known, Round, Slot, Stage
+from tradeassay.arena.state.records import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import RoundOpening, Store
 from tradeassay.core.arena import NewsShown, Packet
-from tradeassay.core.drive import fault_of
-from tradeassay.core.errors import TradeassayError
-from tradeassay.core.time import SECOND, Instant, iso, parse_iso
+from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
+from tradeassay.core.time import HOUR, SECOND, Instant, iso, parse_iso
 
 Published = tuple[NewsShown, ...]
 Publish = Callable[[Due, AssetFacts], Published | Awaitable[Published]]
@@ -35,12 +41,36 @@ Publish = Callable[[Due, AssetFacts], Published | Awaitable[Published]]
 It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
 """
 
+T = TypeVar("T")
+
+
+class Stalled(TradeassayError):
+    """Something that the arena cannot do without has failed for too long; the process should be started anew."""
+
+
+class Missed(Exception):
+    """The time of a session is over before its round could be opened; the text says why."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How failures are borne: the first pause and the longest, in seconds, and when a live worker gives up.
+
+    ``tries`` is for replays, where nothing changes by waiting.
+    """
+
+    first_s: float = 1.0
+    longest_s: float = 60.0
+    give_up_s: float = 3600.0
+    tries: int = 4
+    replay_s: float = 0.05
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
     """Everything a season needs to run. ``worker`` names this process; a restarted one keeps its name.
 
-    ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots are decided concurrently.
+    ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round are decided
+    concurrently. ``health`` is told what goes wrong.
     """
 
     season: Season
@@ -55,60 +85,205 @@ class Runner:
     real_time: Callable[[], float] = time.time
     poll_s: float = 0.2
     retry_s: int = 60
+    beat_s: float = 10.0
+    patience: Patience = field(default_factory=Patience)
+    health: Health = field(init=False)
+
+    def __post_init__(self) -> None:
+        health = Health(self.season.id, self.worker, live=self.clock.live, now=self.real_time)
+        object.__setattr__(self, "health", health)
 
     async def run(self, until: Instant | None = None) -> int:
-        """Play all rounds due by ``until`` (None: to the season's end); returns how many were finished."""
-        self.store.found_season(self.season, iso(self.clock.now()))
-        done = 0
-        for number, due in self._left():
-            if until is not None and due.at > until:
-                break
-            await self.clock.wait_until(due.at)
-            done += await self._play(due, self._stage(due, number))
-        return done
+        """Play all rounds due by ``until`` (None: to the season's end); returns how many this worker finished.
 
-    def _left(self) -> list[tuple[int, Due]]:
+        Raises :class:`Stalled` when the database or another part stays away for too long, and
+        :class:`UserError` for what only a person can mend.
+        """
+        try:
+            await self._patiently("database", self._found)
+            try:
+                await self._all_groups(until)
+            except BaseExceptionGroup as group:  # one reason is enough to stop
+                raise _first(group) from None
+        except BaseException as error:
+            ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+            self.health.ends("stopped" if ended else "stalled")
+            self.health.beat(self.store, force=True)
+            raise
+        self.health.waits(None)
+        self.health.ends("finished" if until is None else "stopped")
+        self.health.beat(self.store, force=True)
+        return self.health.rounds
+
+    async def _found(self) -> None:
+        self.store.found_season(self.season, iso(self.clock.now()))
+
+    # -- planning ------------------------------------------------------------------------------------------------
+
+    async def _all_groups(self, until: Instant | None) -> None:
+        """Play group after group. Live ones overlap, except that an asset's rounds follow each other."""
+        running: dict[str, asyncio.Task[None]] = {}
+        planned: set[tuple[str, str]] = set()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                left = await self._patiently("plan", self._left)
+                left = [(number, due) for number, due in left if (due.asset, due.session) not in planned]
+                for at, group in groupby(left, key=lambda pair: pair[1].at):
+                    if until is not None and at > until:
+                        return
+                    await self._wait(at)
+                    here = list(group)
+                    planned.update((due.asset, due.session) for _, due in here)
+                    if not self.clock.live:
+                        await self._play_group(here)
+                        continue
+                    for number, due in here:
+                        task = tasks.create_task(self._after(running.get(due.asset), due, number))
+                        running[due.asset] = task
+                        # One that was missed long ago must be dealt with before the next of its kind is due.
+                        if self._too_late(due.at):
+                            await asyncio.wait([task])
+                if not self._goes_on(until):
+                    return
+                if not left:
+                    await self._wait(self.clock.now() + HOUR)
+
+    def _goes_on(self, until: Instant | None) -> bool:
+        """Return whether more will be planned later."""
+        if not self.clock.live or (until is not None and self.clock.now() > until):
+            return False
+        ends = [self.season.days(asset)[1] for asset in self.season.assets]
+        today = iso(self.clock.now())[:10]
+        return any(last is None or last >= today for last in ends)
+
+    async def _after(self, before: asyncio.Task[None] | None, due: Due, number: int) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        await self._play(due, self._stage(due, number))
+
+    async def _play_group(self, group: list[tuple[int, Due]]) -> None:
+        """Replay rounds of one time: opened one after another, decided side by side, booked in order.
+
+        The order matters only where one account spans all assets, and makes two replays equal byte by byte.
+        """
+        opened = []
+        for number, due in group:
+            round = await self._opened(due, self._stage(due, number))
+            if round is not None and round.phase == "opened":
+                opened.append(round)
+        if len(opened) == 1:
+            await self._decide(opened[0])
+        else:
+            await asyncio.gather(*(self._decide(round) for round in opened))
+        for round in opened:
+            await self._patiently("database", lambda: self._execute(round))  # noqa: B023 - awaited at once
+
+    async def _wait(self, at: Instant) -> None:
+        """Wait until an instant, showing now and then that this worker is alive."""
+        self.health.waits(at)
+        self.health.beat(self.store)
+        step = int(self.beat_s * SECOND)
+        while self.clock.live and at - self.clock.now() > step:
+            await self.clock.wait_until(min(at, self.clock.now() + step))
+            self.health.beat(self.store)
+        await self.clock.wait_until(at)
+
+    async def _left(self) -> list[tuple[int, Due]]:
         """Return the decisions that may still need something, each with its place among its asset's sessions."""
         counts: dict[str, int] = {}
         newest = {a.symbol: self.store.last_round(self.season.id, a.symbol) for a in self.season.assets}
+        gone = {(skip.asset, skip.session) for skip in self.store.skipped(self.season.id)}
         left = []
         for due in self.feed.due(self.season):
             number = counts.get(due.asset, 0)
             counts[due.asset] = number + 1
             last = newest[due.asset]
+            closed = due.closing and last is not None and last.next_session == due.session
+            if closed or (due.asset, due.session) in gone:
+                continue
             if last is None or due.session >= last.session:
                 left.append((number, due))
         return left
 
     def _stage(self, due: Due, number: int) -> Stage:
-        return "warm-up" if number < self.season.warmup else "live"
+        warming = self.season.warming(self.season.asset(due.asset), due.session, number)
+        return "warm-up" if warming else "live"
 
-    async def _play(self, due: Due, stage: Stage) -> bool:
-        round = self.store.round(self.season.id, due.asset, due.session)
-        while round is None:
-            late = self._too_late(due.at)
-            round = await self._open(due, stage)
-            if round is not None:
-                break
-            if not self.clock.live:
-                return False
-            if late:
-                self.store.note(self.season.id, "no data", iso(self.clock.now()), due.asset, due.session)
-                return False
-            await self.clock.wait_until(self.clock.now() + self.retry_s * SECOND)  # the vendor is late itself
-        if round.phase == "opened":
+    # -- one round -----------------------------------------------------------------------------------------------
+
+    async def _play(self, due: Due, stage: Stage) -> None:
+        round = await self._opened(due, stage)
+        if round is not None and round.phase == "opened":
             await self._decide(round)
-            execute(self.store, self.season, round, iso(self.clock.now()))
-        return True
+            await self._patiently("database", lambda: self._execute(round))
+
+    async def _execute(self, round: Round) -> None:
+        if execute(self.store, self.season, round, iso(self.clock.now())):
+            self.health.rounds += 1
+
+    async def _opened(self, due: Due, stage: Stage) -> Round | None:
+        """Return a session's round, opened now where it was not; None when there will be none."""
+        wait, closes_at = self.patience.first_s, due.at + self.season.window_s * SECOND
+        tries, began = 0, self.clock.now()
+        while True:
+            self.health.beat(self.store)
+            late = self._too_late(due.at)
+            try:
+                round = self.store.round(self.season.id, due.asset, due.session)
+                if round is None:
+                    round = await self._open(due, stage)
+            except UserError:
+                raise
+            except Missed as missed:
+                return await self._skipped(due, stage, str(missed))
+            except Exception as error:
+                self.health.trouble(_part(error), error)
+                tries += 1
+                if not self.clock.live:
+                    if tries >= self.patience.tries or isinstance(error, FutureDataError):
+                        raise
+                    await asyncio.sleep(self.patience.replay_s)
+                    continue
+                if late and not isinstance(error, SQLAlchemyError | OSError):
+                    return await self._skipped(due, stage, f"{type(error).__name__}: {error}")
+                self._give_up(_part(error), self.clock.now() - began, error)
+                await self._pause(wait)
+                wait = min(wait * 2, self.patience.longest_s)
+                continue
+            self._all_fine()
+            if round is not None or due.closing:
+                return round
+            if not self.clock.live:
+                return None
+            trouble = getattr(self.feed, "last_trouble", "") or "no price"
+            if late:
+                return await self._skipped(due, stage, trouble)
+            self.health.trouble("vendor", TradeassayError(trouble))
+            # The vendor is late itself: asked again while there is time, and once after it, to be able to settle.
+            await self.clock.wait_until(min(self.clock.now() + self.retry_s * SECOND, closes_at + SECOND))
+
+    async def _skipped(self, due: Due, stage: Stage, cause: str) -> Round | None:
+        if due.closing:
+            return None
+        now = iso(self.clock.now())
+        await self._patiently(
+            "database",
+            lambda: _at_once(self.store.skip, self.season.id, due.asset, due.session, stage, cause, now),
+        )
+        self.health.fine("vendor")
+        return None
 
     async def _open(self, due: Due, stage: Stage) -> Round | None:
         asset = self.season.asset(due.asset)
-        facts = self.feed.facts(asset, due.session, due.at, self.season.news_days)
+        facts = await self._ask_feed(due)
         if facts is None:
             return None
         refuse_future(facts, due.at)
+        self._believe(due, facts)
+        news = () if due.closing else await self._published(due, facts)
         self._settle_last(due, facts)
-        news = await self._published(due, facts)
+        if due.closing:
+            return self.store.last_round(self.season.id, due.asset)
         packet = Packet(
             season=self.season.id,
             date=due.session,
@@ -123,6 +298,10 @@ class Runner:
             momentum=facts.momentum,
             phase=stage,
         )
+        shared = None
+        if self.season.rules.cross_asset:
+            shared = msgspec.json.encode(shared_accounts(self.store, self.season, stage)).decode()
+        missed = self._too_late(due.at)
         opening = RoundOpening(
             asset=due.asset,
             session=due.session,
@@ -130,23 +309,71 @@ class Runner:
             stage=stage,
             packet=packet,
             opened_at=iso(self.clock.now()),
-            missed=self._too_late(due.at),
+            missed=missed,
+            cause="the arena was not running, or had no data, in time to decide" if missed else "",
+            shared=shared,
         )
         return self.store.open_round(self.season, opening)
 
-    def _settle_last(self, due: Due, facts: AssetFacts) -> None:
-        last = self.store.last_round(self.season.id, due.asset)
-        if last is None or last.phase == "settled" or last.session >= due.session:
+    async def _ask_feed(self, due: Due) -> AssetFacts | None:
+        asset = self.season.asset(due.asset)
+        asked = (asset, due.session, due.at, self.season.news_days)
+        if self.feed.blocking:  # a vendor may take its time; nobody else should have to wait for it
+            return await asyncio.to_thread(self.feed.facts, *asked)
+        return self.feed.facts(*asked)
+
+    def _believe(self, due: Due, facts: AssetFacts) -> None:
+        """Hold a round whose bar looks wrong; raises :class:`Held` until somebody or a second look says more."""
+        asset = self.season.asset(due.asset)
+        why = doubt(asset, facts, self.season.prices)
+        if why is None or not self.clock.live:
             return
-        if last.phase == "opened":  # its last decider died, and its time is over
-            self.store.miss(last.id, iso(self.clock.now()))
-            execute(self.store, self.season, last, iso(self.clock.now()))
-            last = self.store.round(self.season.id, last.asset, last.session)
-            assert last is not None
+        place = (self.season.id, due.asset, due.session)
+        known = held_bar(self.store, *place)
+        if known is not None and known.price == facts.price:
+            if known.word == "accept":
+                return
+            waited = self.clock.now() - parse_iso(known.since)
+            # Two sources that disagree are not settled by asking one of them again.
+            alone = facts.bar is None or facts.bar.second is None
+            if known.word is None and alone and waited >= self.season.prices.look_again_s * SECOND:
+                return
+        hold_bar(self.store, *place, price=facts.price, reason=why, now=iso(self.clock.now()))
+        self.feed.forget(asset, due.session)
+        if self._too_late(due.at):
+            raise Missed(f"the bar was doubted: {why}")
+        raise Held(f"{due.asset} {due.session}: {why}", mend="tradeassay arena bar accepts or refuses it")
+
+    def _settle_last(self, due: Due, facts: AssetFacts) -> None:
+        now = iso(self.clock.now())
         asset = self.season.asset(due.asset)
         dividends = self.season.convention == "sound"
-        base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
-        settle(self.store, self.season, last, base or last.price, facts.price, iso(self.clock.now()))
+        closes = self.feed.closes(asset, due.session, dividends=dividends)
+        if closes:
+            record_closes(self.store, self.season.id, due.asset, closes, now, used=(due.session,))
+        last = self.store.last_round(self.season.id, due.asset)
+        if last is None or last.session >= due.session:
+            return
+        if last.phase == "opened":  # its last decider died, and its time is over
+            self.store.miss(last, now, "nobody was left to decide before the next session")
+            execute(self.store, self.season, last, now)
+            last = self.store.round(self.season.id, last.asset, last.session)
+            assert last is not None
+        if last.phase == "executed":
+            if closes:
+                before = self.store.last_round(self.season.id, due.asset, before=last.session)
+                base: float | None = carried(last, closes, due.session, before)
+            else:
+                base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
+            settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
+        if closes:
+            self._extend(last, due)
+            correct(self.store, self.season, due.asset, closes, now)
+
+    def _extend(self, last: Round, due: Due) -> None:
+        """Let a round that was settled by a session which then had no round earn until this one."""
+        if last.next_session is not None and last.next_session < due.session:
+            self.store.settle_later(last, due.session)
 
     async def _published(self, due: Due, facts: AssetFacts) -> Published:
         if self.publish is None:
@@ -159,47 +386,109 @@ class Runner:
     def _too_late(self, at: Instant) -> bool:
         return self.clock.live and self.clock.now() > at + self.season.window_s * SECOND
 
+    # -- deciding ------------------------------------------------------------------------------------------------
+
     async def _decide(self, round: Round) -> None:
-        told = None
+        """Ask everybody who has not answered, until all have or the time is over."""
+        slots = Slots(store=self.store, season=self.season, agents=self.agents, worker=self.worker)
+        told: Mapping[str, Packet] | None = None
         while True:
+            self.health.beat(self.store)
             if self._too_late(parse_iso(round.decision_time)):
-                self.store.miss(round.id, iso(self.clock.now()))
+                await self._patiently("database", lambda: self._miss(round, "its time to decide was over"))
                 return
-            now = self.real_time()
-            mine = self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
+            mine = await self._patiently("database", lambda: self._claim(round))
             if mine:
-                told = told or packets(self.store, self.season, round)
-                known = self.store.known(mine)
-                made = await asyncio.gather(*(self._one(slot, told[slot.entry], known[slot.id]) for slot in mine))
-                left = [decided for decided in made if decided is not None]
-                if left:
-                    self.store.decide(left, self.worker)
+                if told is None:
+                    told = await self._patiently("database", lambda: self._packets(round))
+                await self._decide_slots(slots, mine, told)
                 continue
-            here = self.store.round(round.season, round.asset, round.session)
+            here = await self._patiently(
+                "database", lambda: _at_once(self.store.round, round.season, round.asset, round.session)
+            )
             if here is None or here.phase != "opened" or not self.store.open_slots(round.id):
                 return
             await asyncio.sleep(self.poll_s)  # another worker still has some
 
-    async def _one(self, slot: Slot, packet: Packet, known: Known) -> ClosedSlot | None:
-        """Decide one slot. What cannot be repeated is written at once, the rest returned to be written later."""
-        agent = self.agents.get(slot.entry)
-        try:
-            if agent is None:
-                raise TradeassayError(f"entry '{slot.entry}' has no agent")
-            making = decide_slot(self.store, slot, agent, packet, known)
-            if agent.repeatable and agent.model is None:
-                decided = await making  # a rule answers at once: a timeout around it would cost more than it does
+    async def _decide_slots(self, slots: Slots, mine: tuple[Slot, ...], told: Mapping[str, Packet]) -> None:
+        """Decide slots side by side and write down what came of it; a slot that could not be is claimed again."""
+        known = await self._patiently("database", lambda: _at_once(self.store.known, mine))
+        making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
+        made = await asyncio.gather(*making, return_exceptions=True)
+        broken = next((one for one in made if isinstance(one, BaseException)), None)
+        if broken is not None and (not isinstance(broken, SQLAlchemyError) or not self.clock.live):
+            raise broken
+        left = [one for one in made if isinstance(one, ClosedSlot)]
+        if left:
+            await self._patiently("database", lambda: _at_once(self.store.decide, left, self.worker))
+        if broken is not None:  # the arena's own trouble: what was answered is on record and not asked again
+            self.health.trouble("database", broken)
+            await self._pause(self.patience.first_s)
+
+    async def _miss(self, round: Round, cause: str) -> None:
+        self.store.miss(round, iso(self.clock.now()), cause)
+
+    async def _packets(self, round: Round) -> Mapping[str, Packet]:
+        return packets(self.store, self.season, round)
+
+    async def _claim(self, round: Round) -> tuple[Slot, ...]:
+        now = self.real_time()
+        return self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
+
+    # -- patience ------------------------------------------------------------------------------------------------
+
+    async def _patiently(self, part: str, do: Callable[[], Awaitable[T]]) -> T:
+        """Do something until it works. Raises :class:`Stalled` when it has not for too long."""
+        wait, began, tries = self.patience.first_s, self.clock.now(), 0
+        while True:
+            try:
+                found = await do()
+            except UserError:
+                raise
+            except Exception as error:
+                self.health.trouble(part, error)
+                tries += 1
+                if not self.clock.live:
+                    if tries >= self.patience.tries:
+                        raise
+                    await asyncio.sleep(self.patience.replay_s * 2**tries)
+                    continue
+                self._give_up(part, self.clock.now() - began, error)
+                await self._pause(wait)
+                wait = min(wait * 2, self.patience.longest_s)
             else:
-                decided = await asyncio.wait_for(making, self.season.timeout_s)
-        except TimeoutError:
-            decided = failed(slot, packet, "timeout", f"no decision within {self.season.timeout_s} s")
-        except SQLAlchemyError:
-            raise  # the arena's own trouble, not the agent's
-        except (TradeassayError, ValueError) as error:
-            decided = failed(slot, packet, "agent", str(error))
-        except Exception as error:
-            decided = failed(slot, packet, "agent", str(fault_of(error)))
-        if agent is not None and agent.repeatable:
-            return decided
-        self.store.decide([decided], self.worker)
-        return None
+                self.health.fine(part)
+                return found
+
+    def _give_up(self, part: str, since: int, error: BaseException) -> None:
+        if since > self.patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):
+            raise Stalled(
+                f"{part} has failed for {since // SECOND} seconds: {error}",
+                mend="start the arena again once it is mended; nothing is lost",
+            ) from error
+
+    async def _pause(self, seconds: float) -> None:
+        await self.clock.wait_until(self.clock.now() + int(seconds * SECOND))
+
+    def _all_fine(self) -> None:
+        for part in ("vendor", "database", "bar", "round"):
+            self.health.fine(part)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+async def _at_once(do: Callable[..., T], *given: object) -> T:
+    """Call something that blocks for a moment only, in the form of something to be awaited."""
+    return do(*given)
+
+
+def _part(error: BaseException) -> str:
+    """Return which part of the arena an exception speaks of."""
+    if isinstance(error, Held):
+        return "bar"
+    return "database" if isinstance(error, SQLAlchemyError) else "round"

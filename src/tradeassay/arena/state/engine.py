@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from tradeassay.arena.state import tables
-from tradeassay.arena.state.format_1 import upgrade
+from tradeassay.arena.state import format_1, format_2, tables
 from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
@@ -19,7 +20,8 @@ from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 def open_engine(url: str, *, durable: bool = True) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
-    A database of format 1 becomes one of this format.
+    A database of an older format becomes one of this format. Any number of processes may open an empty one at
+    once.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
@@ -28,9 +30,10 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
-        _upgrade_old(engine)
-        tables.metadata.create_all(engine)
-        _check_version(engine)
+        with schema_lock(engine) as connection:
+            _upgrade_old(connection)
+            tables.metadata.create_all(connection)
+            _check_version(connection)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
             f"'{url}' is not a database address", mend="name a file, or postgresql+psycopg://user@host/name"
@@ -96,26 +99,37 @@ def _hasten_postgres(connection: Any, _record: Any) -> None:
     connection.commit()
 
 
-def _upgrade_old(engine: Engine) -> None:
-    if not inspect(engine).has_table(tables.schema.name):
+_LOCK = 0x7461_6172
+"""The key of PostgreSQL's advisory lock around the schema."""
+
+
+@contextmanager
+def schema_lock(engine: Engine) -> Iterator[Connection]:
+    """Return a connection inside a transaction during which nobody else changes the schema.
+
+    SQLite's write lock, taken at the beginning, is enough; PostgreSQL is asked for a lock of its own.
+    """
+    with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        yield connection
+
+
+def _upgrade_old(connection: Connection) -> None:
+    if not inspect(connection).has_table(tables.schema.name):
         return
-    with engine.begin() as connection:
-        version = select(tables.schema.c.version)
-        locked = version.with_for_update() if connection.dialect.name == "postgresql" else version
-        if connection.execute(locked).scalar() == 1:
-            upgrade(connection)
+    version = connection.execute(select(tables.schema.c.version)).scalar()
+    if version == 1:
+        format_1.upgrade(connection)
+    elif version == 2:
+        format_2.upgrade(connection)
 
 
-def _check_version(engine: Engine) -> None:
-    with engine.begin() as connection:
-        found = connection.execute(select(tables.schema.c.version)).scalar()
-        if found is None:
-            try:
-                connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
-            except SQLAlchemyError:  # another worker was first
-                connection.rollback()
-            return
-    if found != tables.SCHEMA:
+def _check_version(connection: Connection) -> None:
+    found = connection.execute(select(tables.schema.c.version)).scalar()
+    if found is None:
+        connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
+    elif found != tables.SCHEMA:
         raise DataError(
             f"the arena's database has form {found}, this version of tradeassay writes {tables.SCHEMA}",
             mend="start a new one, or use the version that wrote it",

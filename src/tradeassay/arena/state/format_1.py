@@ -14,7 +14,8 @@ import msgspec
 from sqlalchemy import Connection, insert, text
 
 from tradeassay.account.daily_target import Booking, follow
-from tradeassay.arena.state.tables import SCHEMA, bookings
+from tradeassay.arena.state.format_2 import add_columns
+from tradeassay.arena.state.tables import bookings
 from tradeassay.core.errors import DataError, LedgerError
 
 _MONEY = ("position_before", "position", "nav_before", "fee", "earned", "nav")
@@ -22,7 +23,7 @@ _WHERE = msgspec.json.Decoder(dict[str, Any])
 
 
 def upgrade(db: Connection) -> None:
-    """Turn a database of format 1 into one of this format, inside the caller's transaction.
+    """Turn a database of format 1 into one of format 3, inside the caller's transaction.
 
     Raises :class:`DataError` when one of its accounts does not add up.
     """
@@ -36,7 +37,8 @@ def upgrade(db: Connection) -> None:
     _follow_all(rows)
     if rows:
         db.execute(insert(bookings), rows)
-    db.execute(text(f"UPDATE arena_schema SET version = {SCHEMA}"))
+    add_columns(db)
+    db.execute(text("UPDATE arena_schema SET version = 3"))
 
 
 def _rows(db: Connection) -> Iterator[dict[str, Any]]:

@@ -29,6 +29,18 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     next_price: float | None
     packet_sha256: str
     opened_at: str
+    next_session: str | None = None
+    shared: str | None = None
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A session without a round, and why there was none."""
+
+    asset: str
+    session: str
+    stage: Stage
+    cause: str
+    at: str
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):

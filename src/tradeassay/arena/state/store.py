@@ -25,14 +25,25 @@ from tradeassay.arena.state.records import (
     Known,
     ModelCall,
     Round,
+    Skipped,
     Slot,
     Stage,
     read_packet,
     read_round,
     read_slot,
 )
-from tradeassay.arena.state.tables import bookings, calls, decisions, events, memories, rewards, rounds, seasons
-from tradeassay.core.arena import Packet
+from tradeassay.arena.state.tables import (
+    bookings,
+    calls,
+    decisions,
+    events,
+    memories,
+    rewards,
+    rounds,
+    seasons,
+    skipped,
+)
+from tradeassay.core.arena import ChoiceFailure, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 
@@ -73,7 +84,11 @@ _ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
 
 
 class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
-    """A round about to be opened. ``missed``: its time to decide is over, so all its slots are missed."""
+    """A round about to be opened. ``missed``: its time to decide is over, so all its slots are missed, for
+    ``cause``.
+
+    ``shared`` is what accounts over all assets are worth now, as JSON.
+    """
 
     asset: str
     session: str
@@ -82,6 +97,8 @@ class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
     packet: Packet
     opened_at: str
     missed: bool = False
+    cause: str = ""
+    shared: str | None = None
 
 
 class Store:
@@ -110,7 +127,7 @@ class Store:
         """Write a season down; raises :class:`UserError` when its id already stands for another spec."""
         try:
             with self.write("season") as db:
-                known = db.execute(select(seasons.c.sha256).where(seasons.c.id == season.id)).scalar()
+                known = db.execute(select(seasons.c.spec).where(seasons.c.id == season.id)).scalar()
                 if known is None:
                     spec = canonical_json(season).decode()
                     db.execute(
@@ -119,8 +136,9 @@ class Store:
                     tell(db, season.id, "season", now, {"id": season.id, "title": season.title})
         except IntegrityError:  # another worker wrote it at the same moment
             with self.read() as db:
-                known = db.execute(select(seasons.c.sha256).where(seasons.c.id == season.id)).scalar()
-        if known not in (None, season.sha256):
+                known = db.execute(select(seasons.c.spec).where(seasons.c.id == season.id)).scalar()
+        # The specs are compared, not their hashes: a setting that came later stands at its default in older ones.
+        if known is not None and msgspec.json.decode(known, type=Season) != season:
             raise UserError(
                 f"season '{season.id}' is frozen with another spec", mend="give the changed one another id"
             )
@@ -140,6 +158,7 @@ class Store:
             "packet": packet.decode(),
             "packet_sha256": sha256_bytes(packet),
             "opened_at": opening.opened_at,
+            "shared": opening.shared,
         }
         try:
             with self.write("open") as db:
@@ -150,6 +169,8 @@ class Store:
                 db.execute(insert(decisions), [_new_slot(season, id, opening, e.id) for e in season.everyone])
                 told = {"asset": opening.asset, "session": opening.session, "price": opening.packet.price}
                 tell(db, season.id, "opened", opening.opened_at, told)
+                if opening.missed:
+                    tell(db, season.id, "missed", opening.opened_at, {**told, "cause": opening.cause})
         except IntegrityError:  # another worker opened it at the same moment
             pass
         found = self.round(season.id, opening.asset, opening.session)
@@ -161,11 +182,17 @@ class Store:
         with self.read() as db:
             return _find_round(db, season, asset, session)
 
-    def last_round(self, season: str, asset: str) -> Round | None:
-        """Return the newest round of an asset."""
+    def last_round(self, season: str, asset: str, before: str | None = None) -> Round | None:
+        """Return the newest round of an asset, or the newest before a session."""
+        query = _LAST_ROUND if before is None else _LAST_ROUND.where(rounds.c.session < before)
         with self.read() as db:
-            row = db.execute(_LAST_ROUND, {"season": season, "asset": asset}).first()
+            row = db.execute(query, {"season": season, "asset": asset}).first()
         return None if row is None else read_round(row)
+
+    def settle_later(self, round: Round, session: str) -> None:
+        """Let a settled round earn until a later session; what that changes is booked as a correction."""
+        with self.write("later") as db:
+            db.execute(update(rounds).where(rounds.c.id == round.id).values(next_session=session))
 
     def packet(self, round: int) -> Packet:
         """Return what everybody may know in a round."""
@@ -241,20 +268,39 @@ class Store:
                 db.execute(_ADD_EVENT, [_told(decided) for decided in mine])
         return len(mine)
 
-    def note(self, season: str, kind: str, now: str, asset: str, session: str) -> None:
-        """Tell the live pages that something did not happen."""
-        with self.write("note") as db:
-            tell(db, season, kind, now, {"asset": asset, "session": session})
-
-    def miss(self, round: int, now: str) -> int:
-        """Record the slots of a round that are still open as missed; returns how many."""
+    def miss(self, round: Round, now: str, cause: str) -> int:
+        """Record the slots of a round that are still open as missed, and why; returns how many."""
+        values = {"status": "missed", "action": "HOLD", "decided_at": now, "lease_until": None}
         with self.write("miss") as db:
             closed = db.execute(
                 update(decisions)
-                .where(decisions.c.round == round, decisions.c.status == "open")
-                .values(status="missed", action="HOLD", decided_at=now, lease_until=None)
+                .where(decisions.c.round == round.id, decisions.c.status == "open")
+                .values(**values, failures=_missed_because(cause))
             )
+            if closed.rowcount:
+                told = {"asset": round.asset, "session": round.session, "cause": cause, "slots": closed.rowcount}
+                tell(db, round.season, "missed", now, told)
             return int(closed.rowcount)
+
+    def skip(self, season: str, asset: str, session: str, stage: Stage, cause: str, now: str) -> bool:
+        """Record a session without a round, which everybody missed; False when that is on record."""
+        row = {"season": season, "asset": asset, "session": session, "stage": stage, "cause": cause, "at": now}
+        try:
+            with self.write("skip") as db:
+                db.execute(insert(skipped).values(**row))
+                tell(db, season, "missed", now, {"asset": asset, "session": session, "cause": cause})
+        except IntegrityError:
+            return False
+        return True
+
+    def skipped(self, season: str) -> tuple[Skipped, ...]:
+        """Return the sessions of a season that had no round, oldest first."""
+        query = select(skipped).where(skipped.c.season == season).order_by(skipped.c.session, skipped.c.asset)
+        with self.read() as db:
+            return tuple(
+                Skipped(asset=r.asset, session=r.session, stage=r.stage, cause=r.cause, at=r.at)
+                for r in db.execute(query)
+            )
 
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
         """Return what an agent remembers about an asset."""
@@ -310,8 +356,9 @@ def _find_round(db: Connection, season: str, asset: str, session: str) -> Round 
 
 
 def _new_slot(season: Season, round: int, opening: RoundOpening, entry: str) -> dict[str, Any]:
-    closed = {"status": "missed", "action": "HOLD", "decided_at": opening.opened_at}
-    free = {"status": "open", "action": None, "decided_at": None}
+    why = _missed_because(opening.cause) if opening.cause else None
+    closed = {"status": "missed", "action": "HOLD", "decided_at": opening.opened_at, "failures": why}
+    free = {"status": "open", "action": None, "decided_at": None, "failures": None}
     return {
         "round": round,
         "season": season.id,
@@ -321,6 +368,10 @@ def _new_slot(season: Season, round: int, opening: RoundOpening, entry: str) -> 
         "entry": entry,
         **(closed if opening.missed else free),
     }
+
+
+def _missed_because(cause: str) -> str:
+    return _ENCODE((ChoiceFailure(kind="missed", text=cause[:2000]),)).decode()
 
 
 def _read_call(row: Any) -> ModelCall:

@@ -5,8 +5,9 @@ Plain SQL types only, so that SQLite and PostgreSQL hold the same.
 Structured values are JSON text. Times are ISO text in UTC, which sorts as time does. Season, asset and session
 are repeated in ``decisions``, because nearly every page asks for decisions by them.
 
-Money is a journal: ``bookings`` is only ever appended to. What a slot's account is worth now is its last booking;
-the view ``slots`` reads every decision with it.
+Money is a journal: ``bookings`` is only ever appended to. The view ``slots`` reads every decision with what was
+booked for it, and with what it earned on the newest prices: a vendor's revision is booked as a correction.
+Prices are kept with the time at which they were known (``price_vintages``), so that both can be read again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever a table changes its form."""
 
 schema = Table("arena_schema", metadata, Column("version", Integer, primary_key=True))
@@ -57,10 +58,12 @@ rounds = Table(
     Column("price", Float, nullable=False),
     Column("base_price", Float),  # the price again, in terms of a share at the time of next_price
     Column("next_price", Float),
+    Column("next_session", String(10)),  # the session next_price belongs to
     Column("momentum", Float),
     Column("packet", Text, nullable=False),
     Column("packet_sha256", String(64), nullable=False),
     Column("opened_at", String(40), nullable=False),
+    Column("shared", Text),  # what each account over all assets was worth when the round was opened
     UniqueConstraint("season", "asset", "session"),
     Index("rounds_by_phase", "season", "asset", "phase"),
 )
@@ -106,7 +109,7 @@ bookings = Table(
     Column("stage", String(8), nullable=False),
     Column("entry", String(64), nullable=False),
     Column("asset", String(64), nullable=False),
-    Column("kind", String(10), nullable=False),  # executed or settled
+    Column("kind", String(10), nullable=False),  # executed, settled or corrected
     Column("position_before", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("nav_before", Float, nullable=False),
@@ -115,11 +118,13 @@ bookings = Table(
     Column("nav", Float, nullable=False),
     Column("exposure_before", Float),  # signed money behind the asset, where one account spans all assets
     Column("exposure", Float),
+    Column("restated_before", Float),  # of a correction: the account before the decision, on the new prices
     UniqueConstraint("slot", "number"),
     Index("bookings_by_account", "season", "stage", "entry", "asset", "id"),
 )
 
 _MONEY = ("position_before", "position", "nav_before", "fee", "earned", "nav")
+_AS_BOOKED = tuple(name for name in _MONEY if name != "earned")
 
 slots = Table(
     "slots",
@@ -130,19 +135,91 @@ slots = Table(
     ),
     *(Column(name, bookings.c[name].type) for name in _MONEY),
 )
-"""Every slot with its decision and, once it is executed, what its last booking says."""
+"""Every slot with its decision and, once it is executed, the account as it was booked then.
+
+``earned`` is on the newest prices: the last correction's where there is one.
+"""
 
 _CREATE_SLOTS = f"""
     CREATE VIEW slots AS SELECT {", ".join(f"d.{column.name}" for column in decisions.c)},
-        {", ".join(f"b.{name}" for name in _MONEY)}
-    FROM decisions d LEFT JOIN bookings b
-        ON b.slot = d.id AND b.number = (SELECT max(number) FROM bookings WHERE slot = d.id)
+        {", ".join(f"coalesce(b.{name}, a.{name}) AS {name}" for name in _AS_BOOKED)},
+        coalesce((SELECT c.earned FROM bookings c WHERE c.slot = d.id AND c.number > 1
+                  ORDER BY c.number DESC LIMIT 1), b.earned) AS earned
+    FROM decisions d
+        LEFT JOIN bookings a ON a.slot = d.id AND a.number = 0
+        LEFT JOIN bookings b ON b.slot = d.id AND b.number = 1
     """
 
 
 @event.listens_for(bookings, "after_create")
-def _create_view(table: Table, connection: Connection, **_: object) -> None:
+def create_view(table: Table, connection: Connection, **_: object) -> None:
+    """Create the view of slots."""
     connection.execute(text(_CREATE_SLOTS))
+
+
+price_vintages = Table(
+    "price_vintages",  # what a vendor said a session's close was, and when it was known; never changed
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("asset", String(64), primary_key=True),
+    Column("session", String(10), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("close", Float, nullable=False),
+    Column("known_at", String(40), nullable=False),
+    Column("used", Integer, nullable=False),  # 1: rounds were decided or settled on it; 0: it was only looked at
+)
+
+corrections = Table(
+    "corrections",  # a revision that all accounts have booked
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("season", String(64), nullable=False),
+    Column("asset", String(64), nullable=False),
+    Column("session", String(10), nullable=False),
+    Column("old", Float, nullable=False),
+    Column("new", Float, nullable=False),
+    Column("known_at", String(40), nullable=False),
+    Column("restated", Integer, nullable=False),  # how many decisions earned something else than was booked
+    Index("corrections_by_asset", "season", "asset", "session"),
+)
+
+held_bars = Table(
+    "held_bars",  # a bar that looks wrong holds its round until somebody or a second look says more
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("asset", String(64), primary_key=True),
+    Column("session", String(10), primary_key=True),
+    Column("price", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("since", String(40), nullable=False),
+    Column("word", String(8)),  # accept or refuse
+    Column("word_by", String(64)),
+    Column("word_at", String(40)),
+)
+
+skipped = Table(
+    "skipped_sessions",  # sessions without a round: everybody missed them, and why
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("asset", String(64), primary_key=True),
+    Column("session", String(10), primary_key=True),
+    Column("stage", String(8), nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("at", String(40), nullable=False),
+)
+
+workers = Table(
+    "workers",  # who plays a season, when it was last heard of, what troubles it
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("worker", String(64), primary_key=True),
+    Column("state", String(10), nullable=False),  # live, replay, stalled, finished or stopped
+    Column("since", String(40), nullable=False),
+    Column("beat", Float, nullable=False),  # real seconds
+    Column("rounds", Integer, nullable=False),
+    Column("next_at", String(40)),
+    Column("troubles", Text, nullable=False),
+)
 
 
 calls = Table(

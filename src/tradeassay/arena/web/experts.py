@@ -1,16 +1,14 @@
-"""Experts who confirm or reject what the stream published. Each has a key; only its hash is kept in memory."""
+"""Experts who confirm or reject what the stream published. Each has a key; only its salted hash is kept."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.router import Limiter
 from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
@@ -28,32 +26,19 @@ class ExpertVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Experts:
-    """Who may judge, by the hash of the key."""
+    """Who may judge: those with a valid key in the database, which survives a restart and can be revoked."""
 
-    def __init__(self, names: tuple[str, ...] = ()) -> None:
-        self._hashes: dict[str, str] = {}
-        self.keys: dict[str, str] = {}
-        for name in names:
-            key = secrets.token_urlsafe(24)
-            self.keys[name] = key
-            self._hashes[name] = _hash(key)
-
-    def forget_keys(self) -> None:
-        """Forget the keys themselves once their owners have them."""
-        self.keys.clear()
+    def __init__(self, doors: Doors | None = None) -> None:
+        self._doors = doors
 
     def who(self, key: str) -> str | None:
-        """Return whose key it is. Every hash is compared, so that timing reveals nothing."""
-        given, found = _hash(key), None
-        for name, known in self._hashes.items():
-            if hmac.compare_digest(given, known):
-                found = name
-        return found
+        """Return whose key it is."""
+        return None if self._doors is None else self._doors.key_owner("expert", key)
 
     @property
     def open(self) -> bool:
         """Whether anybody may judge here."""
-        return bool(self._hashes)
+        return self._doors is not None and bool(self._doors.key_names("expert"))
 
 
 def judging(house: House, experts: Experts) -> APIRouter:
@@ -74,7 +59,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
         openapi_extra={
             "requestBody": {
                 "required": True,
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Verdict"}}},
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ExpertVerdict"}}},
             }
         },
     )
@@ -85,15 +70,14 @@ def judging(house: House, experts: Experts) -> APIRouter:
     ) -> Response:
         """Confirm or reject an item; a second verdict of the same expert replaces the first."""
         who = request.client.host if request.client else "?"
-        if wrong.empty(who) > 0:
-            return _refuse(429, "too many wrong keys from this address")
         sent = await _body(request)
         if isinstance(sent, Response):
             return sent
-        expert = experts.who(sent.key)
+        expert = await run_in_threadpool(experts.who, sent.key)
         if expert is None:
-            wrong.take(who)
-            return _refuse(403, "this key is nobody's" if experts.open else "nobody may judge here")
+            if wrong.take(who) > 0:
+                return _refuse(429, "too many wrong keys from this address")
+            return _refuse(403, "this key is nobody's")
 
         def write() -> ItemReview:
             reader = house.find(season)
@@ -125,7 +109,3 @@ async def _body(request: Request) -> ExpertVerdict | Response:
 
 def _refuse(status: int, detail: str) -> Response:
     return Response(msgspec.json.encode(Problem(detail=detail)), status, media_type="application/json")
-
-
-def _hash(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()

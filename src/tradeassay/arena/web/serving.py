@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import threading
+import time
+from asyncio import TimerHandle, Transport
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from socket import socket
+from typing import ClassVar
 
 import msgspec
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, check_entries, entry_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
 from tradeassay.arena.doors import router as door
-from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.doors.doors import Doors, KeyKind
 from tradeassay.arena.doors.outside import outside_agents
 from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, is_live
+from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
+from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.status import health_routes
+from tradeassay.core.errors import SourceError
 from tradeassay.core.secrets import remember
-from tradeassay.core.time import Instant
+from tradeassay.core.time import Instant, WallClock, iso
+from tradeassay.llm import ModelParams, open_model
 
 
 async def play(
@@ -39,21 +48,27 @@ async def play(
     until: Instant | None = None,
     *,
     allow: Sequence[Network] = (),
+    worker: str = "main",
+    told: Callable[[Health], None] | None = None,
 ) -> int:
-    """Play a season from where its database ends; returns how many rounds were finished.
+    """Play a season from where its database ends; returns how many rounds this worker finished.
 
-    A season of live assets is played by the machine's clock, any other is replayed at ``speed``.
+    A season of live assets is played by the machine's clock, any other is replayed at ``speed``. ``allow`` are
+    private networks in which agents may be reached nevertheless. ``told`` is given the worker's health once.
 
-    ``allow`` are private networks in which agents may be reached nevertheless.
-
-    Everything agents read goes through the information stream. May be cancelled at any moment and called again.
-    Raises :class:`UserError` for entries that cannot take part and for missing data.
+    Everything agents read goes through the information stream; live sources are collected beside the rounds. May
+    be cancelled at any moment and called again. Raises :class:`UserError` for entries that cannot take part and
+    for missing data, and :class:`Stalled` when something stays away for too long.
     """
     live = is_live(season)
-    feed: PriceFeed = LiveFeed() if live else SnapshotFeed.open(season)
+    feed: PriceFeed = LiveFeed(owner=f"{season.id}-{worker}") if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside))
+        summariser = None
+        if season.summary.model:
+            opened = open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800))
+            summariser = await stack.enter_async_context(opened)
         clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
         runner = Runner(
             season=season,
@@ -61,9 +76,46 @@ async def play(
             feed=feed,
             clock=clock,
             agents=seated,
-            publish=stream_publisher(store, season),
+            publish=stream_publisher(
+                store,
+                season,
+                summariser,
+                language=season.summary.language or None,
+                names={asset.symbol: asset.names for asset in season.assets},
+            ),
+            worker=worker,
         )
-        return await runner.run(until)
+        if told is not None:
+            told(runner.health)
+        sources = connectors_of(season) if live else ()
+        if not sources:
+            return await runner.run(until)
+        collecting = asyncio.create_task(_collect(store, season, sources, clock, runner.health))
+        try:
+            return await runner.run(until)
+        finally:
+            collecting.cancel()
+            await asyncio.gather(collecting, return_exceptions=True)
+
+
+async def _collect(
+    store: Store, season: Season, sources: Sequence[Connector], clock: ArenaClock, health: Health
+) -> None:
+    """Visit the live sources again and again; whatever goes wrong is told and tried again."""
+
+    def heard(found: Collected) -> None:
+        if found.failed:
+            source, why = found.failed[0]
+            health.trouble("news", SourceError(f"{source}: {why}"))
+        else:
+            health.fine("news")
+
+    while True:
+        try:
+            await keep_collecting(store, season, sources, clock, every_s=season.news.every_s, told=heard)
+        except Exception as error:  # the database, say: the rounds notice it too, and this goes on when it is back
+            health.trouble("news", error)
+            await asyncio.sleep(min(season.news.every_s, 60))
 
 
 class Player:
@@ -77,9 +129,12 @@ class Player:
         told: Callable[[str], None] | None = None,
         *,
         allow: Sequence[Network] = (),
+        ended: Callable[[Exception], None] | None = None,
     ) -> None:
         self._plan = (season, store, speed)
         self._allow = allow
+        self._ended = ended or (lambda error: None)
+        self.health: Health | None = None
         self._told = told or (lambda text: None)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[int] | None = None
@@ -100,7 +155,8 @@ class Player:
                 loop.call_soon_threadsafe(task.cancel)
             except RuntimeError:  # it ended at this very moment
                 pass
-        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait for the season's end; False when it is still played."""
@@ -117,6 +173,7 @@ class Player:
             # The thread's end must not be silent: pages would stand still and nobody would know why.
             self.error = error
             self._told(f"the season cannot go on: {error}")
+            self._ended(error)
 
     async def _main(self) -> int:
         self._loop = asyncio.get_running_loop()
@@ -124,13 +181,17 @@ class Player:
         if self._stopping.is_set():
             return 0
         season, store, speed = self._plan
-        return await play(season, store, speed, allow=self._allow)
+        return await play(season, store, speed, allow=self._allow, told=self._hear)
+
+    def _hear(self, health: Health) -> None:
+        self.health = health
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream.
 
-    ``allow`` are private networks in which agents may be reached nevertheless.
+    ``allow`` are private networks in which agents may be reached nevertheless. ``wait`` holds a replay until the
+    first agent from outside is registered.
     """
 
     db: str = "arena.db"
@@ -140,6 +201,51 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     experts: tuple[str, ...] = ()
     register: bool = False
     allow: tuple[str, ...] = ()
+    wait: bool = False
+
+
+STALLED = 75
+"""The exit status of an arena that cannot go on: try again later (``EX_TEMPFAIL``)."""
+
+HEADERS_S = 10.0
+PER_ADDRESS = 256
+MOST_CONNECTIONS = 1200
+
+
+class PatientProtocol(H11Protocol):
+    """Closes connections that take too long to say what they want, and those of an address that has too many."""
+
+    _here: ClassVar[Counter[str]] = Counter()
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # uvicorn's own narrowing
+        """Count a connection and start its time."""
+        super().connection_made(transport)
+        self._host = self.client[0] if self.client else "?"
+        self._here[self._host] += 1
+        self._hurry: TimerHandle | None = self.loop.call_later(HEADERS_S, transport.close)
+        if self._here[self._host] > PER_ADDRESS:
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it out again."""
+        self._here[self._host] -= 1
+        if self._here[self._host] <= 0:
+            del self._here[self._host]
+        self._relax()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the time once the head of a request is complete, and start it anew for the next one."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._relax()
+        elif self._hurry is None:
+            self._hurry = self.loop.call_later(HEADERS_S, self.transport.close)
+
+    def _relax(self) -> None:
+        if self._hurry is not None:
+            self._hurry.cancel()
+            self._hurry = None
 
 
 class ArenaServer(uvicorn.Server):
@@ -149,10 +255,53 @@ class ArenaServer(uvicorn.Server):
         super().__init__(config)
         self._stopping = app.state.house.stopping
 
+    def stop(self) -> None:
+        """Stop soon; from any thread."""
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """End the streams, then everything else."""
         self._stopping.set()
         await super().shutdown(sockets)
+
+
+def _own_health(player: Player | None) -> Health | None:
+    return None if player is None else player.health
+
+
+def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None], now: str) -> None:
+    """Make the keys that are asked for and do not exist yet, and show each this once."""
+    wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
+    if how.register:
+        wanted.append(("operator", "operator"))
+    for kind, name in wanted:
+        if name in doors.key_names(kind):
+            say(f"{kind} '{name}' has a key already; 'tradeassay arena key {kind} {name}' makes a new one")
+            continue
+        key = doors.issue_key(kind, name, now=now)
+        say(f"key of {kind} '{name}': {key}")
+        remember(key)  # shown this once
+
+
+def _start(
+    player: Player, doors: Doors, season: Season, how: Serving, say: Callable[[str], None], server: ArenaServer
+) -> threading.Thread | None:
+    """Start a season, at once or when the first agent from outside has come."""
+    if not how.wait:
+        player.start()
+        return None
+
+    def wait() -> None:
+        while not server.should_exit and not doors.registered(season.id):
+            time.sleep(0.3)
+        if not server.should_exit:
+            say("the first agent is here; the season begins")
+            player.start()
+
+    say("waiting for the first agent to register")
+    waiting = threading.Thread(target=wait, name="open-season", daemon=True)
+    waiting.start()
+    return waiting
 
 
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
@@ -163,36 +312,50 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     """
     pace = parse_speed(how.speed)
     store = Store(open_engine(how.db))
+    doors = Doors(store)
+    now = iso(WallClock().now())
+    stop: list[Callable[[], None]] = []
+
+    def ended(error: Exception) -> None:
+        for end in stop:
+            end()
+
     player = None
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
-        store.found_season(season, "1970-01-01T00:00:00Z")
-        player = Player(season, store, pace, say, allow=parse_networks(how.allow))
-    experts = Experts(how.experts)
-    for name, key in experts.keys.items():
-        say(f"key of expert '{name}': {key}")
-    experts.forget_keys()
-    operator = secrets.token_urlsafe(24) if how.register else None
-    if operator is not None:
-        say(f"operator's token for registering agents: {operator}")
-        remember(operator)  # shown this once
+        store.found_season(season, now)
+        player = Player(season, store, pace, say, allow=parse_networks(how.allow), ended=ended)
+    _show_keys(doors, how, say, now)
     app = create_app(
         ArenaReader(store),
         current=None if season is None else season.id,
         speed=how.speed if season is not None else None,
-        extra=(door.router(Doors(store), operator=operator),),
+        extra=(door.router(doors, operator=how.register), health_routes(store, lambda: _own_health(player))),
         types=door.TYPES,
-        experts=experts,
+        experts=Experts(doors),
     )
     config = uvicorn.Config(
-        app, host=how.host, port=how.port, log_level="warning", timeout_graceful_shutdown=3, server_header=False
+        app,
+        host=how.host,
+        port=how.port,
+        log_level="warning",
+        timeout_graceful_shutdown=3,
+        server_header=False,
+        http=PatientProtocol,
+        limit_concurrency=MOST_CONNECTIONS,
     )
+    server = ArenaServer(config, app)
+    stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
+    starting = None
     if player is not None:
-        player.start()
+        starting = _start(player, doors, season, how, say, server) if season is not None else None
     try:
-        ArenaServer(config, app).run()
+        server.run()
     finally:
         if player is not None:
             player.stop()
         store.engine.dispose()
+    del starting
+    if player is not None and player.error is not None:
+        raise player.error

@@ -60,9 +60,10 @@ PAPER = AmaRules(convention="paper", hold="flat", fee_bp=0.0, stock_year=252, cr
 SOUND = AmaRules(convention="sound", hold="keep", fee_bp=5.0, stock_year=252, crypto_year=365, published_mdd=False)
 
 
-def rules_for(convention: Convention) -> AmaRules:
-    """Return the rules of a convention."""
-    return PAPER if convention == "paper" else SOUND
+def rules_for(convention: Convention, version: str = "ama-v1") -> AmaRules:
+    """Return the rules of a convention. Money is the same in every version; prompts and protocol are not."""
+    rules = PAPER if convention == "paper" else SOUND
+    return rules if version == rules.id else msgspec.structs.replace(rules, id=version)
 
 
 def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: int = 0) -> NDArray[np.int64]:

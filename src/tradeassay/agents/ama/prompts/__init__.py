@@ -2,21 +2,19 @@
 
 from tradeassay.llm.prompting import PromptFolder
 
-PROMPTS = PromptFolder(
-    __name__,
-    "v1",
-    (
-        "system",
-        "ask",
-        "again",
-        "analyst",
-        "persona",
-        "bull",
-        "bear",
-        "trader",
-        "risk",
-        "manager",
-        "investor",
-        "reflection",
-    ),
+_NAMES = (
+    "system",
+    "ask",
+    "again",
+    "analyst",
+    "persona",
+    "bull",
+    "bear",
+    "trader",
+    "risk",
+    "manager",
+    "investor",
+    "reflection",
 )
+PROMPTS = PromptFolder(__name__, "v1", _NAMES)
+PROMPTS_2 = PromptFolder(__name__, "v2", (*_NAMES, "vanilla"))

@@ -11,6 +11,17 @@ from tradeassay.arena.stream.connectors.collecting import (
     keep_collecting,
 )
 from tradeassay.arena.stream.connectors.edgar import EdgarFilings
+from tradeassay.arena.stream.connectors.named import connectors_of
 from tradeassay.arena.stream.connectors.rss import RssNews
 
-__all__ = ["Collected", "Connector", "EdgarFilings", "Fetch", "RssNews", "collect", "fetch_url", "keep_collecting"]
+__all__ = [
+    "Collected",
+    "Connector",
+    "EdgarFilings",
+    "Fetch",
+    "RssNews",
+    "collect",
+    "connectors_of",
+    "fetch_url",
+    "keep_collecting",
+]

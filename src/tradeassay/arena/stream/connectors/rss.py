@@ -47,8 +47,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
             title = clean(_text(entry, "title"))
             text = clean(_text(entry, "description") or _text(entry, "summary") or _text(entry, "content"))
             stamp = _text(entry, "pubDate") or _text(entry, "published") or _text(entry, "updated")
-            both = f"{title} {text}".lower()
-            if not title or (self.words and not any(word.lower() in both for word in self.words)):
+            if not title or (self.words and not any(_holds(f"{title} {text}", word) for word in self.words)):
                 continue
             try:
                 published = parse_stamp(stamp, self.zone)
@@ -66,6 +65,13 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
                 title=title,
                 text=text,
             )
+
+
+def _holds(text: str, word: str) -> bool:
+    """Return whether a text holds a name: as a whole word where words have ends, anywhere in Chinese."""
+    if not word.isascii():
+        return word in text
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", text, re.I) is not None
 
 
 def _text(entry: ElementTree.Element, name: str) -> str:

@@ -1,0 +1,177 @@
+"""How a worker is: what it does, what troubles it and since when; kept in the process and, while it can be, on
+record.
+
+A worker writes a line about itself every few seconds of real time. When its database is gone it cannot; whoever
+reads that line later sees how old it is, and says so instead of "live".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Literal
+
+import msgspec
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import workers
+from tradeassay.core.drive import fault_of
+from tradeassay.core.errors import TradeassayError
+from tradeassay.core.time import SECOND, Instant, iso
+
+WorkerState = Literal["live", "replay", "stalled", "finished", "stopped"]
+SILENT_S = 90.0
+"""A worker that has not been heard of for so long is stalled, whatever it said last."""
+
+BEAT_S = 15.0
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that fails again and again: which part, since when, how often, the last words."""
+
+    part: str
+    since: str
+    count: int
+    text: str
+
+
+class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker as it was last heard of; ``silent_s`` is how long ago that is."""
+
+    season: str
+    worker: str
+    state: WorkerState
+    since: str
+    silent_s: float
+    rounds: int
+    next_at: str | None
+    troubles: tuple[Trouble, ...]
+
+
+class Health:
+    """What one worker knows about itself. ``now`` is real time, in seconds. Safe to share among threads."""
+
+    def __init__(self, season: str, worker: str, *, live: bool, now: Callable[[], float] = time.time) -> None:
+        self.season, self.worker = season, worker
+        self._running: WorkerState = "live" if live else "replay"
+        self._state: WorkerState = self._running
+        self._now = now
+        self._lock = Lock()
+        self._since = self._stamp()
+        self._troubles: dict[str, Trouble] = {}
+        self._next: Instant | None = None
+        self._beat = float("-inf")
+        self._retries = 0
+        self.rounds = 0
+
+    def _stamp(self) -> str:
+        return iso(int(self._now()) * SECOND)
+
+    def trouble(self, part: str, error: BaseException) -> None:
+        """Note that a part failed; the worker is stalled until it works again."""
+        text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
+        with self._lock:
+            self._retries += 1
+            known = self._troubles.get(part)
+            since, count = (self._stamp(), 0) if known is None else (known.since, known.count)
+            self._troubles[part] = Trouble(part=part, since=since, count=count + 1, text=text[:500])
+            self._turn("stalled")
+
+    def fine(self, part: str) -> None:
+        """Note that a part works."""
+        if part in self._troubles:
+            with self._lock:
+                self._troubles.pop(part, None)
+                if not self._troubles:
+                    self._turn(self._running)
+
+    def waits(self, at: Instant | None) -> None:
+        """Note when something is due next."""
+        self._next = at
+
+    def ends(self, state: WorkerState) -> None:
+        """Note that the worker is done, or was told to stop."""
+        with self._lock:
+            self._turn(state)
+        self._beat = float("-inf")
+
+    def _turn(self, state: WorkerState) -> None:
+        if state != self._state:
+            self._state, self._since = state, self._stamp()
+
+    @property
+    def retries(self) -> int:
+        """How often something was tried again so far."""
+        return self._retries
+
+    def told(self) -> WorkerHealth:
+        """Return how the worker is now."""
+        with self._lock:
+            return WorkerHealth(
+                season=self.season,
+                worker=self.worker,
+                state=self._state,
+                since=self._since,
+                silent_s=0.0,
+                rounds=self.rounds,
+                next_at=None if self._next is None else iso(self._next),
+                troubles=tuple(self._troubles.values()),
+            )
+
+    def beat(self, store: Store, *, force: bool = False) -> None:
+        """Write down how the worker is, every few seconds at the most. A database that is gone is no reason to
+        stop.
+        """
+        now = self._now()
+        if not force and now - self._beat < BEAT_S:
+            return
+        self._beat = now
+        here = self.told()
+        row = {
+            "state": here.state, "since": here.since, "beat": now, "rounds": here.rounds,
+            "next_at": here.next_at, "troubles": msgspec.json.encode(here.troubles).decode(),
+        }  # fmt: skip
+        key = {"season": self.season, "worker": self.worker}
+        mine = (workers.c.season == self.season, workers.c.worker == self.worker)
+        try:
+            with store.engine.begin() as db:
+                if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
+                    db.execute(insert(workers).values(**key, **row))
+        except SQLAlchemyError:
+            pass
+
+
+_TROUBLES = msgspec.json.Decoder(tuple[Trouble, ...])
+
+
+def read_workers(store: Store, season: str | None = None, now: float | None = None) -> tuple[WorkerHealth, ...]:
+    """Return what is on record about the workers of a season (None: of all), by name."""
+    at = time.time() if now is None else now
+    query = select(workers).order_by(workers.c.season, workers.c.worker)
+    if season is not None:
+        query = query.where(workers.c.season == season)
+    with store.read() as db:
+        rows = db.execute(query).all()
+    found = []
+    for row in rows:
+        silent = max(at - row.beat, 0.0)
+        state: WorkerState = row.state
+        since = row.since
+        if state in ("live", "replay", "stalled") and silent > SILENT_S:
+            state, since = "stalled", iso(int(row.beat) * SECOND) if row.state != "stalled" else row.since
+        found.append(
+            WorkerHealth(
+                season=row.season,
+                worker=row.worker,
+                state=state,
+                since=since,
+                silent_s=silent,
+                rounds=row.rounds,
+                next_at=row.next_at,
+                troubles=_TROUBLES.decode(row.troubles),
+            )
+        )
+    return tuple(found)

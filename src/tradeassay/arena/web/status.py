@@ -1,0 +1,106 @@
+"""Is the arena well? ``/healthz`` for whoever restarts it, ``/metrics`` for Prometheus. Both answer without a
+season.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from fastapi import APIRouter, Response
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+
+from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, skipped
+
+
+class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether all is well (``ok``), why not, and how every worker is."""
+
+    ok: bool
+    database: str
+    workers: tuple[WorkerHealth, ...]
+
+
+def arena_health(store: Store, own: Health | None) -> ArenaHealth:
+    """Return how the arena is. What this process knows about its own worker is newer than the record."""
+    try:
+        found = {(one.season, one.worker): one for one in read_workers(store)}
+        database = "ok"
+    except SQLAlchemyError as error:
+        found, database = {}, f"unreachable: {type(error).__name__}"
+    if own is not None:
+        told = own.told()
+        found[told.season, told.worker] = told
+    every = tuple(found.values())
+    fine = database == "ok" and not any(one.state == "stalled" for one in every)
+    return ArenaHealth(ok=fine, database=database, workers=every)
+
+
+def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
+    """Return the routes of health and metrics."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz", responses={503: {"description": "Something is stalled; the body says what."}})
+    async def healthz() -> Response:
+        """Say whether the arena is well; 503 when it is not."""
+        found = await run_in_threadpool(arena_health, store, own())
+        headers = {"cache-control": "no-store"}
+        return Response(msgspec.json.encode(found), 200 if found.ok else 503, headers, "application/json")
+
+    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Give the figures in the form that Prometheus reads."""
+        text = await run_in_threadpool(lambda: "\n".join(_metrics(store, own())) + "\n")
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _metrics(store: Store, own: Health | None) -> Iterator[str]:
+    health = arena_health(store, own)
+    yield "# HELP tradeassay_up Whether nothing is stalled."
+    yield "# TYPE tradeassay_up gauge"
+    yield f"tradeassay_up {int(health.ok)}"
+    yield "# TYPE tradeassay_worker_silent_seconds gauge"
+    for one in health.workers:
+        where = _labels(season=one.season, worker=one.worker)
+        yield f"tradeassay_worker_silent_seconds{where} {one.silent_s:.1f}"
+    yield "# TYPE tradeassay_worker_stalled gauge"
+    for one in health.workers:
+        where = _labels(season=one.season, worker=one.worker)
+        yield f"tradeassay_worker_stalled{where} {int(one.state == 'stalled')}"
+    yield "# TYPE tradeassay_worker_rounds_total counter"
+    for one in health.workers:
+        yield f"tradeassay_worker_rounds_total{_labels(season=one.season, worker=one.worker)} {one.rounds}"
+    yield "# TYPE tradeassay_worker_troubles gauge"
+    for one in health.workers:
+        for trouble in one.troubles:
+            where = _labels(season=one.season, worker=one.worker, part=trouble.part)
+            yield f"tradeassay_worker_troubles{where} {trouble.count}"
+    if health.database != "ok":
+        return
+    counted = (
+        ("rounds", "phase", rounds.c.phase, rounds.c.season),
+        ("slots", "status", decisions.c.status, decisions.c.season),
+        ("corrections", "asset", corrections.c.asset, corrections.c.season),
+        ("skipped_sessions", "asset", skipped.c.asset, skipped.c.season),
+        ("held_bars", "asset", held_bars.c.asset, held_bars.c.season),
+    )
+    with store.read() as db:
+        for name, label, column, season in counted:
+            yield f"# TYPE tradeassay_{name} gauge"
+            for where, value, count in db.execute(select(season, column, func.count()).group_by(season, column)):
+                yield f"tradeassay_{name}{_labels(season=where, **{label: value})} {count}"
+
+
+def _labels(**given: str) -> str:
+    told = ",".join(f'{name}="{_escaped(value)}"' for name, value in given.items())
+    return f"{{{told}}}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
