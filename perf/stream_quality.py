@@ -11,14 +11,18 @@ import argparse
 import json
 import sys
 import time
+from datetime import date
 
 import msgspec
 
+from stream_pairs import all_pairs
 from tradeassay.arena.stream import CheckQuality, check_summary, labelled_items, measure_checks
 from tradeassay.arena.stream.checks import claims, numbers
+from tradeassay.arena.stream.duplicates import same_story
 from tradeassay.arena.stream.items import clean, detect, sentences
 from tradeassay.arena.stream.summary import published_day
 from tradeassay.core.measure import Measure
+from tradeassay.metrics.intervals import rate_measure
 
 
 def shown(measure: Measure) -> str:
@@ -47,6 +51,26 @@ def milliseconds_per_summary() -> float:
     return 1000 * (time.process_time() - began) / len(texts)
 
 
+def merging() -> None:
+    """Print how well repeats are told from stories that only look alike, with or without opposites."""
+    pairs = all_pairs()
+    day = date(2025, 3, 4)
+    print(f"{len(pairs)} pairs with known truth; a positive is a repeat that is merged")
+    print("checker   part            pairs  precision          recall             opposites merged")
+    parts = [("all", pairs)]
+    parts += [(f"{o} {lang}", [p for p in pairs if (p.origin, p.language) == (o, lang)])
+              for o, lang in dict.fromkeys((p.origin, p.language) for p in pairs)]  # fmt: skip
+    for careful in (False, True):
+        for name, some in parts:
+            merged = [same_story(p.one, p.other, day, careful=careful) for p in some]
+            hit = sum(m and p.same for m, p in zip(merged, some, strict=True))
+            precision = rate_measure(hit, sum(merged), nothing="nothing was merged")
+            recall = rate_measure(hit, sum(p.same for p in some), nothing="no repeats")
+            through = rate_measure(sum(merged) - hit, sum(not p.same for p in some), nothing="no opposites")
+            print(f"{'ama-v2' if careful else 'ama-v1':9s} {name:15s} {len(some):5d}  {shown(precision):18s} "
+                  f"{shown(recall):18s} {shown(through)}")  # fmt: skip
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -65,6 +89,7 @@ def main() -> int:
         if asked.misses and found.part == "all":
             for miss in found.misses:
                 print(f"    {miss.kind:11s} {miss.story} [{miss.case}] {miss.text}")
+    merging()
     print(f"{milliseconds_per_summary():.2f} ms of processor time per summary checked")
     return 0
 

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from tradeassay.arena.reading import decisions as made
 from tradeassay.arena.reading.cited import CitedFigures, cited_figures
 from tradeassay.arena.reading.decisions import Timeline, timeline
+from tradeassay.arena.reading.kept import read_kept
 from tradeassay.arena.reading.seasons import (
     SeasonBadges,
     SeasonFacts,
@@ -72,6 +73,10 @@ class Pulse:
         with self._store.read() as db:
             return int(db.execute(query).scalar() or known)
 
+    def settled(self, season: str) -> int:
+        """Return the number of the newest event that changes standings: a settlement, or a correction."""
+        return max(self.newest(season, "settled"), self.newest(season, "corrected"))
+
     def after(self, season: str | None, seq: int, most: int = MOST_EVENTS) -> tuple[SeasonEvent, ...]:
         """Return the events of a season (None: of all) after a number, oldest first."""
         query = select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(min(most, MOST_EVENTS))
@@ -109,10 +114,15 @@ class SeasonReader:
         self.store = store
         self._pulse = pulse
         self._config = config
-        self._view = SeasonView(store, season, pulse.newest(season.id, "settled"), config)
+        kept = read_kept(store, season.id)
+        if kept is None:
+            self._view = SeasonView(store, season, pulse.settled(season.id), config)
+        else:
+            self._view = SeasonView.of_kept(store, season, kept, config)
         self._made_at = time.monotonic()
         self._lock = Lock()
         self._renewing = False
+        self._kept = None if kept is None else kept.version
         self._facts: tuple[int, SeasonFacts] | None = None
 
     @property
@@ -125,7 +135,7 @@ class SeasonReader:
 
         A view that took long is replaced by one made in the background; readers see the old one meanwhile.
         """
-        newest = self._pulse.newest(self.season.id, "settled")
+        newest = self._pulse.settled(self.season.id)
         with self._lock:
             rested = time.monotonic() - self._made_at >= REST * self._view.cost_s
             if newest == self._view.version or not rested or self._renewing:
@@ -142,6 +152,8 @@ class SeasonReader:
         made = SeasonView(self.store, self.season, version, self._config)
         try:
             made.warm_like(self._view)
+            made.keep()
+            self._kept = version
         finally:
             with self._lock:
                 self._view, self._renewing = made, False
@@ -151,7 +163,14 @@ class SeasonReader:
     def shown_seq(self) -> int:
         """The newest event a page made now can show: an older one than :attr:`seq` while the view lags behind."""
         view = self.view()
-        return self.seq if view.version == self._pulse.newest(self.season.id, "settled") else view.version
+        return self.seq if view.version == self._pulse.settled(self.season.id) else view.version
+
+    def keep(self) -> None:
+        """Keep the standings for the next start, once for each settlement that cost something to compute."""
+        view = self.view()
+        if self._kept != view.version and view.cost_s > QUICK_S and not self._renewing:
+            self._kept = view.version
+            Thread(target=view.keep, daemon=True).start()
 
     @property
     def sealed(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from tradeassay.arena.reading.kept import KeptView, keep_view
 from tradeassay.arena.reading.seasons import Lines, Selection
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
@@ -84,6 +85,37 @@ class SeasonView:
         self._made: OrderedDict[Hashable, object] = OrderedDict()
         self._making: dict[Hashable, RLock] = {}
         self._lock = Lock()
+
+    @classmethod
+    def of_kept(
+        cls, store: Store, season: Season, kept: KeptView, config: BoardConfig | None = None
+    ) -> SeasonView:
+        """Return the view that was kept on disk."""
+        made = cls(store, season, kept.version, config)
+        made.cost_s = kept.cost_s
+        everything = Selection()
+        made._made[("board", everything)] = kept.board
+        made._made[("equity", everything)] = kept.equity
+        made._made["first-day"] = kept.first_day
+        for one in kept.behaviours:
+            made._made[("behaviour", one.entry, everything)] = one
+        return made
+
+    def keep(self) -> None:
+        """Keep what the first page shows for the next start."""
+        everything = Selection()
+        board = self.board(everything)
+        behaviours = tuple(self.behaviour(row.entry, everything) for row in board.rows)
+        shown, first = self.equity(everything), self.first_day()
+        kept = KeptView(
+            version=self.version,
+            cost_s=self.cost_s,
+            board=board,
+            equity=shown,
+            behaviours=behaviours,
+            first_day=first,
+        )
+        keep_view(self._store, self.season.id, kept)
 
     def lines(self, wanted: Selection) -> Lines:
         """Return the selected lines, with the baseline's."""

@@ -137,15 +137,18 @@ def correct(store: Store, season: Season, asset: str, closes: Closes, now: str) 
         rounds.c.phase == "settled",
         rounds.c.session >= min(closes),
     )
+    mine = corrections.c.season == season.id
     with store.read() as db:  # nearly always there is nothing to do, and nobody has to wait for that
-        if not any(_changed(read_round(row), closes) for row in db.execute(query)):
+        # Where one account spans all assets, what was under way during a correction is sized by what it was then.
+        again = season.rules.cross_asset and db.execute(select(corrections.c.id).where(mine).limit(1)).first()
+        if not again and not any(_changed(read_round(row), closes) for row in db.execute(query)):
             return ()
     with store.write("corrected") as db:
         if db.dialect.name == "postgresql":
             db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
         found = [read_round(row) for row in db.execute(query.order_by(rounds.c.session))]
         moved = {round.id: prices for round in found if (prices := _changed(round, closes)) is not None}
-        if not moved:
+        if not moved and not again:
             return ()
         told = _record(db, season.id, asset, closes, now, frozenset(round.session for round in found))
         for round in found:
@@ -155,7 +158,7 @@ def correct(store: Store, season: Season, asset: str, closes: Closes, now: str) 
                 db.execute(update(rounds).where(rounds.c.id == round.id).values(**values))
                 if round.session not in told and round.next_session not in told:  # a dividend told late, say
                     told[round.session] = (round.base_price or round.price, base)
-        stages = {round.stage for round in found if round.id in moved}
+        stages = {round.stage for round in found if round.id in moved or again}
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
         made = []
         for session, (old, new) in sorted(told.items()):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rounds, slots
+from tradeassay.arena.state.tables import bookings, decisions, rounds
 from tradeassay.benchmarks.ama.rules import Kind
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
@@ -71,39 +71,54 @@ def read_lines(
 ) -> Mapping[tuple[str, str], EntrySeries]:
     """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
+    settled = bookings.c.number == 1
     query = (
         select(
-            slots.c.entry,
-            slots.c.asset,
-            slots.c.session,
-            slots.c.action,
-            slots.c.status,
-            slots.c.position,
-            slots.c.earned,
-            slots.c.input_tokens,
-            slots.c.output_tokens,
-            slots.c.usd,
-            slots.c.round,
-            slots.c.nav_before,
+            decisions.c.entry,
+            decisions.c.asset,
+            decisions.c.session,
+            decisions.c.action,
+            decisions.c.status,
+            bookings.c.position,
+            bookings.c.earned,
+            decisions.c.input_tokens,
+            decisions.c.output_tokens,
+            decisions.c.usd,
+            decisions.c.round,
+            bookings.c.nav_before,
+            decisions.c.id,
         )
-        .where(slots.c.season == season.id, slots.c.stage == "live", slots.c.earned.is_not(None))
-        .order_by(slots.c.entry, slots.c.asset, slots.c.session)
+        .join(bookings, (bookings.c.slot == decisions.c.id) & settled)
+        .where(decisions.c.season == season.id, decisions.c.stage == "live")
+        .order_by(decisions.c.entry, decisions.c.asset, decisions.c.session)
     )
-    for column, values in ((slots.c.entry, wanted.entries), (slots.c.asset, wanted.assets)):
+    for column, values in ((decisions.c.entry, wanted.entries), (decisions.c.asset, wanted.assets)):
         if values is not None:
             query = query.where(column.in_(values))
     if wanted.first is not None:
-        query = query.where(slots.c.session >= wanted.first)
+        query = query.where(decisions.c.session >= wanted.first)
     if wanted.last is not None:
-        query = query.where(slots.c.session <= wanted.last)
+        query = query.where(decisions.c.session <= wanted.last)
     taken = {entry.id for entry in season.everyone if wanted.takes(entry)}
     grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     with store.read() as db:
         moves = _moves(db, season.id)
+        restated = _restated(db, season.id)
         for row in db.execute(query):
             if row.entry in taken:
-                grouped.setdefault((row.entry, row.asset), []).append(tuple(row))
+                made = tuple(row)
+                if row.id in restated:
+                    earned, before = restated[row.id]
+                    made = (*made[:6], earned, *made[7:11], before, row.id)
+                grouped.setdefault((row.entry, row.asset), []).append(made)
     return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
+
+
+def _restated(db: Connection, season: str) -> dict[int, tuple[float, float]]:
+    """Return what corrected decisions earned on the newest prices, and the account before them, by slot."""
+    query = select(bookings.c.slot, bookings.c.earned, bookings.c.restated_before)
+    query = query.where(bookings.c.season == season, bookings.c.number > 1).order_by(bookings.c.number)
+    return {slot: (earned, before) for slot, earned, before in db.execute(query)}
 
 
 def _moves(db: Connection, season: str) -> dict[int, tuple[float, float]]:
@@ -119,7 +134,9 @@ def _moves(db: Connection, season: str) -> dict[int, tuple[float, float]]:
 def _line(
     season: Season, key: tuple[str, str], rows: list[tuple[Any, ...]], moves: dict[int, tuple[float, float]]
 ) -> EntrySeries:
-    _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids, before = zip(*rows, strict=True)
+    _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids, before, _ = zip(
+        *rows, strict=True
+    )
     moved = np.array([moves[id] for id in ids], dtype=np.float64)
     costs = [None if u is None else float(u) for u in usd]
     return EntrySeries(

@@ -208,6 +208,14 @@ skipped = Table(
     Column("at", String(40), nullable=False),
 )
 
+kept_views = Table(
+    "kept_views",  # the last standings, to be shown at once after a start
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
 workers = Table(
     "workers",  # who plays a season, when it was last heard of, what troubles it
     metadata,
@@ -305,6 +313,15 @@ stream_items = Table(
     Index("stream_items_by_session", "season", "asset", "session"),
     Index("stream_items_by_status", "season", "status", "published_at"),
     Index("stream_items_merged", "merged_into"),
+)
+
+stream_bands = Table(
+    "stream_bands",  # the sketches of published items, by which repeats of any age are found
+    metadata,
+    Column("season", String(64), primary_key=True),
+    Column("asset", String(64), primary_key=True),
+    Column("key", BigInteger, primary_key=True),
+    Column("item", String(20), primary_key=True),
 )
 
 stream_rounds = Table(

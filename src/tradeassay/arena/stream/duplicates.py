@@ -1,8 +1,9 @@
 """Two texts about one asset: do they tell the same story, or contradict each other?
 
-Texts are compared as sets of two-word runs; a changed figure makes another story. The windows are small (one
-asset, a few days), so the sets are compared as they are instead of being sketched. A contradiction about one
-quantity is flagged, never decided.
+Texts are compared as sets of two-word runs; a changed figure makes another story, and so does, in seasons of
+``ama-v2``, a word that is turned into its opposite (:mod:`~tradeassay.arena.stream.polarity`). Within the window
+of a few days the sets are compared as they are; for older items a MinHash sketch (:func:`bands`) finds the
+candidates. A contradiction about one quantity is flagged, never decided.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 
 from tradeassay.arena.stream.checks import dates, numbers
@@ -17,6 +19,7 @@ from tradeassay.arena.stream.checks.claims import Claim, claims
 from tradeassay.arena.stream.checks.names import name_runs
 from tradeassay.arena.stream.checks.vocabulary import pattern, vocabulary
 from tradeassay.arena.stream.items import sentences
+from tradeassay.arena.stream.polarity import turned
 
 _LEAST = 6
 """Shingles a text needs before being contained in another means anything."""
@@ -127,12 +130,45 @@ WITHIN = 0.8
 """Share of the shorter text's shingles in the longer one at which it is an abridged copy."""
 
 
-def same_story(one: str, other: str, published: date) -> bool:
-    """Return whether two texts tell the same story: alike in words, and not differing in a figure or a date."""
+def same_story(one: str, other: str, published: date, *, careful: bool = False) -> bool:
+    """Return whether two texts tell the same story: alike in words, and not differing in a figure or a date.
+
+    ``careful`` looks at the words that differ too: turned into their opposites they tell another story.
+    """
     jaccard, within = similarity(one, other)
     if jaccard < ALIKE and within < WITHIN:
         return False
-    return not opposite(one, other) and _same_facts(one, other, published)
+    if opposite(one, other) or not _same_facts(one, other, published):
+        return False
+    return not careful or turned(one, other) is None
+
+
+ROWS, BANDS = 2, 16
+_PRIME = (1 << 61) - 1
+_SEEDS = [
+    int.from_bytes(blake2b(f"minhash-v1/{n}".encode(), digest_size=8).digest(), "big") % _PRIME
+    for n in range(2 * ROWS * BANDS)
+]
+
+
+@lru_cache(maxsize=4096)
+def bands(text: str) -> tuple[int, ...]:
+    """Return the sixteen keys of a text's MinHash sketch; two texts with one in common may tell one story.
+
+    With bands of two rows half of the texts' shingles in common are found with 99 %, a third with 85 %.
+    """
+    pieces = [
+        int.from_bytes(blake2b(" ".join(run).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        for run in shingles(text)
+    ]
+    low = [
+        min((_SEEDS[2 * n] * piece + _SEEDS[2 * n + 1]) % _PRIME for piece in pieces) for n in range(ROWS * BANDS)
+    ]
+    made = []
+    for band in range(BANDS):
+        body = f"{band}/{low[band * ROWS : (band + 1) * ROWS]}".encode()
+        made.append(int.from_bytes(blake2b(body, digest_size=8).digest(), "big") >> 1)  # fits a signed column
+    return tuple(made)
 
 
 def _same_facts(one: str, other: str, published: date) -> bool:

@@ -13,8 +13,9 @@ import msgspec
 from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Season
 from tradeassay.arena.stream.duplicates import contradiction, same_story
+from tradeassay.arena.stream.instructions import guarded
 from tradeassay.arena.stream.items import Language, RawItem, StreamItem, clean, detect, item_id
-from tradeassay.arena.stream.summary import Summary, extract, published_day, summarise
+from tradeassay.arena.stream.summary import EXTRACTIVE, Summary, extract, published_day, summarise
 from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import Ended, advance
@@ -100,9 +101,13 @@ class Edition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditingDesk(msgspec.Struct, frozen=True, kw_only=True):
-    """How items are edited. ``model`` None extracts; ``language`` None keeps English or Chinese as it comes."""
+    """How items are edited. ``model`` None extracts; ``language`` None keeps English or Chinese as it comes.
+
+    ``careful`` (``ama-v2``): opposites are never merged, and instructions inside a source are quoted as such.
+    """
 
     season: str
+    careful: bool = False
     model: str | None = None
     language: Language | None = None
     names: tuple[str, ...] = ()
@@ -141,7 +146,8 @@ def _one(
         return msgspec.structs.replace(new, shown_title=raw.title, shown_text=raw.text, summary_by=AS_IT_IS)
     ordered = sorted(before, key=lambda item: (item.published_at, item.id))
     # Only what was published can be repeated: a story whose first telling was rejected gets another chance.
-    first = next((i for i in ordered if i.status == "published" and same_story(i.words, raw.words, day)), None)
+    published = (item for item in ordered if item.status == "published")
+    first = next((i for i in published if same_story(i.words, raw.words, day, careful=desk.careful)), None)
     if first is not None:
         reason = f"tells the story of {first.source}, {first.published_at}, again"
         return msgspec.structs.replace(new, status="merged", merged_into=first.id, reason=reason)
@@ -151,6 +157,8 @@ def _one(
             new, status="rejected", reason="language: the source is neither English nor Chinese"
         )
     summary = yield from _summary(desk, id, raw, language)
+    if desk.careful:
+        summary = guarded(summary, extracted=summary.by == EXTRACTIVE)
     done = msgspec.structs.replace(
         new,
         shown_title=summary.title,

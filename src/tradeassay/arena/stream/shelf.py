@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.store import Store, tell
-from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
+from tradeassay.arena.state.tables import stream_bands, stream_calls, stream_inbox, stream_items, stream_rounds
+from tradeassay.arena.stream.duplicates import bands
 from tradeassay.arena.stream.editing import Edition, Question
 from tradeassay.arena.stream.items import ItemCheck, RawItem, StreamItem, item_id
 from tradeassay.core.arena import NewsShown
@@ -34,9 +35,16 @@ def stored_news(store: Store, season: str, due: Due) -> tuple[NewsShown, ...] | 
         return _stored(db, season, due)
 
 
-def window(store: Store, season: str, due: Due, raw: Iterable[RawItem], since: Instant) -> tuple[StreamItem, ...]:
-    """Return the asset's items on record that matter now: those of the window, and those that came in again."""
+def window(
+    store: Store, season: str, due: Due, raw: Sequence[RawItem], since: Instant, *, ever: bool = False
+) -> tuple[StreamItem, ...]:
+    """Return the asset's items on record that matter now: those of the window, and those that came in again.
+
+    With ``ever`` older items join them whose sketch says that they may tell a story that came in now.
+    """
     ids = [item_id(season, due.asset, one) for one in raw]
+    if ever:
+        ids += _alike(store, season, due.asset, [one.words for one in raw if one.kind == "news"])
     recent = and_(stream_items.c.kind == "news", stream_items.c.published_at >= iso(since))
     query = select(stream_items).where(
         stream_items.c.season == season,
@@ -47,8 +55,25 @@ def window(store: Store, season: str, due: Due, raw: Iterable[RawItem], since: I
         return tuple(read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at)))
 
 
-def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
-    """Write an edition, or return the one that is there: the first one counts."""
+def _alike(store: Store, season: str, asset: str, texts: Sequence[str]) -> list[str]:
+    """Return the published items of any age that share a band of their sketch with one of the texts."""
+    keys = sorted({key for text in texts for key in bands(text)})
+    found: set[str] = set()
+    with store.read() as db:
+        for start in range(0, len(keys), 400):
+            query = select(stream_bands.c.item).where(
+                stream_bands.c.season == season,
+                stream_bands.c.asset == asset,
+                stream_bands.c.key.in_(keys[start : start + 400]),
+            )
+            found.update(db.execute(query).scalars())
+    return sorted(found)
+
+
+def write_edition(
+    store: Store, season: str, due: Due, edition: Edition, *, sketched: bool = False
+) -> tuple[NewsShown, ...]:
+    """Write an edition, or return the one that is there: the first one counts. ``sketched`` keeps sketches too."""
     body = canonical_json(edition.news)
     row = {"season": season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
     try:
@@ -58,6 +83,10 @@ def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tupl
                 return there
             if edition.items:
                 db.execute(insert(stream_items), [_row(item) for item in edition.items])
+            if sketched and (told := [i for i in edition.items if i.kind == "news" and i.status == "published"]):
+                where = {"season": season, "asset": due.asset}
+                rows = [{**where, "key": key, "item": item.id} for item in told for key in set(bands(item.words))]
+                db.execute(insert(stream_bands), rows)
             db.execute(insert(stream_rounds).values(**row, news=body.decode(), sha256=sha256_bytes(body)))
             count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
             told = {"asset": due.asset, "session": due.session, "shown": len(edition.news), **count}

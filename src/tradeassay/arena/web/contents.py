@@ -37,6 +37,7 @@ def standings(reader: SeasonReader, words: PageWords, request: Request) -> dict[
     view = reader.view()
     board = view.board(wanted)
     rows = _rows(reader, words, wanted)
+    reader.keep()
     return {
         "wanted": wanted,
         "board": board,

@@ -1,0 +1,56 @@
+"""The last standings on disk, so that the first page after a start shows something at once, and says how old it
+is.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from tradeassay.arena.standings import Behaviour, Standings
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import kept_views
+from tradeassay.report.charts import Equity
+
+
+class KeptView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first page is made of, as of the settlement number ``version``; ``cost_s`` is what it took to
+    make.
+    """
+
+    version: int
+    cost_s: float
+    board: Standings
+    equity: Equity
+    behaviours: tuple[Behaviour, ...]
+    first_day: dict[str, dict[str, str]]
+
+
+_KEPT = msgspec.msgpack.Decoder(KeptView)
+
+
+def read_kept(store: Store, season: str) -> KeptView | None:
+    """Return the standings kept for a season; None when there are none, or they are of another form."""
+    try:
+        with store.read() as db:
+            body = db.execute(select(kept_views.c.body).where(kept_views.c.season == season)).scalar()
+        return None if body is None else _KEPT.decode(zlib.decompress(body))
+    except (SQLAlchemyError, msgspec.DecodeError, zlib.error):
+        return None
+
+
+def keep_view(store: Store, season: str, view: KeptView) -> None:
+    """Keep standings in the place of older ones, if the database can be written."""
+    body = zlib.compress(msgspec.msgpack.encode(view), 1)
+    try:
+        with store.engine.begin() as db:
+            known = db.execute(select(kept_views.c.version).where(kept_views.c.season == season)).scalar()
+            if known is not None and known >= view.version:
+                return
+            db.execute(delete(kept_views).where(kept_views.c.season == season))
+            db.execute(insert(kept_views).values(season=season, version=view.version, body=body))
+    except SQLAlchemyError:
+        pass

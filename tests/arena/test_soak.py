@@ -1,0 +1,355 @@
+"""Live seasons on a virtual clock with everything that goes wrong: accounts end as if nothing had.
+
+The vendor, the disk, the database, the clock, the agents and strangers at the door misbehave at drawn moments.
+What the accounts must be is worked out beside the arena, in plain arithmetic: the recorded decisions on the
+vendor's final prices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import event, func, select
+from sqlalchemy.exc import OperationalError
+from tests.arena.virtual import VirtualTime
+
+from tradeassay.account.daily_target import Booking, follow, target_growth
+from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.rounds.feed import AssetFacts, Bar, Due
+from tradeassay.arena.rounds.prices import Close, revisions
+from tradeassay.arena.rounds.running import Patience, Runner
+from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
+from tradeassay.arena.standings import read_lines
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import bookings, decisions, rounds, skipped
+from tradeassay.core.arena import AgentChoice, PricePoint
+from tradeassay.core.errors import SourceError
+from tradeassay.core.time import DAY, MINUTE, SECOND, iso, midnight, parse_day
+
+ASSETS = ("ONE", "TWO")
+KINDS = (
+    "revision", "outage", "wrong tick", "full disk", "killed database", "clock jump", "slow agent", "dead agent",
+    "flood", "duplicate bar", "late bar", "restart",
+)  # fmt: skip
+
+
+class Whim:
+    """Decides by a hash of the day, so that a season can be compared with itself."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self._name, self._world = name, world
+
+    async def decide(self, packet) -> AgentChoice:
+        fault = self._world.faults.get(packet.date)
+        if self._name == "anna" and fault == "slow agent":
+            await asyncio.sleep(100)
+        if self._name == "anna" and fault == "dead agent":
+            raise RuntimeError("gone")
+        return AgentChoice(action=self._world.action(self._name, packet.symbol, packet.date), reasoning="whim")
+
+
+class World:
+    """True prices, what the vendor says about them and when, and the faults by session."""
+
+    blocking = False
+
+    def __init__(
+        self, season: Season, sessions: int, faults: dict[str, str], time: VirtualTime, seed: int
+    ) -> None:
+        self.season, self.faults, self.time = season, faults, time
+        first = parse_day(season.first)
+        self.days = [str(first + timedelta(days=n)) for n in range(-12, sessions + 1)]
+        rng = np.random.default_rng(seed)
+        moves = rng.normal(0.001, 0.03, (len(ASSETS), len(self.days)))
+        self.true = dict(zip(ASSETS, 100 * np.exp(np.cumsum(moves, axis=1)), strict=True))
+        self.looks: dict[tuple[str, str], int] = {}
+        self.last_trouble = ""
+
+    def action(self, name: str, asset: str, day: str) -> str:
+        return ("BUY", "SELL", "HOLD")[random.Random(f"{name}{asset}{day}").randrange(3)]
+
+    def due(self, season: Season):
+        found = []
+        for place, asset in enumerate(ASSETS):
+            for day in self.days[12:]:
+                at = midnight(parse_day(day)) + DAY + 15 * MINUTE
+                found.append(Due(at=at, place=place, asset=asset, session=day, closing=day > season.last))
+        return tuple(sorted(found))
+
+    def said(self, asset: str, day: str) -> float:
+        """Return what the vendor says now that a session's close was."""
+        true = float(self.true[asset][self.days.index(day)])
+        fault = self.faults.get(day)
+        since = self.time.now() - midnight(parse_day(day)) - DAY
+        if fault == "revision" and since < 20 * 3600 * SECOND:
+            return true * 1.01
+        if fault == "wrong tick" and asset == "ONE" and since < 35 * MINUTE:
+            return true * 95.0
+        return true
+
+    def facts(self, asset: Asset, session: str, at, news_days: int) -> AssetFacts | None:
+        fault = self.faults.get(session)
+        looks = self.looks[asset.symbol, session] = self.looks.get((asset.symbol, session), 0) + 1
+        if fault == "outage" and asset.symbol == "TWO":
+            raise SourceError("the vendor is away")  # all day: this session has no round
+        if fault == "late bar" and looks <= 5:
+            self.last_trouble = "no bar yet"
+            return None
+        place = self.days.index(session)
+        now, before = self.said(asset.symbol, session), self.said(asset.symbol, self.days[place - 1])
+        volume = 1000.0 + place
+        bar = Bar(open=now, high=now, low=now, close=now, volume=volume)
+        older = Bar(open=before, high=before, low=before, close=before, volume=volume - 1)
+        if fault == "duplicate bar" and looks <= 3:
+            bar = older
+        days = self.days[max(place - 10, 0) : place]
+        return AssetFacts(
+            price=bar.close,
+            history=tuple(PricePoint(date=day, price=self.said(asset.symbol, day)) for day in days),
+            momentum=None,
+            news=(),
+            annual_report=None,
+            quarterly_report=None,
+            bar=Bar(**{n: getattr(bar, n) for n in ("open", "high", "low", "close", "volume")}, previous=older),
+        )
+
+    def comparable(self, asset, session, at, *, dividends):
+        raise AssertionError("a feed that knows its closes is not asked for one")
+
+    def closes(self, asset: Asset, session: str, *, dividends: bool):
+        place = self.days.index(session)
+        told = {day: self.said(asset.symbol, day) for day in self.days[max(place - 40, 0) : place + 1]}
+        return {day: Close(close=value, adjusted=value) for day, value in told.items()}
+
+    def forget(self, asset, session) -> None:
+        pass
+
+
+def season_of(sessions: int, **changed) -> Season:
+    last = str(date(2026, 1, 1) + timedelta(days=sessions - 1))
+    return Season(
+        **{
+            "id": "soak",
+            "benchmark": "ama-v2",
+            "assets": tuple(Asset(symbol=name, kind="crypto", dataset="live/none") for name in ASSETS),
+            "entries": tuple(Entry(id=name, architecture="python") for name in ("anna", "bert")),
+            "first": "2026-01-01",
+            "last": last,
+            **changed,
+        }
+    )
+
+
+def drawn_faults(sessions: int, count: int, seed: int) -> dict[str, str]:
+    """Return faults by session, every kind as often as the others, never two days running."""
+    generator = random.Random(seed)
+    days = list(range(3, sessions - 2, 2))
+    generator.shuffle(days)
+    kinds = [KINDS[n % len(KINDS)] for n in range(count)]
+    return {str(date(2026, 1, 1) + timedelta(days=day)): kind for day, kind in zip(days, kinds, strict=False)}
+
+
+class Trouble:
+    """Makes the database fail while it is told to."""
+
+    def __init__(self, store: Store) -> None:
+        self.words = ""
+        event.listen(store.engine, "before_cursor_execute", self._fail)
+
+    def _fail(self, connection, cursor, statement, *rest) -> None:
+        writes = statement.lstrip().split(" ", 1)[0] in ("INSERT", "UPDATE", "DELETE")
+        if self.words == "disk" and writes:
+            raise OperationalError(statement, {}, Exception("database or disk is full"))
+        if self.words == "gone":
+            raise OperationalError(statement, {}, Exception("the server closed the connection unexpectedly"))
+
+
+async def live_through(season: Season, world: World, store: Store, time: VirtualTime) -> list[Runner]:
+    """Play a season to its end while its faults happen; returns every runner that was needed."""
+    trouble, doors, runners = Trouble(store), Doors(store), []
+    agents = {
+        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
+        **{n: EntryAgent(Whim(n, world)) for n in ("anna", "bert")},
+    }
+    restarts = sorted(midnight(parse_day(day)) + DAY for day, kind in world.faults.items() if kind == "restart")
+
+    async def mischief() -> None:
+        for day, kind in sorted(world.faults.items()):
+            at = midnight(parse_day(day)) + DAY + 14 * MINUTE
+            await asyncio.sleep(max((at - time.now()) / SECOND, 0))
+            if kind in ("full disk", "killed database"):
+                trouble.words = "disk" if kind == "full disk" else "gone"
+                await asyncio.sleep(400)
+                trouble.words = ""
+            elif kind == "clock jump":
+                await asyncio.sleep(3 * 3600)
+                time.jump(-1800 if int(day[-2:]) % 2 else 5400)
+            elif kind == "flood":
+                wrong = [doors.who(f"ta-{n:012x}-{'x' * 43}") for n in range(200)]
+                assert wrong == [None] * 200
+
+    plotting = asyncio.create_task(mischief())
+    while True:
+        runner = Runner(
+            season=season, store=store, feed=world, clock=time.clock(), agents=agents, beat_s=6 * 3600.0,
+            real_time=lambda: time.now() / SECOND, patience=Patience(longest_s=30.0),
+        )  # fmt: skip
+        runners.append(runner)
+        task = asyncio.create_task(runner.run())
+        if restarts:
+            # In the middle of a round: half of the restarts come while agents decide.
+            await asyncio.wait([task], timeout=max((restarts[0] + 905 * SECOND - time.now()) / SECOND, 1.0))
+            restarts.pop(0)
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                continue
+        await task
+        break
+    plotting.cancel()
+    return runners
+
+
+def expected(store: Store, season: Season, world: World) -> dict[tuple[str, str], float]:
+    """Return what every account is worth: its recorded decisions on the true prices, in plain arithmetic."""
+    found = {}
+    with store.read() as db:
+        for entry in season.everyone:
+            for asset in ASSETS:
+                query = select(decisions.c.session, decisions.c.action, rounds.c.next_session)
+                query = query.join(rounds, rounds.c.id == decisions.c.round)
+                query = query.where(decisions.c.entry == entry.id, decisions.c.asset == asset)
+                rows = db.execute(query.order_by(decisions.c.session)).all()
+                position, held, moved = 0, [], []
+                for row in rows:
+                    position = {"BUY": 1, "SELL": -1, "HOLD": position}[row.action]
+                    held.append(position)
+                    here, there = (world.days.index(day) for day in (row.session, row.next_session))
+                    moved.append(world.true[asset][there] / world.true[asset][here] - 1.0)
+                growth = target_growth(np.array(held), np.array(moved), 5.0)
+                found[entry.id, asset] = float(np.prod(growth))
+    return found
+
+
+def check(store: Store, season: Season, world: World) -> None:
+    worth = expected(store, season, world)
+    lines = read_lines(store, season)
+    with store.read() as db:
+        phases = dict(db.execute(select(rounds.c.phase, func.count()).group_by(rounds.c.phase)).all())
+        assert set(phases) == {"settled"}
+        journal = db.execute(select(bookings).order_by(bookings.c.id)).all()
+    for key, value in worth.items():
+        made = [row for row in journal if (row.entry, row.asset) == key]
+        assert made[-1].nav == pytest.approx(value, rel=1e-12)
+        assert float(np.prod(1 + lines[key].earned)) == pytest.approx(value, rel=1e-12)
+        names = Booking.__struct_fields__
+        assert follow((row.asset, Booking(**{n: getattr(row, n) for n in names})) for row in made) == made[-1].nav
+
+
+def soak(tmp_path: Path, sessions: int, count: int, seed: int) -> tuple[Store, World, list[Runner]]:
+    season = season_of(sessions)
+    time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
+    world = World(season, sessions, drawn_faults(sessions, count, seed), time, seed)
+    store = Store(open_engine(str(tmp_path / f"soak-{seed}.db"), durable=False))
+    return store, world, time.run(live_through(season, world, store, time))
+
+
+def examine(store: Store, world: World, runners: list[Runner]) -> None:
+    season = world.season
+    check(store, season, world)
+    faults = world.faults
+    revised = [day for day, kind in faults.items() if kind == "revision"]
+    told = {(one.asset, one.session) for one in revisions(store, season.id, 1000)}
+    assert {(asset, day) for asset in ASSETS for day in revised} <= told  # every revision is on record
+    with store.read() as db:
+        gone = set(db.execute(select(skipped.c.asset, skipped.c.session)).all())
+        missed = db.execute(
+            select(decisions.c.session, decisions.c.entry).where(decisions.c.status != "decided").distinct()
+        ).all()
+        actions = db.execute(select(decisions.c.entry, decisions.c.asset, decisions.c.session, decisions.c.action))
+        for entry, asset, day, action in actions.all():
+            if entry != "buy-and-hold" and (day, entry) not in {tuple(one) for one in missed}:
+                assert action == world.action(entry, asset, day)  # decided as without any fault
+    assert gone == {("TWO", day) for day, kind in faults.items() if kind == "outage"}
+    # Nobody missed a session but the agent that was dead.
+    assert {day for day, _ in missed} == {day for day, kind in faults.items() if kind == "dead agent"}
+    assert {entry for _, entry in missed} <= {"anna"}
+    total = len(world.days[12:-1]) * len(ASSETS) - len(gone)
+    assert sum(runner.health.rounds for runner in runners) == total  # round counts add up
+
+
+def test_a_short_season_survives_every_kind_of_fault(tmp_path: Path) -> None:
+    store, world, runners = soak(tmp_path, 28, len(KINDS), seed=1)
+    assert sorted(world.faults.values()) == sorted(KINDS)
+    examine(store, world, runners)
+    store.engine.dispose()
+
+
+@pytest.mark.slow
+def test_a_year_with_forty_faults(tmp_path: Path) -> None:
+    store, world, runners = soak(tmp_path, 250, 40, seed=2)
+    assert len(world.faults) == 40 and set(world.faults.values()) == set(KINDS)
+    examine(store, world, runners)
+    store.engine.dispose()
+
+
+def test_one_account_over_all_assets_is_corrected_too(tmp_path: Path) -> None:
+    season = season_of(12, rules=OptionalRules(cross_asset=True, feedback=True))
+    days = {"2026-01-04": "revision", "2026-01-07": "revision", "2026-01-08": "revision"}
+    worth = []
+    for name, faults in (("calm", {}), ("revised", days)):
+        time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
+        world = World(season, 12, faults, time, seed=3)
+        store = Store(open_engine(str(tmp_path / f"{name}.db"), durable=False))
+        time.run(live_through(season, world, store, time))
+        with store.read() as db:
+            last = select(func.max(bookings.c.id)).group_by(bookings.c.entry)
+            worth.append(
+                dict(db.execute(select(bookings.c.entry, bookings.c.nav).where(bookings.c.id.in_(last))).all())
+            )
+            lines = read_lines(store, season)
+            for entry, value in worth[-1].items():
+                gained = sum(
+                    float((line.earned * line.account).sum()) for key, line in lines.items() if key[0] == entry
+                )
+                assert 1.0 + gained == pytest.approx(value, rel=1e-12)
+        store.engine.dispose()
+    assert worth[1] == pytest.approx(worth[0], rel=1e-12)
+
+
+def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
+    from tradeassay.arena.rounds.waiting import held_bars_of, say_word
+
+    season = season_of(6)
+    time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
+    world = World(season, 6, {"2026-01-03": "wrong tick"}, time, seed=4)
+    store = Store(open_engine(str(tmp_path / "held.db"), durable=False))
+
+    async def both() -> None:
+        playing = asyncio.create_task(live_through(season, world, store, time))
+        at = midnight(parse_day("2026-01-03")) + DAY + 17 * MINUTE
+        await asyncio.sleep((at - time.now()) / SECOND)
+        (held,) = held_bars_of(store, "soak")
+        assert (held.asset, held.session, held.word) == (
+            "ONE",
+            "2026-01-03",
+            None,
+        ) and "is the limit" in held.reason
+        say_word(store, "soak", "ONE", "2026-01-03", "refuse", "ann", iso(time.now()))
+        await playing
+
+    time.run(both())
+    with store.read() as db:
+        opened = db.execute(
+            select(rounds.c.opened_at).where(rounds.c.asset == "ONE", rounds.c.session == "2026-01-03")
+        )
+        assert opened.scalar_one() >= "2026-01-04T00:35"  # when the vendor had mended it
+    check(store, season, world)
+    store.engine.dispose()
