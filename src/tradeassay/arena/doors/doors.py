@@ -342,7 +342,8 @@ class Doors:
                 db.execute(row.on_conflict_do_update(index_elements=["key", "minute"], set_=more))
             db.execute(delete(counts).where(counts.c.minute < minute - 2))
             mine = (counts.c.minute == minute, counts.c.key.in_([key[:80] for key in added]))
-            return {row.key: row.count for row in db.execute(select(counts).where(*mine))}
+            query = select(counts.c.key, counts.c.count).where(*mine)
+            return {known: number for known, number in db.execute(query)}
 
     # -- deciding ------------------------------------------------------------------------------------------------
 

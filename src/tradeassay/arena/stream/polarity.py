@@ -160,9 +160,9 @@ def _other_word(one: tuple[str, ...], other: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=1)
 def _neutral() -> frozenset[str]:
-    words = set()
+    words: set[str] = set()
     for word in _lists().neutral.words:
-        words.update(word) if _HAN.match(word) else words.add(word)
+        words |= set(word) if _HAN.match(word) else {word}
     return frozenset(words)
 
 

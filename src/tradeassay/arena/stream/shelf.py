@@ -83,9 +83,9 @@ def write_edition(
                 return there
             if edition.items:
                 db.execute(insert(stream_items), [_row(item) for item in edition.items])
-            if sketched and (told := [i for i in edition.items if i.kind == "news" and i.status == "published"]):
+            if sketched and (fresh := [i for i in edition.items if i.kind == "news" and i.status == "published"]):
                 where = {"season": season, "asset": due.asset}
-                rows = [{**where, "key": key, "item": item.id} for item in told for key in set(bands(item.words))]
+                rows = [{**where, "key": key, "item": item.id} for item in fresh for key in set(bands(item.words))]
                 db.execute(insert(stream_bands), rows)
             db.execute(insert(stream_rounds).values(**row, news=body.decode(), sha256=sha256_bytes(body)))
             count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
