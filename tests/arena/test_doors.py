@@ -24,7 +24,7 @@ from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, slots
-from tradeassay.core.arena import AgentChoice, Packet, Said
+from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import UserError
 
 NOW = "2022-06-01T00:00:00Z"
@@ -436,17 +436,17 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
 def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: SnapshotFeed) -> None:
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
-    from tradeassay.arena.reading.reader import Reader
+    from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.web.app import create_app
 
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
-    app = create_app(Reader(store), extra=(router(doors),))
+    app = create_app(ArenaReader(store), extra=(router(doors),))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item and "stream" not in path]
 
     class Bert:
         async def decide(self, packet: Packet) -> AgentChoice:
-            talk = (Said(role="BERT-ROLE", step="s", text="BERT-TALK"),)
+            talk = (Contribution(role="BERT-ROLE", step="s", text="BERT-TALK"),)
             return AgentChoice(
                 action="SELL", reasoning="BERT-REASON", message="BERT-SAYS", memory=b"BERT-MEMORY", talk=talk
             )
