@@ -1,11 +1,14 @@
-"""An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed."""
+"""An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed.
+
+ARENA_TOKEN is what ``tradeassay arena register`` printed; ARENA_URL is needed where the arena is not the local one.
+"""
 
 import os
 import uuid
 
 import httpx
 
-with httpx.Client(base_url=os.environ["ARENA_URL"], timeout=30) as arena:
+with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"), timeout=30) as arena:
     arena.headers["Authorization"] = f"Bearer {os.environ['ARENA_TOKEN']}"
     while True:
         found = arena.get("/agents/me/packet", params={"wait": 20})

@@ -16,7 +16,7 @@ from sqlalchemy import select, update
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
-from tradeassay.arena.doors.outside import DoorAgent, outside_agents
+from tradeassay.arena.doors.outside import DoorAgent, SeatedAgent, outside_agents
 from tradeassay.arena.doors.router import DoorLimits, Limiter, SharedCounts, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -360,6 +360,16 @@ def test_the_operator_registers_over_http(store: Store) -> None:
     through(doors, absent)
 
 
+def test_a_registration_counts_from_the_next_decision_on(store: Store) -> None:
+    doors = founded(store)
+    seat = SeatedAgent(doors, SEASON, SEASON.entry("anna"))
+    assert seat.address() == ""  # it fetches its packets itself
+    doors.register("doors", "anna", now=NOW, address="https://agent.example")
+    assert seat.address() == "https://agent.example"
+    doors.revoke("doors", "anna", now=NOW)
+    assert seat.address() == ""
+
+
 def test_players_are_made_from_a_season(store: Store) -> None:
     doors = founded(store)
     doors.register("doors", "anna", now=NOW, address="https://agent.example")
@@ -382,11 +392,11 @@ def test_players_are_made_from_a_season(store: Store) -> None:
             return {id: type(player).__name__ for id, player in found.items()}
 
     assert asyncio.run(run()) == {
-        "anna": "HttpAgent",
-        "bert": "DoorAgent",
+        "anna": "SeatedAgent",
+        "bert": "SeatedAgent",
         "carl": "SubprocessAgent",
         "dora": "PythonAgent",
-        "emil": "HttpAgent",
+        "emil": "SeatedAgent",
     }
     with pytest.raises(UserError, match=r"no .class."):
         asyncio.run(missing(season, doors))

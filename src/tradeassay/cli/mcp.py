@@ -59,7 +59,10 @@ def episode(
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True)
-def arena(db: str, host: str, port: int) -> None:
+@click.option(
+    "--allow-host", "hosts", multiple=True, help="Another name clients reach it by, as a proxy passes it on."
+)
+def arena(db: str, host: str, port: int, hosts: tuple[str, ...]) -> None:
     """Serve the seats of an arena over streamable HTTP at /mcp; agents send their token with every request."""
     from tradeassay.core.errors import require
 
@@ -67,4 +70,4 @@ def arena(db: str, host: str, port: int) -> None:
         require(module, extra)
     from tradeassay.arena.doors.mcp_desk import serve_seats
 
-    serve_seats(db, host, port, say)
+    serve_seats(db, host, port, say, hosts)

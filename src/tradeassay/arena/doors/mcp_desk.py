@@ -116,14 +116,31 @@ class ArenaDesk:
 
 
 def mcp_app(
-    doors: Doors, *, limits: DoorLimits | None = None, host: str = "127.0.0.1", path: str = "/mcp"
+    doors: Doors,
+    *,
+    limits: DoorLimits | None = None,
+    host: str = "127.0.0.1",
+    path: str = "/mcp",
+    hosts: Sequence[str] = (),
 ) -> ASGIApp:
     """Return an application that serves the arena's seats over streamable HTTP at ``path``.
 
-    ``host`` is the name clients reach it by; requests for another one are refused, which keeps web pages from
-    reaching a local server. It needs its own lifespan: run it by itself, or enter it where it is mounted.
+    ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
+    port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
+    server. It needs its own lifespan: run it by itself, or enter it where it is mounted.
     """
+    from mcp.server.transport_security import TransportSecuritySettings
+
     limits = limits or DoorLimits()
+    security = None
+    if hosts:
+        names = [
+            name for one in (host, "localhost", *hosts) for name in (one, f"{one}:*" if ":" not in one else one)
+        ]
+        origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
+        )
     server = make_server(lambda request: ArenaDesk(doors, request.scope[_AGENT]), instructions=ABOUT)
     inner = server.streamable_http_app(
         streamable_http_path=path,
@@ -131,17 +148,18 @@ def mcp_app(
         stateless_http=True,
         max_request_body_size=limits.body,
         host=host,
+        transport_security=security,
     )
     return _Guarded(inner, DoorGate(doors, limits))
 
 
-def serve_seats(db: str, host: str, port: int, say: Callable[[str], None]) -> None:
+def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str] = ()) -> None:
     """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
     import uvicorn
 
     engine = open_engine(db)
     try:
-        app = mcp_app(Doors(Store(engine)), host=host)
+        app = mcp_app(Doors(Store(engine)), host=host, hosts=hosts)
         say(f"seats: http://{host}:{port}/mcp  (stop with Ctrl-C)")
         uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
     finally:

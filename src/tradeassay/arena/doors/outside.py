@@ -43,11 +43,14 @@ class SeatedAgent:
         self._waiting = DoorAgent(doors, entry.id, poll_s=poll_s)
         self._asked: tuple[str, OutsideAgent] | None = None
 
+    def address(self) -> str:
+        """Return where the agent is asked now; empty when it comes by itself."""
+        mine = self._doors.registered(self._season.id).get(self._entry.id)
+        return (None if mine is None else mine.address) or str(self._entry.params.get("url", ""))
+
     async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the agent where it is now, or wait for it to come."""
-        known = await asyncio.to_thread(self._doors.registered, self._season.id)
-        mine = known.get(self._entry.id)
-        address = (None if mine is None else mine.address) or str(self._entry.params.get("url", ""))
+        address = await asyncio.to_thread(self.address)
         if self._entry.architecture != "http" or not address:
             return await self._waiting.decide(packet)
         if self._asked is None or self._asked[0] != address:

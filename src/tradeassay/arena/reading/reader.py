@@ -99,6 +99,9 @@ class Pulse:
 REST = 4.0
 """Views are remade only so often that making them takes at most a fifth of the time."""
 
+STATUS_S = 10.0
+"""How old the word about a season's workers may be: a stalled one makes no events."""
+
 QUICK_S = 0.3
 """What takes less than this to compute is computed while the reader waits."""
 
@@ -124,6 +127,7 @@ class SeasonReader:
         self._renewing = False
         self._kept = None if kept is None else kept.version
         self._facts: tuple[int, SeasonFacts] | None = None
+        self._facts_at = 0.0
 
     @property
     def seq(self) -> int:
@@ -179,9 +183,10 @@ class SeasonReader:
 
     def facts(self) -> SeasonFacts:
         """Return the season as lists show it."""
-        seq = self.seq
-        if self._facts is None or self._facts[0] != seq:
+        seq, now = self.seq, time.monotonic()
+        if self._facts is None or self._facts[0] != seq or now - self._facts_at > STATUS_S:
             self._facts = (seq, facts_of(self.season, self.badges, progress_of(self.store, self.season)))
+            self._facts_at = now
         return self._facts[1]
 
     def decisions(self, wanted: made.DecisionsWanted) -> made.DecisionPage:
@@ -201,8 +206,9 @@ class SeasonReader:
         return made.holdings(self.store, self.season, sealed=self.sealed)
 
     def memory(self, entry: str) -> EntryMemory:
-        """Return what an entry remembers; closed while other agents could read it."""
-        ended = self.facts().progress.finished
+        """Return what an entry remembers; closed while a decision that others could profit from is not settled."""
+        progress = self.facts().progress
+        ended = progress.finished and progress.settled == progress.rounds
         return entry_memory(self.store, self.season, entry, sealed=self.sealed and not ended)
 
     def timeline(

@@ -10,6 +10,8 @@ import msgspec
 from sqlalchemy import func, select
 
 from tradeassay.arena.agents import OUTSIDE
+from tradeassay.arena.rounds.feed import PREFIX
+from tradeassay.arena.rounds.health import WorkerHealth, read_workers
 from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
 from tradeassay.arena.standings import EntrySeries, Filter
 from tradeassay.arena.state.store import Store
@@ -20,7 +22,7 @@ from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import parse_day
 
 Origin = Literal["synthetic", "real", "unknown"]
-_EPOCH = "1970-01-01"
+Status = Literal["waiting", "live", "replay", "stalled", "stopped", "finished"]
 
 
 class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,12 +39,20 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a season is. ``session`` is the newest opened one; ``finished``: its last day is settled or open."""
+    """How far a season is. ``session`` is the newest opened one; ``finished``: every asset's last round is closed.
+
+    ``skipped`` counts the sessions that had no round at all. ``status`` is what a worker does about it now, by
+    what was last heard of one, ``since`` when.
+    """
 
     session: str | None
     rounds: int
     settled: int
     finished: bool
+    skipped: int = 0
+    status: Status = "waiting"
+    since: str | None = None
+    next_at: str | None = None
 
 
 class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,15 +77,13 @@ def season_ids(store: Store) -> tuple[str, ...]:
 
 
 def read_season(store: Store, id: str) -> tuple[Season, bool] | None:
-    """Return a season and whether it is replayed, or None when there is no such id.
-
-    A replay's clock begins at the epoch, and so does the date under which it was written down.
-    """
+    """Return a season and whether it is replayed, or None when there is no such id."""
     with store.read() as db:
-        row = db.execute(select(seasons.c.spec, seasons.c.created_at).where(seasons.c.id == id)).first()
-    if row is None:
+        spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
+    if spec is None:
         return None
-    return msgspec.json.decode(row.spec, type=Season), str(row.created_at).startswith(_EPOCH)
+    season = msgspec.json.decode(spec, type=Season)
+    return season, not all(asset.dataset.startswith(PREFIX) for asset in season.assets)
 
 
 def badges_of(season: Season, replayed: bool, kind_of: Callable[[str], str] | None = None) -> SeasonBadges:
@@ -95,17 +103,52 @@ def badges_of(season: Season, replayed: bool, kind_of: Callable[[str], str] | No
 
 
 def progress_of(store: Store, season: Season) -> Progress:
-    """Return how far a season has come."""
-    query = select(rounds.c.phase, func.count(), func.max(rounds.c.session)).where(rounds.c.season == season.id)
+    """Return how far a season has come, and what its workers do."""
+    query = select(rounds.c.asset, rounds.c.phase, func.count(), func.max(rounds.c.session))
+    query = query.where(rounds.c.season == season.id).group_by(rounds.c.asset, rounds.c.phase)
+    closed: dict[str, str] = {}
+    total = settled = 0
+    newest: str | None = None
+    waiting = False
     with store.read() as db:
-        found = {phase: (count, newest) for phase, count, newest in db.execute(query.group_by(rounds.c.phase))}
-    session = max((newest for _, newest in found.values()), default=None)
+        for asset, phase, count, session in db.execute(query):
+            total += count
+            settled += count if phase == "settled" else 0
+            waiting = waiting or phase == "opened"
+            newest = session if newest is None else max(newest, session)
+            if phase != "opened":
+                closed[asset] = max(closed.get(asset, ""), session)
+    ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
+    finished = not waiting and all(last is not None and there >= last for there, last in ends)
+    heard = read_workers(store, season.id)
+    if not finished and any(one.state == "finished" for one in heard):
+        finished = not waiting and not any(one.state in ("live", "replay", "stalled") for one in heard)
+    status, since, next_at = _status(heard, finished)
     return Progress(
-        session=session,
-        rounds=sum(count for count, _ in found.values()),
-        settled=found.get("settled", (0, None))[0],
-        finished=season.last is not None and session is not None and session >= season.last,
+        session=newest,
+        rounds=total,
+        settled=settled,
+        finished=finished,
+        skipped=len(store.skipped(season.id)),
+        status=status,
+        since=since,
+        next_at=next_at,
     )
+
+
+def _status(heard: tuple[WorkerHealth, ...], finished: bool) -> tuple[Status, str | None, str | None]:
+    """Return what can truly be said: over, at work, stalled, or that nobody is at it."""
+    if finished:
+        return "finished", None, None
+    working = [one for one in heard if one.state in ("live", "replay")]
+    if working:
+        return ("live" if working[0].state == "live" else "replay"), working[0].since, working[0].next_at
+    stalled = [one for one in heard if one.state == "stalled"]
+    if stalled:
+        return "stalled", min(one.since for one in stalled), None
+    if heard:
+        return "stopped", max(one.since for one in heard), None
+    return "waiting", None, None
 
 
 def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> SeasonFacts:

@@ -59,14 +59,20 @@ class Guarded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its answer back with the headers."""
+        """Pass a request on, and its answer back with the headers. HEAD is GET without the body."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+            elif head:
+                message = {**message, "body": b""}
             await send(message)
 
-        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+        await self._app({**scope, "method": "GET"} if head else scope, receive, sending)
 
 
 def create_app(

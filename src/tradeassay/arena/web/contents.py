@@ -378,3 +378,29 @@ def percent(value: float | None, signed: bool = True) -> str:
 def price(value: float | None) -> str:
     """Return a price."""
     return NONE if value is None else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"
+
+
+def money(value: float | None) -> str:
+    """Return dollars, to the cent below a thousand."""
+    return NONE if value is None else f"${value:,.0f}" if abs(value) >= 1000 else f"${value:,.2f}"
+
+
+def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
+    """Return what somebody said in a debate as lines of a conversation: (label, words), the words first.
+
+    Answers are kept as the JSON they were; anything else is shown as it is.
+    """
+    try:
+        said = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return [("", text)]
+    if not isinstance(said, dict):
+        return [("", text)]
+    first = [("", str(said[key])) for key in ("reason", "argument", "reasoning", "lesson") if said.get(key)]
+    rest = []
+    for key, value in said.items():
+        if key in ("reason", "argument", "reasoning", "lesson") or value is None:
+            continue
+        shown = percent(value, False) if isinstance(value, float) else words.maybe(f"said.{value}", str(value))
+        rest.append((words.maybe(f"said.{key}", key), shown))
+    return [*rest, *first]

@@ -130,5 +130,12 @@ def _remember(request: Request, answer: Response) -> Response:
 @cache
 def _environment() -> Environment:
     made = page_environment("tradeassay.arena.web")
-    made.globals.update(static=address, percent=contents.percent, price=contents.price, version=__version__)
+    made.globals.update(
+        static=address,
+        percent=contents.percent,
+        price=contents.price,
+        money=contents.money,
+        spoken=contents.spoken,
+        version=__version__,
+    )
     return made

@@ -1,0 +1,117 @@
+"""The season files that are printed can be played, and the five commands of the guide lead to a decision on the
+page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tradeassay.arena.agents import check_entries
+from tradeassay.arena.rounds.feed import LiveFeed, calendar_of, is_live
+from tradeassay.arena.season import Asset, load_season
+from tradeassay.arena.stream.connectors import connectors_of
+from tradeassay.core.errors import UserError
+from tradeassay.core.time import FixedClock, midnight, parse_day
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/howto/run-an-arena.md").read_text(encoding="utf-8")
+
+
+def printed(tmp_path: Path) -> list[Path]:
+    found = []
+    for number, text in enumerate(re.findall(r"```toml\n(.*?)```", GUIDE, re.S)):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, encoding="utf-8")
+        found.append(file)
+    return found
+
+
+def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
+    spring, winter = (load_season(file) for file in printed(tmp_path))
+    for season in (spring, winter):
+        check_entries(season)
+        assert season.benchmark == "ama-v2"
+    assert not is_live(spring) and is_live(winter)
+    assert winter == load_season(ROOT / "examples/arena/live.toml")
+    sources = connectors_of(winter, fetch=lambda url: b"<rss></rss>")
+    assert [one.asset for one in sources] == ["TSLA", "BMRN", "BTC/USDT", "ETH/USDT", "TSLA", "BMRN"]
+    assert sources[0].read(0) == ()
+    due = LiveFeed(clock=FixedClock(midnight(parse_day("2026-12-01")))).due(winter)
+    assert due[0].session == "2026-12-01"
+    stages = {winter.warming(winter.asset("TSLA"), day, 0) for day in ("2026-12-31", "2027-01-04")}
+    assert stages == {True, False}
+
+
+def test_exchanges_have_their_own_calendars() -> None:
+    assert calendar_of(Asset(symbol="600519.SS", kind="stock", dataset="live/yfinance")) == "XSHG"
+    assert calendar_of(Asset(symbol="600519", kind="stock", dataset="live/akshare")) == "XSHG"
+    assert calendar_of(Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")) == "XNYS"
+    assert calendar_of(Asset(symbol="TSLA", kind="stock", dataset="live/x", calendar="XSHG")) == "XSHG"
+    assert calendar_of(Asset(symbol="BTC/USDT", kind="crypto", dataset="live/ccxt")) == "24/7"
+
+
+def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    body = 'id = "s"\nfirst = "2022-01-03"\n[[assets]]\nsymbol = "A"\nkind = "stock"\ndataset = "live/x"\n'
+    for more, words in (
+        ('[[entries]]\nid = "a"\narchitecture = "rule"\n[budget]\nusd = 0\n', "buys nothing"),
+        ('[[entries]]\nid = "a"\narchitecture = "rule"\n[filings]\nedgar = true\n', "mail address"),
+        ('[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrsss = []\n', "rsss"),
+    ):
+        file.write_text(body + more)
+        with pytest.raises(UserError, match=words):
+            load_season(file)
+    file.write_text(body + '[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrss = ["nowhere"]\n')
+    with pytest.raises(UserError, match="web address"):
+        connectors_of(load_season(file))
+
+
+@pytest.mark.slow
+def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
+    """As printed, but for the installation, the port and the folder."""
+    commands = re.search(r"\$ pip install.*?```", GUIDE, re.S)[0]
+    assert commands.count("$ ") == 5
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "ARENA_URL": f"http://127.0.0.1:{port}"}
+    tool = [sys.executable, "-m", "tradeassay"]
+    assert "tradeassay arena serve --open" in commands and "arena register demo-7-open you" in commands
+    served = subprocess.Popen(
+        [*tool, "arena", "serve", "--open", "--port", str(port)], cwd=tmp_path, env=environment
+    )
+    agent = None
+    try:
+        deadline = time.monotonic() + 120
+        token = ""
+        while not token and time.monotonic() < deadline:
+            made = subprocess.run(
+                [*tool, "arena", "register", "demo-7-open", "you"], cwd=tmp_path, capture_output=True, text=True
+            )
+            token = made.stdout.strip()
+        environment["ARENA_TOKEN"] = token
+        agent = subprocess.Popen([sys.executable, str(ROOT / "examples/agents/polling_agent.py")], env=environment)
+        found: list[dict[str, object]] = []
+        while not found and time.monotonic() < deadline:
+            time.sleep(1)
+            where = f"{environment['ARENA_URL']}/api/seasons/demo-7-open/decisions?entry=you"
+            try:
+                found = json.load(urllib.request.urlopen(where, timeout=20))["items"]
+            except OSError:
+                continue
+        assert found and {one["entry"] for one in found} == {"you"}
+    finally:
+        for process in (agent, served):
+            if process is not None:
+                process.terminate()
+                process.wait(timeout=30)
