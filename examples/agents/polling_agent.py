@@ -1,6 +1,6 @@
 """An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed.
 
-ARENA_TOKEN is what ``tradeassay arena register`` printed; ARENA_URL is needed where the arena is not the local one.
+ARENA_TOKEN is what ``tradeassay arena register`` printed; ARENA_URL says where the arena is, if not here.
 """
 
 import os
