@@ -21,9 +21,9 @@ from tests.arena.virtual import VirtualTime
 from tradeassay.account.daily_target import Booking, follow, target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.rounds.feed import AssetFacts, Bar, Due
+from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
 from tradeassay.arena.rounds.prices import Close, revisions
-from tradeassay.arena.rounds.running import Patience, Runner
+from tradeassay.arena.rounds.running import RetryPatience, Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.standings import read_lines
 from tradeassay.arena.state.engine import open_engine
@@ -105,8 +105,8 @@ class World:
         place = self.days.index(session)
         now, before = self.said(asset.symbol, session), self.said(asset.symbol, self.days[place - 1])
         volume = 1000.0 + place
-        bar = Bar(open=now, high=now, low=now, close=now, volume=volume)
-        older = Bar(open=before, high=before, low=before, close=before, volume=volume - 1)
+        bar = VendorBar(open=now, high=now, low=now, close=now, volume=volume)
+        older = VendorBar(open=before, high=before, low=before, close=before, volume=volume - 1)
         if fault == "duplicate bar" and looks <= 3:
             bar = older
         days = self.days[max(place - 10, 0) : place]
@@ -117,7 +117,9 @@ class World:
             news=(),
             annual_report=None,
             quarterly_report=None,
-            bar=Bar(**{n: getattr(bar, n) for n in ("open", "high", "low", "close", "volume")}, previous=older),
+            bar=VendorBar(
+                **{n: getattr(bar, n) for n in ("open", "high", "low", "close", "volume")}, previous=older
+            ),
         )
 
     def comparable(self, asset, session, at, *, dividends):
@@ -199,7 +201,7 @@ async def live_through(season: Season, world: World, store: Store, time: Virtual
     while True:
         runner = Runner(
             season=season, store=store, feed=world, clock=time.clock(), agents=agents, beat_s=6 * 3600.0,
-            real_time=lambda: time.now() / SECOND, patience=Patience(longest_s=30.0),
+            real_time=lambda: time.now() / SECOND, patience=RetryPatience(longest_s=30.0),
         )  # fmt: skip
         runners.append(runner)
         task = asyncio.create_task(runner.run())

@@ -199,3 +199,17 @@ def test_lines_come_from_the_database_and_obey_filters(table) -> None:
     assert standings(table.season, lines, FAST).rows
     assert standings(table.season, {}, FAST).note == "no settled session yet"
     store.engine.dispose()
+
+
+def test_the_nested_model_finds_what_was_planted() -> None:
+    from tradeassay.arena.standings.variance import _nested, _ranges
+
+    generator = np.random.default_rng(5)
+    house = np.array([-0.002, 0.0, 0.002])[:, None, None, None]
+    market = generator.normal(0, 0.02, (1, 1, 2, 400))  # everybody's, so nobody's
+    noise = generator.normal(0, 0.002, (3, 4, 2, 400))
+    shares = _nested(market + house + noise)
+    assert shares.sum() == pytest.approx(1.0) and shares[0] > 0.98
+    assert _ranges(house + np.zeros((3, 4, 2, 10)))[0] > 0.04 and _ranges(house + np.zeros((3, 4, 2, 10)))[1] == 0
+    shares = _nested(market + noise)
+    assert shares[3] > 0.5  # nothing but days, and said so

@@ -189,7 +189,7 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
     return value
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
     """A decision and what its asset did afterwards (None: not settled yet), as :func:`replay` wants them."""
 
     slot: int
@@ -199,7 +199,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     moved: float | None = None
 
 
-Step = tuple[Literal["executed", "settled"], Played]
+Step = tuple[Literal["executed", "settled"], DecisionPlayed]
 """One move of an account, in the order in which it was booked."""
 
 

@@ -64,10 +64,10 @@ class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
     urls: dict[str, str] = {}
     annual_at: str | None = None
     quarterly_at: str | None = None
-    bar: Bar | None = None
+    bar: VendorBar | None = None
 
 
-class Bar(msgspec.Struct, frozen=True, kw_only=True):
+class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
     """The session's bar as the vendor tells it, the one before it, and the close of a second source."""
 
     open: float
@@ -75,7 +75,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     close: float
     volume: float
-    previous: Bar | None = None
+    previous: VendorBar | None = None
     second: float | None = None
 
 
@@ -409,7 +409,7 @@ class LiveFeed:
             return None
         return snapshot
 
-    def _bar(self, asset: Asset, snapshot: Snapshot, session: str) -> Bar | None:
+    def _bar(self, asset: Asset, snapshot: Snapshot, session: str) -> VendorBar | None:
         """Return the session's bar with the one before it, in terms of a share of the session."""
         row = int(np.searchsorted(snapshot.sessions, np.datetime64(session, "D")))
         view = snapshot.at(row, "close")
@@ -417,7 +417,7 @@ class LiveFeed:
         fields: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
         values = {name: view.bars(name, 2)[:, column] for name in fields}
         made = [
-            Bar(**{name: float(values[name][place]) for name in fields})  # type: ignore[arg-type]  # all are floats
+            VendorBar(**{name: float(values[name][place]) for name in fields})  # type: ignore[arg-type]  # all are floats
             for place in range(values["close"].shape[0])
         ]
         second = None

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, insert, select, update
 
-from tradeassay.account.daily_target import Booking, DailyTarget, Played, SharedTarget, Step, replay
+from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Round, Stage, read_round
 from tradeassay.arena.state.store import Store, tell
@@ -217,7 +217,7 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     share = 1.0 / len(season.assets)
     for row in db.execute(query.order_by(bookings.c.id)):
         moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
-        played = Played(
+        played = DecisionPlayed(
             slot=row.slot,
             asset=row.asset,
             action=row.action or "HOLD",

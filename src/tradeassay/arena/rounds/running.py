@@ -52,7 +52,7 @@ class Missed(Exception):
     """The time of a session is over before its round could be opened; the text says why."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
     """How failures are borne: the first pause and the longest, in seconds, and when a live worker gives up.
 
     ``tries`` is for replays, where nothing changes by waiting.
@@ -86,7 +86,7 @@ class Runner:
     poll_s: float = 0.2
     retry_s: int = 60
     beat_s: float = 10.0
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPatience = field(default_factory=RetryPatience)
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:

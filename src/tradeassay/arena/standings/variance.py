@@ -4,6 +4,12 @@ Daily log returns of every (architecture, model, asset) cell are averaged; the c
 effects and the rest by sums of squares of a balanced design. Missing cells would make it unbalanced: only the
 largest complete block of architectures and models is used, and the page says which. Intervals come from resampling
 days jointly over all cells, so that they show how much of the split is noise.
+
+Most of what that split calls interaction is the noise of days. So a nested model stands beside it: what every
+asset did on a day for everybody is taken out, and the rest is a sum of an architecture's effect, a model's within
+its architecture, a pair's on one asset, and days. Its components are estimated from mean squares (balanced,
+random effects) and may be zero. ``ranges`` is the paper's own question: how far the total return moves when only
+the architecture is exchanged, and when only the model is.
 """
 
 from __future__ import annotations
@@ -20,16 +26,24 @@ from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 
 PARTS = ("architecture", "model", "asset", "interaction")
+NESTED = ("architecture", "model_within", "asset_within", "days")
+RANGES = ("architecture", "model")
 
 
 class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of variance that add up to 1, each with an interval; what they were computed from."""
+    """Shares of variance that add up to 1, each with an interval; what they were computed from.
+
+    ``nested`` are the shares of the nested model's components in the variance of a pair's mean return on one asset
+    over the sessions at hand; ``ranges`` the mean distance from best to worst total return.
+    """
 
     shares: dict[str, Measure]
     architectures: tuple[str, ...]
     models: tuple[str, ...]
     assets: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    nested: dict[str, Measure] = {}
+    ranges: dict[str, Measure] = {}
 
 
 def split_variance(
@@ -44,14 +58,22 @@ def split_variance(
     if len(architectures) < 2 or len(models) < 2:
         none = not_scored("needs two architectures that were each played with the same two models")
         return VarianceSplit(
-            shares=dict.fromkeys(PARTS, none), architectures=architectures, models=models, assets=assets
+            shares=dict.fromkeys(PARTS, none),
+            architectures=architectures,
+            models=models,
+            assets=assets,
+            nested=dict.fromkeys(NESTED, none),
+            ranges=dict.fromkeys(RANGES, none),
         )
     cube = _cube(cells, architectures, models, assets)
     value = _shares(cube.mean(axis=-1)[None])[0]
     n = cube.shape[-1]
+    inside, apart = _nested(cube), _ranges(cube)
     if n < bootstrap.least or not np.isfinite(value).all():
         note = f"fewer than {bootstrap.least} common sessions: no interval"
         shares = {p: _plain(v, n, note) for p, v in zip(PARTS, value, strict=True)}
+        nested = {p: _plain(v, n, note) for p, v in zip(NESTED, inside, strict=True)}
+        ranges = {p: _plain(v, n, note) for p, v in zip(RANGES, apart, strict=True)}
     else:
         flat = cube.reshape(-1, n)
         block = choose_block(flat.mean(axis=0), bootstrap)
@@ -65,7 +87,18 @@ def split_variance(
             part: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
             for part, v, a, b in zip(PARTS, value, low, high, strict=True)
         }
-    return VarianceSplit(shares=shares, architectures=architectures, models=models, assets=assets, left_out=left)
+        again = rows[: min(len(rows), 300)]
+        nested = _measured(NESTED, inside, np.stack([_nested(cube[..., row]) for row in again]), bootstrap, n)
+        ranges = _measured(RANGES, apart, np.stack([_ranges(cube[..., row]) for row in again]), bootstrap, n)
+    return VarianceSplit(
+        shares=shares,
+        architectures=architectures,
+        models=models,
+        assets=assets,
+        left_out=left,
+        nested=nested,
+        ranges=ranges,
+    )
 
 
 Key = tuple[str, str, str]
@@ -139,6 +172,48 @@ def _shares(means: Floats) -> Floats:
     parts = np.stack([*effects, total - sum(effects)], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(total[:, None] > 0, parts / total[:, None], np.nan))
+
+
+def _nested(cube: Floats) -> Floats:
+    """Return the shares of the nested components, shape (4,), from returns of shape (A, M, S, n).
+
+    NaN where nothing varies, or where one asset leaves nothing to tell a pair from its asset by.
+    """
+    rest = cube - cube.mean(axis=(0, 1), keepdims=True)  # what the asset did that day is nobody's merit
+    architectures, models, assets, n = rest.shape
+    cells = rest.mean(axis=-1)
+    pairs = cells.mean(axis=2)
+    houses = pairs.mean(axis=1)
+    day = ((rest - cells[..., None]) ** 2).sum() / max(architectures * models * assets * (n - 1), 1)
+    own = n * ((cells - pairs[..., None]) ** 2).sum() / max(architectures * models * (assets - 1), 1)
+    model = n * assets * ((pairs - houses[:, None]) ** 2).sum() / max(architectures * (models - 1), 1)
+    house = n * assets * models * ((houses - houses.mean()) ** 2).sum() / max(architectures - 1, 1)
+    within = max(own - day, 0.0) / n if assets > 1 else 0.0
+    below = own if assets > 1 else day
+    by_model = max(model - below, 0.0) / (n * assets)
+    by_house = max(house - model, 0.0) / (n * assets * models)
+    parts = np.array([by_house, by_model, within, day / n])
+    total = parts.sum()
+    return np.asarray(parts / total if total > 0 else np.full(4, np.nan))
+
+
+def _ranges(cube: Floats) -> Floats:
+    """Return the mean distance from best to worst total return over architectures, and over models, shape (2,)."""
+    total = np.expm1(cube.sum(axis=-1))
+    return np.array([np.ptp(total, axis=0).mean(), np.ptp(total, axis=1).mean()])
+
+
+def _measured(
+    names: tuple[str, ...], value: Floats, drawn: Floats, bootstrap: BootstrapConfig, n: int
+) -> dict[str, Measure]:
+    if not np.isfinite(value).all():
+        return dict.fromkeys(names, not_scored("returns do not differ"))
+    tail = (1 - bootstrap.level) / 2
+    low, high = np.nanquantile(drawn, (tail, 1 - tail), axis=0)
+    return {
+        name: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
+        for name, v, a, b in zip(names, value, low, high, strict=True)
+    }
 
 
 def _plain(value: float, n: int, note: str) -> Measure:

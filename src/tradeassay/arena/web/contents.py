@@ -111,6 +111,8 @@ def split(reader: SeasonReader, words: PageWords, request: Request) -> dict[str,
     return {
         "split": found,
         "cells": cells,
+        "nested": {part: cell(words, "share", measure, UNIT) for part, measure in found.nested.items()},
+        "ranges": {part: cell(words, "share", measure) for part, measure in found.ranges.items()},
         "verdict": _verdict(found.shares["architecture"], found.shares["model"]),
         "wanted": wanted,
         "groups": _groups(reader, words),
