@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,8 @@ import click
 if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
-    from tradeassay.runs import CodeRun, Run, VerifyReport
+    from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
+    from tradeassay.runs.seal import Sealed
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -43,9 +45,28 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def show_verification(found: VerifyReport) -> None:
+def write_spec(path: Path, spec: RunSpec) -> None:
+    """Write a spec as a file that can be run; raises :class:`UserError` where it cannot be written."""
+    import msgspec
+
+    from tradeassay.core.errors import UserError
+    from tradeassay.core.files import write_atomic
+
+    try:
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
+
+
+def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) -> None:
     """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
     from tradeassay.runs.verification import RUNNERS_CLAIM
+
+    if sealed is not None:
+        click.echo(f"seal: {sealed.root} holds, {sealed.files} files, {sealed.signature}")
+    if found is None:
+        say("the seal of a plan: nothing has been played that could be checked")
+        return
 
     for violation in found.violations:
         click.echo(str(violation))

@@ -17,7 +17,7 @@ from tradeassay.cli._options import (
     take_asking,
     workers_option,
 )
-from tradeassay.cli._output import finish, json_option, print_json, print_table, say, show_verification
+from tradeassay.cli._output import finish, json_option, print_json, print_table, say, show_verification, write_spec
 
 
 @click.command()
@@ -97,23 +97,89 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked
 @out_option
 @workers_option
 @click.option("--no-programs", is_flag=True, help="Do not examine the programs of a code run again.")
+@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="The run must be the one that this sealed plan commits to.")  # fmt: skip
+@click.option("--allowed-signers", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="A sealed run must be signed by somebody in this file (see ssh-keygen).")  # fmt: skip
+@click.option("--signer", metavar="NAME", help="... and by this one of them.")
 @json_option
-def verify(run: str, out: Path, workers: int | None, no_programs: bool, as_json: bool) -> int:
+def verify(
+    run: str,
+    out: Path,
+    workers: int | None,
+    no_programs: bool,
+    plan: Path | None,
+    allowed_signers: Path | None,
+    signer: str | None,
+    as_json: bool,
+) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
+
+    RUN is a run's folder or name, a sealed run (one file, see ``seal``), or the database of an arena.
 
     Rules are asked again, conversations are held again with the recorded replies, programs are examined again,
     scores are computed again, all under the rules that are registered here. Exits with 0 when everything was
     re-derived, with 1 when something is contradicted (every contradiction is named), and with 3 when something
     cannot be checked, such as what a live model replied.
     """
-    from tradeassay.runs import verify as verify_run
+    from tradeassay.runs.seal import verify_anything
 
-    found = verify_run(find_run(run, out), workers=workers, programs=not no_programs)
+    sealed, found = verify_anything(
+        Path(run) if Path(run).is_file() else find_run(run, out),
+        workers=workers,
+        programs=not no_programs,
+        plan=plan,
+        signers=allowed_signers,
+        signer=signer,
+    )
     if as_json:
-        print_json(found)
+        print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
-        show_verification(found)
-    return found.exit_code
+        show_verification(found, sealed)
+    return 0 if found is None else found.exit_code
+
+
+@click.command()
+@click.argument("run")
+@out_option
+@click.option("--plan", is_flag=True, help="RUN is a spec file: commit to it before the first answer.")
+@click.option("-o", "--file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Where to write it. Default: the run's name with .seal.")  # fmt: skip
+@click.option("--sign", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="KEY",
+              help="Sign the root with this SSH key (ssh-keygen -Y).")  # fmt: skip
+@json_option
+def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, as_json: bool) -> None:
+    """Write a finished run into one file, and print the root of its hashes.
+
+    \b
+    tradeassay seal runs/study --sign ~/.ssh/id_ed25519
+    tradeassay seal --plan my-grid.toml
+    tradeassay verify study.seal
+
+    Put the root into a paper, or register it: the sealed files can then not be changed unnoticed. With --plan
+    nothing has been played yet: spec, agents and seeds are committed to, and the spec with its secret is written
+    beside the seal, to be run later.
+    """
+    from tradeassay.runs.seal import seal_plan, seal_run
+
+    if plan:
+        from tradeassay.runs import load_spec
+
+        spec = load_spec(Path(run))
+        target = file or Path(f"{spec.slug}.plan.seal")
+        sealed, whole = seal_plan(spec, target, key=sign)
+        beside = target.with_suffix(".spec.json")
+        write_spec(beside, whole)
+        say(f"spec:   {beside} (run this one: tradeassay run {beside})")
+    else:
+        folder = find_run(run, out)
+        target = file or Path(f"{folder.name}.seal")
+        sealed = seal_run(folder, target, key=sign)
+    say(f"sealed: {target}, {sealed.files} files, {sealed.signature}")
+    if as_json:
+        print_json(sealed)
+    else:
+        click.echo(sealed.root)
 
 
 @click.command()

@@ -163,9 +163,8 @@ class _Doubted:
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the recorded reply."""
         self._count[place.episode] = self._count.get(place.episode, 0) + 1
-        if not self._store.path(place.episode).is_file():
-            return self._logged(place)
-        said = await self._said.ask(request, place)
+        kept = self._store.path(place.episode).is_file()
+        said = await self._said.ask(request, place) if kept else self._logged(place)
         if self._now is not None and said.error_kind != "over_budget":
             now = await self._now.ask(request, place)
             if now != said:

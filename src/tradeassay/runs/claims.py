@@ -119,6 +119,7 @@ def check_episode(task: CheckTask) -> Checked:
         return found.result(steps)
     found.contradict(spending_is_that_of_the_dialogue(evidence))
     found.contradict(cassette_is_sound(evidence))
+    _say_cassette(found, evidence)
     if task.data_sha256 is None:
         found.contradict(decisions_were_usable(evidence))
         broken = found.contradict(money_adds_up(evidence))
@@ -168,6 +169,17 @@ def _trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: Pl
     if by_model:
         found.say("conversation", "contradicted" if broken else "re-derived")
         _say_answers(found, task.episode, known=not broken)
+
+
+def _say_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> None:
+    if (
+        evidence.outcome.spending is not None
+        and evidence.outcome.spending.calls
+        and not evidence.cassette.is_file()
+    ):
+        found.say(
+            "cassette", "cannot be checked", "it is missing; the replies in dialogue.jsonl were taken instead"
+        )
 
 
 def _say_answers(found: Examination, episode: EpisodeSpec, *, known: bool) -> None:
@@ -394,6 +406,7 @@ def check_program(
         again, why = None, "the record contradicts itself"
     broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
     broken |= found.contradict(cassette_is_sound(evidence))
+    _say_cassette(found, evidence)
     if isinstance(again, Again):
         broken |= found.contradict(comes_out_again(evidence, again, _as_read_by(protocol)))
         if again.unasked:

@@ -206,7 +206,7 @@ def build_manifest(
             name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
             for name, entry in datasets.items()
         },
-        agents={name: _agent(name) for name in dict.fromkeys(episode.agent.name for episode in episodes)},
+        agents={name: agent_record(name) for name in dict.fromkeys(episode.agent.name for episode in episodes)},
         episodes=episodes,
         versions=versions,
         protocols={
@@ -285,7 +285,8 @@ def _benchmark(benchmark: Benchmark) -> BenchmarkRecord:
     )
 
 
-def _agent(name: str) -> AgentRecord:
+def agent_record(name: str) -> AgentRecord:
+    """Return where the code of an agent lives."""
     module = agents.get(name).__module__
     if module.split(".")[0] == "tradeassay":
         return AgentRecord(module=module)

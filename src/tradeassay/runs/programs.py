@@ -46,7 +46,7 @@ from tradeassay.runs.code_protocol import (
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.executors import cores
 from tradeassay.runs.executors.one_thread import one_thread
-from tradeassay.runs.manifest import CodeManifest
+from tradeassay.runs.manifest import CodeManifest, read_manifest
 from tradeassay.runs.model_pool import OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.models import refuse_bad_names
 from tradeassay.runs.outcome import (
@@ -156,16 +156,38 @@ class Programs:
 
 
 def examine_again(
-    protocol: CodeProtocol, place: RunFolder, episodes: Sequence[EpisodeSpec], workers: int | None = None
+    protocol: CodeProtocol,
+    place: RunFolder,
+    episodes: Sequence[EpisodeSpec],
+    workers: int | None = None,
+    examined: dict[str, msgspec.Struct] | None = None,
 ) -> dict[str, Again | TradeassayError]:
     """Play episodes again in memory: recorded replies, but every program is examined anew.
 
-    What stops one of them takes its place. Raises :class:`NotAgain` where no program can be examined.
+    ``examined`` holds what earlier examinations gave, by the hash of all that decides them. What stops one of
+    them takes its place. Raises :class:`NotAgain` where no program can be examined.
     """
     many = workers or cores()
     with one_thread(), ExitStack() as stack:
-        table = _Table(protocol, place, _Sandbox(protocol, many, stack).work, RunWatch(lambda event: None))
+        work: Work = _Sandbox(protocol, many, stack).work
+        if examined is not None:
+            work = _remembered(protocol, place, work, examined)
+        table = _Table(protocol, place, work, RunWatch(lambda event: None))
         return run_async(_examine_all(table, episodes, many))
+
+
+def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: dict[str, msgspec.Struct]) -> Work:
+    manifest = read_manifest(place.manifest)
+    assert isinstance(manifest, CodeManifest)
+    facts = sha256_of([protocol.facts(), manifest.asked])
+
+    def remembered(episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+        key = sha256_of([facts, episode, request])
+        if key not in examined:
+            examined[key] = work(episode, request)
+        return examined[key]
+
+    return remembered
 
 
 async def _examine_all(

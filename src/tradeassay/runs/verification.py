@@ -8,6 +8,7 @@ sealed before the result was known, or a witness recorded it.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +17,14 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay.core.errors import DataError, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
 from tradeassay.runs.again import Again, NotAgain, differences, extra_keys
 from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import EpisodeSpec, expand
 from tradeassay.runs.executors import Lost, Task, TaskExecutor, make_executor
+from tradeassay.runs.format1 import ITEMS
 from tradeassay.runs.manifest import (
     CodeManifest,
     DatasetEntry,
@@ -107,21 +109,43 @@ def verify(
     home: Path | str | None = None,
     workers: int | None = None,
     programs: bool = True,
+    examined: dict[str, msgspec.Struct] | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
-    With ``programs`` False the programs of a code run are not examined again. Raises :class:`RunError` only when
-    there is no readable manifest; everything else is in the report.
+    With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
+    examinations gave, so that many verifications of one run examine each program once. Raises
+    :class:`RunError` only when there is no readable manifest; everything else is in the report.
     """
     path = Path(folder)
     manifest = read_manifest(path / "manifest.json")
+    _refuse_nonsense(manifest, path)
     place = folder_of(path, manifest)
     if isinstance(manifest, CodeManifest):
-        return _ProgramsVerifier(place, manifest, workers, programs).report()
+        return _ProgramsVerifier(place, manifest, workers, programs, examined).report()
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
         return _TradingVerifier(place, manifest, where, executor).report()
+
+
+_FOLDER = re.compile(r"[A-Za-z0-9+=._-]+")
+
+
+def _refuse_nonsense(manifest: Manifest, path: Path) -> None:
+    """Raise :class:`RunError` for a manifest that cannot be followed: names of other folders, missing parts."""
+    mend = "it was not written by tradeassay: do not believe it"
+    for episode in manifest.episodes:
+        if not _FOLDER.fullmatch(episode.key) or set(episode.key) <= {"."}:
+            raise RunError(f"{path}: the manifest names an episode {episode.key[:80]!a}", mend=mend)
+    if len({episode.key for episode in manifest.episodes}) < len(manifest.episodes):
+        raise RunError(f"{path}: the manifest names an episode twice", mend=mend)
+    if manifest.episodes_in not in ("episodes", ITEMS):
+        raise RunError(f"{path}: episodes are not kept in {manifest.episodes_in[:80]!a}", mend=mend)
+    if isinstance(manifest, RunManifest):
+        for episode in manifest.episodes:
+            if episode.dataset not in manifest.datasets or episode.benchmark not in manifest.benchmarks:
+                raise RunError(f"{path}: the manifest does not describe what {episode.key} plays", mend=mend)
 
 
 class _Verifier(ABC, Generic[M]):
@@ -448,8 +472,16 @@ def _answers_of(episode: EpisodeSpec) -> tuple[str, ...]:
 
 
 class _ProgramsVerifier(_Verifier[CodeManifest]):
-    def __init__(self, place: RunFolder, manifest: CodeManifest, workers: int | None, programs: bool) -> None:
+    def __init__(
+        self,
+        place: RunFolder,
+        manifest: CodeManifest,
+        workers: int | None,
+        programs: bool,
+        examined: dict[str, msgspec.Struct] | None,
+    ) -> None:
         super().__init__(place, manifest)
+        self._examined = examined
         self._workers = workers
         self._programs = programs
         self._protocol, self._spec = reopen(manifest)
@@ -492,7 +524,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         why = "programs were not to be examined again"
         if self._programs:
             try:
-                again = examine_again(self._protocol, self._place, self._manifest.episodes, self._workers)
+                again = examine_again(
+                    self._protocol, self._place, self._manifest.episodes, self._workers, self._examined
+                )
             except NotAgain as error:
                 why = str(error)
             except (TradeassayError, KeyError) as error:

@@ -15,5 +15,6 @@ if TYPE_CHECKING:
     from tradeassay.testing.exchange import check_exchange as check_exchange
     from tradeassay.testing.sandbox import check_sandbox as check_sandbox
     from tradeassay.testing.source import check_source as check_source
+    from tradeassay.testing.verify import check_verify as check_verify
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import ModelError
-from tradeassay.llm.cassette.store import CassetteStore, RecordedAnswer, RecordedQuestion, asked, key_of
+from tradeassay.llm.cassette.store import ANSWERS, CassetteStore, RecordedAnswer, RecordedQuestion, asked, key_of
 from tradeassay.llm.model import Model, ModelParams, QuestionPlace
 
 _AROUND = 30
@@ -84,10 +84,6 @@ def _excerpt(text: str, at: int) -> str:
     start = max(0, at - _AROUND // 2)
     piece = text[start : at + _AROUND]
     return f"{'…' if start else ''}{piece!r}{'…' if at + _AROUND < len(text) else ''}"
-
-
-ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent"})
-"""Error kinds that count as the model's answer. After any other kind a resumed run asks again."""
 
 
 class RecordingModel:

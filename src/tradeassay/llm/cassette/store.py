@@ -86,6 +86,8 @@ def tools_id(tools: tuple[ToolSpec, ...]) -> str:
 _ENCODER = msgspec.json.Encoder()
 
 
+ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent"})
+"""Error kinds that count as the model's answer. After any other kind a resumed run asks again."""
 FORMAT = 1
 
 
@@ -164,24 +166,62 @@ def cassette_faults(path: Path) -> Iterator[str]:
     """Yield what is wrong with a cassette in itself: names that are not those of their content, and other forms.
 
     A question whose key is not its hash, a message or a list of tools under another's name, a line that is not
-    written as this module writes it. Raises :class:`RunError` for a file that cannot be read at all.
+    written as this module writes it, or not where it writes it. Raises :class:`RunError` for a file that cannot be
+    read at all.
     """
     raw = path.read_bytes()
-    if raw and not raw.endswith(b"\n"):
+    whole = raw[: raw.rfind(b"\n") + 1]
+    if whole != raw:
         yield "the last line is torn"
-    texts = raw[: raw.rfind(b"\n") + 1].split(b"\n")
-    for number, line in _lines(path, raw[: raw.rfind(b"\n") + 1]):
+    texts = whole.split(b"\n")
+    order = _Order()
+    for number, line in _lines(path, whole):
         if ENCODER.encode(line) != texts[number - 1]:
             yield f"line {number} is not written as tradeassay writes it"
-        match line:
-            case MessageLine(id=name, message=message) if name != message_id(message):
-                yield f"line {number}: the message is not the one that its name says"
-            case ToolsLine(id=name, tools=tools) if name != tools_id(tools):
-                yield f"line {number}: the tools are not those that their name says"
-            case AnswerLine(key=key, asked=question) if key != key_of(question):
-                yield f"line {number}: the answer belongs to another question"
-            case _:
-                pass
+        for what in (_misnamed(line), order.fault(number, line)):
+            if what is not None:
+                yield f"line {number}: {what}"
+    if order.fresh:
+        yield "the last lines belong to no answer"
+
+
+def _misnamed(line: Line) -> str | None:
+    match line:
+        case MessageLine(id=name, message=message) if name != message_id(message):
+            return "the message is not the one that its name says"
+        case ToolsLine(id=name, tools=tools) if name != tools_id(tools):
+            return "the tools are not those that their name says"
+        case AnswerLine(key=key, asked=question) if key != key_of(question):
+            return "the answer belongs to another question"
+        case _:
+            return None
+
+
+class _Order:
+    """Follows the order of lines: whatever is new in a question precedes its answer, and nothing else does."""
+
+    def __init__(self) -> None:
+        self.fresh: list[str] = []
+        self._seen: set[str] = set()
+        self._final: set[str] = set()
+
+    def fault(self, number: int, line: Line) -> str | None:
+        """Take one line; returns what is wrong with its place."""
+        if isinstance(line, MessageLine | ToolsLine):
+            self.fresh.append(line.id)
+            return None
+        if isinstance(line, HeadLine):
+            return "a second beginning" if number > 1 else None
+        tools = () if line.asked.tools is None else (line.asked.tools,)
+        wanted = [name for name in dict.fromkeys((*line.asked.messages, *tools)) if name not in self._seen]
+        misplaced, self.fresh = self.fresh != wanted, []
+        self._seen.update(wanted)
+        again = line.key in self._final
+        if line.reply.error_kind in ANSWERS:
+            self._final.add(line.key)
+        if misplaced:
+            return "what it asks is not what was written before it"
+        return "the question had its answer already" if again else None
 
 
 def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:

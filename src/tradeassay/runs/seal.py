@@ -1,0 +1,329 @@
+"""A seal: a run, or the plan of one, in one file, under a hash that can be printed in a paper or registered.
+
+The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path; leaves and inner nodes are hashed
+with different first bytes, so that neither can stand for the other. A root that was published before a result
+was known proves that the sealed files were not changed since. It does not prove who made them, unless it is
+signed, nor that they are true: that is what ``verify`` is for. Signatures are made and checked by
+``ssh-keygen -Y`` with the user's own key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
+from tradeassay.runs.episode import expand
+from tradeassay.runs.manifest import AgentRecord, RunManifest, agent_record, folder_of, read_manifest
+from tradeassay.runs.outcome import ClaimOutcome, Violation
+from tradeassay.runs.runner import with_secret
+from tradeassay.runs.spec import RunSpec, work_sha256
+from tradeassay.runs.store import Versions, present_versions
+from tradeassay.runs.verification import VerifyReport, verify
+
+SEAL = "seal.json"
+SIGNATURE = "seal.sig"
+NAMESPACE = "tradeassay-seal"
+MOST_FILES = 200_000
+MOST_BYTES = 8 * 1024**3
+"""What an archive may hold: more is refused before it is unpacked."""
+_PATH = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*")
+
+
+class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``seal.json`` says: the root, and the hash of every file by its path."""
+
+    format: Literal[1] = 1
+    kind: Literal["run", "plan"]
+    root: str
+    files: dict[str, str]
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan commits to before the first answer: the spec, its agents' code, the rules and the episodes."""
+
+    spec: RunSpec
+    work_sha256: str
+    episodes: tuple[str, ...]
+    benchmarks: dict[str, str]
+    agents: dict[str, AgentRecord]
+    versions: Versions
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seal that holds: what it is of, its root, and what is known about its signature."""
+
+    kind: Literal["run", "plan"]
+    root: str
+    files: int
+    signature: str = "not signed"
+
+
+def merkle_root(files: Mapping[str, str]) -> str:
+    """Return the root over files, given as path -> SHA-256 of the content."""
+    if not files:
+        raise RunError("there is nothing to seal", mend="give the folder of a run")
+    level = [
+        hashlib.sha256(b"\x00" + canonical_json([path, digest])).digest() for path, digest in sorted(files.items())
+    ]
+    while len(level) > 1:
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        # An odd one out goes up as it is; it is never paired with itself.
+        level = [
+            hashlib.sha256(b"\x01" + b"".join(pair)).digest() if len(pair) == 2 else pair[0] for pair in pairs
+        ]
+    return level[0].hex()
+
+
+def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -> Sealed:
+    """Write a finished run into one file and return its root; ``key`` is an SSH key to sign it with.
+
+    Raises :class:`RunError` for a run that has not ended.
+    """
+    path = Path(folder)
+    manifest = read_manifest(path / "manifest.json")
+    place = folder_of(path, manifest)
+    if not place.scores.is_file() or not all(place.outcome(one.key).is_file() for one in manifest.episodes):
+        raise RunError(f"{path} has not ended", mend=f"tradeassay resume {path}, or seal its plan")
+    content = {"manifest.json": place.manifest.read_bytes(), "scores.json": place.scores.read_bytes()}
+    for one in manifest.episodes:
+        for each in (place.events(one.key), place.outcome(one.key), place.dialogue(one.key)):
+            if each.is_file():
+                content[each.relative_to(path).as_posix()] = each.read_bytes()
+        tape = place.models / f"{one.key}.jsonl"
+        if tape.is_file():
+            content[tape.relative_to(path).as_posix()] = tape.read_bytes()
+    data = (
+        {name: one.sha256 for name, one in manifest.datasets.items()} if isinstance(manifest, RunManifest) else {}
+    )
+    content["data.json"] = canonical_json(data)
+    content["environment.json"] = canonical_json(manifest.versions)
+    return _write(Path(file), "run", content, key)
+
+
+def seal_plan(spec: RunSpec, file: Path | str, *, key: Path | None = None) -> tuple[Sealed, RunSpec]:
+    """Commit to a spec, its agents and its seeds before the first answer; returns the spec with its secret."""
+    whole = with_secret(spec)
+    assert isinstance(whole, RunSpec)
+    spec = whole
+    episodes = expand(spec)
+    plan = PlanRecord(
+        spec=spec,
+        work_sha256=work_sha256(spec),
+        episodes=tuple(one.key for one in episodes),
+        benchmarks={name: sha256_of(benchmarks.get(name)) for name in spec.benchmarks},
+        agents={name: agent_record(name) for name in dict.fromkeys(one.agent.name for one in episodes)},
+        versions=present_versions(),
+    )
+    return _write(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), spec
+
+
+def _write(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], key: Path | None) -> Sealed:
+    hashes = {path: sha256_bytes(body) for path, body in content.items()}
+    for path in hashes:
+        if not _PATH.fullmatch(path):
+            raise RunError(f"'{path}' cannot be sealed under that name", mend="rename it")
+    head = SealHead(kind=kind, root=merkle_root(hashes), files=hashes)
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place) / "made.zip"
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            _put(archive, SEAL, canonical_json(head))
+            if key is not None:
+                _put(archive, SIGNATURE, _sign(head.root, key, Path(place)))
+            for path, body in sorted(content.items()):
+                _put(archive, path, body)
+        try:
+            write_atomic(file, made.read_bytes())
+        except OSError as error:
+            raise UserError(f"{file} cannot be written: {error.strerror}", mend="name another file") from error
+    signature = "not signed" if key is None else f"signed with {key}"
+    return Sealed(kind=kind, root=head.root, files=len(hashes), signature=signature)
+
+
+def _put(archive: zipfile.ZipFile, path: str, body: bytes) -> None:
+    entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))  # the same files give the same archive
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, body)
+
+
+@contextmanager
+def open_seal(
+    file: Path, *, signers: Path | None = None, signer: str | None = None
+) -> Iterator[tuple[Path, Sealed]]:
+    """Check a seal and unpack it for the length of the block; raises :class:`RunError` when it does not hold.
+
+    Every file is hashed, and the root computed from the hashes, before anything inside is read as anything else.
+    """
+    with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
+        folder = Path(place) / "run"
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(file) as archive:
+                hashes = _unpack(archive, folder, file)
+        except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError) as error:
+            raise RunError(f"{file} is not a whole archive: {error}", mend="get it again") from error
+        except Exception as error:  # zlib's own error has no public base
+            if type(error).__module__ != "zlib":
+                raise
+            raise RunError(f"{file} is damaged: {error}", mend="get it again") from error
+        head = _head(folder / SEAL, file)
+        signature = hashes.pop(SIGNATURE, None)
+        hashes.pop(SEAL)
+        if hashes != head.files or merkle_root(hashes) != head.root:
+            wrong = sorted(path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path))
+            what = f"{wrong[0]} is not the file that was sealed" if wrong else "its root is not that of its files"
+            raise RunError(f"{file}: the seal is broken: {what}", mend="get the archive again from who sealed it")
+        words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers, signer)
+        if signature is None and signers is not None:
+            raise RunError(f"{file} is not signed", mend="leave out --allowed-signers, or get a signed one")
+        for name in (SEAL, SIGNATURE, "data.json", "environment.json"):
+            (folder / name).unlink(missing_ok=True)
+        yield folder, Sealed(kind=head.kind, root=head.root, files=len(hashes), signature=words)
+
+
+def _head(path: Path, file: Path) -> SealHead:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SealHead)
+    except (FileNotFoundError, msgspec.DecodeError) as error:
+        raise RunError(f"{file} is not a seal: {error}", mend="make one with: tradeassay seal RUN") from error
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES:
+        raise RunError(f"{file} is too large to be unpacked", mend="verify the run's folder instead")
+    hashes: dict[str, str] = {}
+    for entry in entries:
+        name, mode = entry.filename, entry.external_attr >> 16
+        parts = name.split("/")
+        odd = not _PATH.fullmatch(name) or any(set(part) <= {"."} for part in parts) or len(name) > 500
+        if odd or name in hashes or entry.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+            raise RunError(f"{file} holds '{name[:80]!a}', which no seal has", mend="do not unpack it")
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest, left = hashlib.sha256(), entry.file_size
+        with archive.open(entry) as source, target.open("xb") as sink:
+            while chunk := source.read(1 << 20):
+                left -= len(chunk)
+                if left < 0:
+                    raise RunError(f"{file}: '{name}' is larger than it says", mend="do not unpack it")
+                digest.update(chunk)
+                sink.write(chunk)
+        hashes[name] = digest.hexdigest()
+    return hashes
+
+
+def verify_anything(
+    path: Path,
+    *,
+    workers: int | None = None,
+    programs: bool = True,
+    plan: Path | None = None,
+    signers: Path | None = None,
+    signer: str | None = None,
+    home: Path | str | None = None,
+) -> tuple[Sealed | None, VerifyReport | None]:
+    """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
+
+    With a ``plan`` the run must be the one committed to. Returns what is known about the seal, if there is one,
+    and what became of the claims: None for the seal of a plan, which makes none. Raises :class:`RunError` for a
+    seal that is broken.
+    """
+    if not path.is_file():
+        return None, _as_planned(verify(path, home=home, workers=workers, programs=programs), path, plan)
+    with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
+        if sealed.kind == "plan":
+            return sealed, None
+        found = _as_planned(verify(folder, home=home, workers=workers, programs=programs), folder, plan)
+    return sealed, msgspec.structs.replace(found, folder=str(path))
+
+
+def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
+    if plan is None:
+        return found
+    broken = tuple(Violation(check="plan", what=what) for what in check_plan(folder, plan))
+    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
+    return msgspec.structs.replace(found, violations=(*found.violations, *broken), claims=(*found.claims, claim))
+
+
+def check_plan(folder: Path, plan: Path) -> Iterator[str]:
+    """Yield everything in which a run is not the one that a sealed plan commits to."""
+    manifest = read_manifest(folder / "manifest.json")
+    with open_seal(plan) as (place, sealed):
+        if sealed.kind != "plan":
+            raise UserError(f"{plan} seals a run, not a plan", mend="give the file made with seal --plan")
+        try:
+            record = msgspec.json.decode((place / "plan.json").read_bytes(), type=PlanRecord)
+        except (FileNotFoundError, msgspec.DecodeError) as error:
+            raise RunError(
+                f"{plan} does not hold a plan: {error}", mend="make it again with seal --plan"
+            ) from error
+    if not isinstance(manifest, RunManifest):
+        yield "the plan is of a run that trades"
+        return
+    if manifest.work_sha256 != record.work_sha256 or work_sha256(manifest.spec) != record.work_sha256:
+        yield "the run's spec is not the one that was committed to"
+    if tuple(one.key for one in manifest.episodes) != record.episodes:
+        yield "the run's episodes are not those that were committed to"
+    if {name: one.sha256 for name, one in manifest.benchmarks.items()} != record.benchmarks:
+        yield "the run's benchmarks are not those that were committed to"
+    if manifest.agents != record.agents:
+        yield "the code of the run's agents is not the one that was committed to"
+
+
+# -- signatures: ssh-keygen makes and checks them -----------------------------------------------------------------
+
+
+def _sign(root: str, key: Path, place: Path) -> bytes:
+    text = place / "root"
+    text.write_bytes(_signed_text(root))
+    _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
+    return (place / "root.sig").read_bytes()
+
+
+def _signer(root: str, signature: Path, signers: Path | None, signer: str | None) -> str:
+    text = _signed_text(root)
+    if signers is None:
+        said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
+        key = re.search(r"SHA256:\S+", said)
+        return f"signed with the key {key[0] if key else '?'}; whose it is, is not known here"
+    who = signer or _principal(signers, signature)
+    _ssh_keygen("verify", "-f", str(signers), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
+    return f"signed by {who}, according to {signers}"
+
+
+def _principal(signers: Path, signature: Path) -> str:
+    said = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature))
+    return said.split("\n")[0].strip()
+
+
+def _signed_text(root: str) -> bytes:
+    return f"{NAMESPACE} 1 {root}\n".encode()
+
+
+def _ssh_keygen(*arguments: str, given: bytes | None = None) -> str:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise UserError("ssh-keygen is not installed", mend="install OpenSSH, or leave the signature out")
+    done = subprocess.run([program, "-Y", *arguments], input=given, capture_output=True, check=False, timeout=60)
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    if done.returncode != 0:
+        words = said.strip().splitlines()
+        what = words[-1] if words else "no reason given"
+        raise RunError(f"ssh-keygen: {what}", mend="check the key, the list of signers and the archive")
+    return said

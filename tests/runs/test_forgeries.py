@@ -1,0 +1,267 @@
+"""Forgeries that agree with themselves: hindsight, other rules, other badges, other words. None of them passes."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import runs_talk as talk
+
+from tradeassay.account import venues
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import RunError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.orders import Decision, Order
+from tradeassay.data import load_dataset
+from tradeassay.llm.cassette import store as cassette
+from tradeassay.play import Market
+from tradeassay.play.journal import encode_line
+from tradeassay.runs import Run, VerifyReport, run, verify
+from tradeassay.runs.outcome import read_outcome, write_outcome
+from tradeassay.runs.spec import Window
+from tradeassay.testing import check_verify
+from tradeassay.testing.verify import cover_tracks, rescore
+
+RULE = "tiny-talk-v1__tiny-us__reversal-lookback=3__s0"
+MODEL = "tiny-talk-v1__tiny-us__tiny-good__s0"
+
+
+@pytest.fixture(scope="module")
+def honest(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24"))
+    return run(spec, tmp_path_factory.mktemp("honest") / "r", executor="inline", home=home)
+
+
+@pytest.fixture
+def forged(honest: Run, tmp_path: Path) -> Path:
+    shutil.copytree(honest.folder, tmp_path / "r")
+    return tmp_path / "r"
+
+
+def look(folder: Path, home: Path) -> VerifyReport:
+    return verify(folder, home=home, workers=1)
+
+
+def checks(report: VerifyReport) -> set[str]:
+    return {one.check for one in report.violations}
+
+
+def hindsight(folder: Path, home: Path, key: str) -> None:
+    """Buy every day what will have risen most, carry it out by the rules, and score it: a market made to order."""
+    snapshot = load_dataset("tiny-us", home)
+    market = Market(
+        snapshot,
+        msgspec.structs.replace(benchmarks.get("tiny-talk-v1").market, first="2024-01-15", last="2024-01-24"),
+    )
+    seen = market.reset()
+    last = snapshot.at(len(snapshot.sessions) - 1, "close")
+    lines = []
+    while seen is not None:
+        best = max(seen.universe, key=lambda symbol: float(last.bars("close", 1)[0, last.column(symbol)] or 0))
+        order = Order(symbol=best, side="BUY", amount=5.0)
+        done = market.step(Decision(orders=(order,), reason="I feel it"))
+        lines.append(encode_line(done.record))
+        seen = done.observation
+    path = folder / "episodes" / key / "events.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    cover_tracks(folder, path, home)
+
+
+def test_an_honest_run_is_re_derived(honest: Run, home: Path) -> None:
+    found = look(honest.folder, home)
+    assert (found.violations, found.exit_code) == ((), 0)
+
+
+@pytest.mark.parametrize("key", [RULE, MODEL])
+def test_hindsight_carried_out_and_scored(forged: Path, home: Path, key: str) -> None:
+    hindsight(forged, home, key)
+    found = look(forged, home)
+    assert "decisions" in checks(found) and found.exit_code == 1
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    raw = json.loads(path.read_bytes())
+    change(raw)
+    path.write_text(json.dumps(raw))
+
+
+def other_venue(raw: dict[str, Any]) -> None:
+    record = raw["benchmarks"]["tiny-talk-v1"]
+    record["config"]["market"]["venue"] = "us-fractional-v1"
+    record["venue_sha256"] = sha256_of(venues.get("us-fractional-v1"))
+
+
+def other_fill(raw: dict[str, Any]) -> None:
+    raw["benchmarks"]["tiny-talk-v1"]["config"]["market"]["fill"] = "close"
+
+
+def other_cash(raw: dict[str, Any]) -> None:
+    raw["benchmarks"]["tiny-talk-v1"]["config"]["market"]["cash"] = 1.0
+
+
+def no_biases(raw: dict[str, Any]) -> None:
+    raw["datasets"]["tiny-us"]["facts"]["biases"] = []
+
+
+def real_data(raw: dict[str, Any]) -> None:
+    raw["datasets"]["tiny-us"]["facts"]["kind"] = "real"
+
+
+def other_convention(raw: dict[str, Any]) -> None:
+    raw["convention"] = raw["spec"]["convention"] = "paper"
+    raw["benchmarks"]["tiny-talk-v1"]["config"]["convention"] = "paper"
+
+
+def other_prompt(raw: dict[str, Any]) -> None:
+    (protocol,) = raw["protocols"].values()
+    protocol["prompts"] = dict.fromkeys(protocol["prompts"], "0" * 64)
+
+
+def other_model(raw: dict[str, Any]) -> None:
+    raw["models"]["tiny-good"]["model"] = "openai/gpt-9"
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (other_venue, "benchmark"),
+        (other_fill, "benchmark"),
+        (other_cash, "benchmark"),
+        (no_biases, "data"),
+        (real_data, "data"),
+        (other_convention, "spec"),
+        (other_prompt, "benchmark"),
+        (other_model, "models"),
+    ],
+)
+def test_another_manifest_that_agrees_with_itself(
+    forged: Path, home: Path, change: Callable[[dict[str, Any]], None], check: str
+) -> None:
+    edit(forged / "manifest.json", change)
+    cover_tracks(forged, forged / "manifest.json", home)
+    found = look(forged, home)
+    assert check in checks(found) and found.exit_code == 1
+
+
+def test_a_rewritten_dialogue(forged: Path, home: Path) -> None:
+    path = forged / "episodes" / MODEL / "dialogue.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"I see 8 names", b"I know it all"))
+    cover_tracks(forged, path, home)
+    assert "dialogue" in checks(look(forged, home))
+
+
+def test_an_altered_cassette(forged: Path, home: Path) -> None:
+    path = forged / "models" / f"{MODEL}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'\\"shares\\": 3', b'\\"shares\\": 4', 1))
+    cover_tracks(forged, path, home)
+    assert look(forged, home).exit_code == 1
+    path.unlink()
+    report = look(forged, home)
+    assert not report.contradicted, "without a cassette the dialogue's replies are believed"
+
+
+def invent_replies(folder: Path, home: Path, key: str) -> None:
+    """Replace a model's replies in cassette and dialogue, and play the whole episode by them."""
+    from tradeassay.runs.again import conversation_again
+    from tradeassay.runs.manifest import RunManifest, read_manifest
+    from tradeassay.runs.tasks import PlayTask
+
+    manifest = read_manifest(folder / "manifest.json")
+    assert isinstance(manifest, RunManifest)
+    episode = next(one for one in manifest.episodes if one.key == key)
+    log = folder / "episodes" / key / "dialogue.jsonl"
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        if line["purpose"] == "decide":
+            line["reply"]["text"] = json.dumps({"symbol": "S7", "shares": 9, "why": "I knew"})
+    log.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    (folder / "models" / f"{key}.jsonl").unlink()
+    outcome = read_outcome(folder / "episodes" / key / "outcome.json")
+    assert outcome is not None
+    task = PlayTask(
+        folder=str(folder), home=str(home), episode=episode, benchmark=manifest.benchmark(episode),
+        data_sha256=manifest.datasets[episode.dataset].sha256,
+    )  # fmt: skip
+    again = conversation_again(task, outcome)
+    (folder / "episodes" / key / "events.jsonl").write_bytes(again.events)
+    log.write_bytes(again.dialogue)
+    write_outcome(folder / "episodes" / key / "outcome.json", again.outcome)
+    rescore(folder, home)
+
+
+def test_invented_replies_of_a_model_that_can_be_asked_again(
+    forged: Path, home: Path, honest: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("tradeassay.runs.again.asked_again", lambda names: False)
+        invent_replies(forged, home, MODEL)
+    assert look(forged, home).exit_code == 1, "the scripted model answers otherwise"
+    tape = [
+        cassette.DECODER.decode(line)
+        for line in (honest.folder / "models" / f"{MODEL}.jsonl").read_bytes().splitlines()
+    ]
+    assert any(isinstance(line, cassette.AnswerLine) and isinstance(line.reply, ModelReply) for line in tape)
+    shutil.copyfile(honest.folder / "models" / f"{MODEL}.jsonl", forged / "models" / f"{MODEL}.jsonl")
+    assert look(forged, home).exit_code == 1, "the cassette answers otherwise"
+
+
+def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24"))
+    run(spec, tmp_path / "r", executor="inline", home=home)
+    monkeypatch.setattr("tradeassay.runs.claims.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.again.asked_again", lambda names: False)
+    invent_replies(tmp_path / "r", home, MODEL)
+    found = look(tmp_path / "r", home)
+    assert (found.violations, found.exit_code) == ((), 3)
+    assert any("answers as recorded by the runner, not re-derivable" in one for one in found.unchecked)
+    assert "nothing is contradicted, but not everything is re-derived" in found.summary()
+
+
+def test_a_badge_that_does_not_fit_the_agent(forged: Path, home: Path) -> None:
+    path = forged / "episodes" / MODEL / "outcome.json"
+    path.write_bytes(path.read_bytes().replace(b'"scripted"', b'"live"'))
+    cover_tracks(forged, path, home)
+    assert "badges" in checks(look(forged, home))
+
+
+def test_a_sample_of_all_changes_is_noticed(honest: Run, home: Path) -> None:
+    found = check_verify(honest.folder, home=home, most=5, sample=20)
+    assert found.share == 1.0, str(found)
+    assert sum(one.made for one in found.kinds) == 20
+
+
+@pytest.mark.slow
+def test_thousands_of_changes_are_noticed(honest: Run, home: Path) -> None:
+    found = check_verify(honest.folder, home=home, most=60)
+    print(found)
+    assert found.share is not None and found.share >= 0.99, str(found)
+    assert {one.kind for one in found.kinds} == {
+        "manifest",
+        "journal",
+        "outcome",
+        "dialogue",
+        "cassette",
+        "scores",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["daily", "stockbench", "ktdfin-us", "quantcode", "systrade"])
+def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str) -> None:
+    recorded = Path(__file__).parents[1] / "recorded" / "v1" / name / "run"
+    found = check_verify(recorded, most=20, sample=150)
+    print(found)
+    assert found.share is not None and found.share >= 0.99, str(found)
+
+
+def test_a_manifest_that_names_other_folders_is_refused(forged: Path, home: Path) -> None:
+    path = forged / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(MODEL.encode(), b"../../../etc"))
+    with pytest.raises(RunError, match="names an episode"):
+        look(forged, home)

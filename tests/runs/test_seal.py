@@ -1,0 +1,137 @@
+"""Seals: one file, one root; a changed byte, a strange name or a wrong key is refused; a plan binds its run."""
+
+import io
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import runs_world as world
+
+from tradeassay.core.errors import RunError
+from tradeassay.runs import Run, run
+from tradeassay.runs.seal import SEAL, merkle_root, open_seal, seal_plan, seal_run, verify_anything
+from tradeassay.runs.spec import Window
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
+
+
+@pytest.fixture(scope="module")
+def small(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    spec = world.tiny_spec(seeds=(0,), window=Window(first="2024-01-15", last="2024-01-19"))
+    return run(spec, tmp_path_factory.mktemp("small") / "r", executor="inline", home=home)
+
+
+def test_the_root_depends_on_every_path_and_content() -> None:
+    files = {f"f{n}": f"{n:064d}" for n in range(5)}
+    root = merkle_root(files)
+    assert merkle_root(dict(reversed(files.items()))) == root
+    assert merkle_root({**files, "f0": "1" * 64}) != root
+    assert merkle_root({**{k: v for k, v in files.items() if k != "f4"}, "f5": files["f4"]}) != root
+    assert merkle_root({"a": "0" * 64}) != merkle_root({"a": "0" * 64, "b": "0" * 64})
+
+
+def test_a_sealed_run_is_verified_on_its_own(small: Run, home: Path, tmp_path: Path) -> None:
+    sealed = seal_run(small.folder, tmp_path / "r.seal")
+    assert seal_run(small.folder, tmp_path / "again.seal").root == sealed.root
+    assert (tmp_path / "r.seal").read_bytes() == (tmp_path / "again.seal").read_bytes()
+    found, report = verify_anything(tmp_path / "r.seal", home=home, workers=1)
+    assert found is not None and found.root == sealed.root
+    assert report is not None and report.exit_code == 0
+    _, report = verify_anything(tmp_path / "r.seal", home=tmp_path / "empty", workers=1)
+    assert report is not None and report.exit_code == 3
+    recorded = small.manifest.datasets["tiny-us"].sha256
+    assert any(recorded[:12] in one for one in report.unchecked), "the data is asked for by its hash"
+
+
+def rewrite(source: Path, target: Path, changes: dict[str, bytes | None]) -> None:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            body = changes.pop(name, old.read(name))
+            if body is not None:
+                new.writestr(name, body)
+        for name, body in changes.items():
+            new.writestr(name, body or b"")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"scores.json": b"{}"}, "scores.json is not the file that was sealed"),
+        ({"scores.json": None}, "scores.json is not the file"),
+        ({"extra.json": b"{}"}, "extra.json is not the file"),
+        ({SEAL: None}, "is not a seal"),
+        ({SEAL: b"{}"}, "is not a seal"),
+        ({"../evil": b"x"}, "which no seal has"),
+        ({"/evil": b"x"}, "which no seal has"),
+        ({"a/../../evil": b"x"}, "which no seal has"),
+        ({"a\\evil": b"x"}, "which no seal has"),
+        ({"folder/": b""}, "which no seal has"),
+    ],
+)
+def test_a_broken_seal_is_refused(
+    small: Run, tmp_path: Path, changes: dict[str, bytes | None], complaint: str
+) -> None:
+    seal_run(small.folder, tmp_path / "r.seal")
+    rewrite(tmp_path / "r.seal", tmp_path / "bad.seal", dict(changes))
+    with pytest.raises(RunError, match=complaint), open_seal(tmp_path / "bad.seal"):
+        pass
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def test_links_doubles_and_damage_are_refused(small: Run, tmp_path: Path) -> None:
+    seal_run(small.folder, tmp_path / "r.seal")
+    content = (tmp_path / "r.seal").read_bytes()
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    made = io.BytesIO(content)
+    with zipfile.ZipFile(made, "a") as archive:
+        archive.writestr(link, "/etc/passwd")
+    (tmp_path / "link.seal").write_bytes(made.getvalue())
+    with pytest.raises(RunError, match="which no seal has"), open_seal(tmp_path / "link.seal"):
+        pass
+    for place in range(0, len(content), max(1, len(content) // 60)):
+        damaged = content[:place] + bytes([content[place] ^ 0x41]) + content[place + 1 :]
+        (tmp_path / "bad.seal").write_bytes(damaged)
+        try:
+            with open_seal(tmp_path / "bad.seal") as (_, sealed):
+                assert sealed.root, "only what no reader of the archive looks at may differ"
+        except RunError:
+            continue
+    (tmp_path / "bad.seal").write_bytes(content[:-30])
+    with pytest.raises(RunError, match="not a whole archive"), open_seal(tmp_path / "bad.seal"):
+        pass
+
+
+def test_a_plan_binds_the_run(home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(seeds=(0,), window=Window(first="2024-01-15", last="2024-01-19"))
+    sealed, whole = seal_plan(spec, tmp_path / "p.seal")
+    assert sealed.kind == "plan" and verify_anything(tmp_path / "p.seal")[1] is None
+    run(whole, tmp_path / "kept", executor="inline", home=home)
+    _, found = verify_anything(tmp_path / "kept", plan=tmp_path / "p.seal", home=home, workers=1)
+    assert found is not None and found.exit_code == 0 and found.claims[-1].claim == "plan"
+    other = world.tiny_spec(seeds=(1,), window=Window(first="2024-01-15", last="2024-01-19"))
+    run(other, tmp_path / "other", executor="inline", home=home)
+    _, found = verify_anything(tmp_path / "other", plan=tmp_path / "p.seal", home=home, workers=1)
+    assert found is not None and found.exit_code == 1
+    assert "the run's spec is not the one that was committed to" in str(found.violations)
+
+
+@needs_ssh
+def test_a_signature_is_checked_by_ssh_keygen(small: Run, tmp_path: Path) -> None:
+    for name in ("mine", "other"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    signers = tmp_path / "signers"
+    signers.write_text(f"me@lab {(tmp_path / 'mine.pub').read_text()}")
+    seal_run(small.folder, tmp_path / "r.seal", key=tmp_path / "mine")
+    with open_seal(tmp_path / "r.seal") as (_, sealed):
+        assert "whose it is, is not known here" in sealed.signature
+    with open_seal(tmp_path / "r.seal", signers=signers) as (_, sealed):
+        assert sealed.signature.startswith("signed by me@lab")
+    seal_run(small.folder, tmp_path / "o.seal", key=tmp_path / "other")
+    with pytest.raises(RunError, match="ssh-keygen"), open_seal(tmp_path / "o.seal", signers=signers):
+        pass
+    seal_run(small.folder, tmp_path / "n.seal")
+    with pytest.raises(RunError, match="is not signed"), open_seal(tmp_path / "n.seal", signers=signers):
+        pass
