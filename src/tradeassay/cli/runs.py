@@ -124,6 +124,15 @@ def verify(
     """
     from tradeassay.runs.seal import verify_anything
 
+    if Path(run).is_file() and _holds_an_arena(Path(run)):
+        from tradeassay.arena.verifying import verify_arena
+
+        season = verify_arena(run)
+        if as_json:
+            print_json({"seal": None, "verification": season, "exit_code": season.exit_code})
+        else:
+            show_verification(season)
+        return season.exit_code
     sealed, found = verify_anything(
         Path(run) if Path(run).is_file() else find_run(run, out),
         workers=workers,
@@ -137,6 +146,11 @@ def verify(
     else:
         show_verification(found, sealed)
     return 0 if found is None else found.exit_code
+
+
+def _holds_an_arena(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\x00"
 
 
 @click.command()

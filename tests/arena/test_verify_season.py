@@ -1,0 +1,70 @@
+"""A season in its database: prices and bookings come out again, and a changed one is contradicted."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.verifying import verify_arena
+from tradeassay.cli import main
+from tradeassay.core.errors import TradeassayError
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("season") / "arena.db"
+    shutil.copyfile(RECORDED, path)
+    open_engine(str(path)).dispose()  # brings it to the present format
+    return path
+
+
+def test_everything_but_the_decisions_is_re_derived(season: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = RECORDED.read_bytes()
+    found = verify_arena(str(RECORDED))
+    assert (found.violations, found.exit_code) == ((), 3)
+    assert {one.outcome for one in found.claims if "decisions" not in one.claim} == {"re-derived"}
+    assert any("decisions as recorded by the runner" in one for one in found.unchecked)
+    assert RECORDED.read_bytes() == before and not list(RECORDED.parent.glob("*-wal"))
+    assert main(["verify", str(season)]) == 3
+    assert "cannot be checked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE bookings SET nav = nav * 1.5 WHERE id = (SELECT max(id) FROM bookings)",
+        "UPDATE bookings SET fee = 0 WHERE fee > 0",
+        "UPDATE bookings SET earned = earned + 0.01 WHERE earned IS NOT NULL",
+        "UPDATE rounds SET next_price = next_price * 1.1",
+        "UPDATE rounds SET base_price = base_price * 0.9",
+        "UPDATE rounds SET price = price * 1.1",
+        "UPDATE rounds SET momentum = 1",
+        "UPDATE rounds SET packet = packet || ' '",
+        "UPDATE decisions SET action = 'SELL' WHERE action = 'BUY'",
+        "UPDATE decisions SET entry = 'somebody' WHERE id = 1",
+        "UPDATE seasons SET spec = replace(spec, '100000', '200000')",
+        "UPDATE seasons SET spec = '{'",
+        "DELETE FROM bookings WHERE id = 20",
+        "DELETE FROM decisions WHERE id = 20",
+        "INSERT INTO bookings SELECT max(id) + 1, slot, 7, season, stage, entry, asset, kind, position_before,"
+        " position, nav_before, fee, earned, nav * 2, exposure_before, exposure FROM bookings",
+    ],
+)
+def test_a_changed_season_is_contradicted(season: Path, tmp_path: Path, change: str) -> None:
+    shutil.copyfile(season, tmp_path / "f.db")
+    with closing(sqlite3.connect(tmp_path / "f.db")) as db:
+        db.execute(change)
+        db.commit()
+    assert verify_arena(str(tmp_path / "f.db")).exit_code == 1
+
+
+def test_a_damaged_database_is_refused_in_one_line(season: Path, tmp_path: Path) -> None:
+    content = season.read_bytes()
+    (tmp_path / "f.db").write_bytes(content[: len(content) // 2])
+    with pytest.raises(TradeassayError):
+        verify_arena(str(tmp_path / "f.db"))
