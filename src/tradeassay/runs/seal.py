@@ -175,7 +175,7 @@ def open_seal(
         try:
             with zipfile.ZipFile(file) as archive:
                 hashes = _unpack(archive, folder, file)
-        except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError) as error:
+        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError) as error:
             raise RunError(f"{file} is not a whole archive: {error}", mend="get it again") from error
         except Exception as error:  # zlib's own error has no public base
             if type(error).__module__ != "zlib":
