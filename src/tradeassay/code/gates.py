@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -30,9 +31,11 @@ from tradeassay.code.checks import (
     to_sarif,
 )
 from tradeassay.code.leak import LeakConfig, RunFailure, SpeedProbe, probe_speed
+from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.subject import LONG
 from tradeassay.code.leak.trace import Columns, first_difference
-from tradeassay.code.lookahead import submission_lookahead
+from tradeassay.code.leak.whole import held_after
+from tradeassay.code.lookahead import NOT_CLEARED, submission_lookahead
 from tradeassay.code.semantics import Semantics
 from tradeassay.code.source import NotPython, read_source
 from tradeassay.code.submission import CARD, CLASS, Scenario, StrategyCard, StrategySpec, Submission
@@ -41,10 +44,13 @@ from tradeassay.code.submission_run import (
     LIMITS,
     SubmissionRun,
     SubmissionRunner,
+    Variation,
     closes_of,
     market_columns,
 )
+from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits
 from tradeassay.sandbox.config import PRELOAD
 from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
@@ -70,6 +76,10 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``every_bar`` replays the micro-scenarios bar by bar. On more than ``long_rows`` bars the leak gate may spend
     ``long_runs`` times the length beside the scored run, on short prefixes first: a year of minutes costs the
     code seconds for every whole run.
+
+    ``strict`` (the second version): work that never trades where the frozen semantics trade does not pass
+    ``exec``; determinism is also tried in other time zones, on other dates and with another hash seed; the leak
+    gate looks at the whole series, with draws derived from ``secret``.
     """
 
     capital: float = CAPITAL
@@ -82,9 +92,27 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     every_bar: bool = True
     long_rows: int = 100_000
     long_runs: float = 2.0
+    strict: bool | msgspec.UnsetType = msgspec.UNSET
+    secret: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the rules of the second version hold."""
+        return self.strict is True
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """The surroundings in which the trades have to be the same as in the scored run."""
+        places = (("XXX-5:30", 200, False), ("YYY+8", -1000, True))
+        return tuple(
+            Variation(seed=seed, zone=zone, days=days, hashing=hashing)
+            for seed, (zone, days, hashing) in zip(self.seeds[1:], cycle(places), strict=False)
+        )
 
     def leak_on(self, bars: int) -> LeakConfig:
         """Return how hard to look for a leak on this many bars."""
+        if self.is_strict:
+            return self.leak if self.leak.whole else msgspec.structs.replace(self.leak, whole=WholeSeries())
         if bars <= self.long_rows:
             return self.leak
         spend = max(400_000, int(self.long_runs * bars))
@@ -133,6 +161,13 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     def valid(self) -> bool:
         """Whether the paper's six gates hold."""
         return all(gate.passed for gate in self.gates if gate.name in PAPER_GATES)
+
+    @property
+    def not_cleared(self) -> bool:
+        """Whether it holds every gate of the paper but that nobody could tell whether it looks ahead."""
+        leak = self.gate("leak")
+        others = all(gate.passed for gate in self.gates if gate.name in PAPER_GATES and gate.name != "leak")
+        return others and leak.error_class == NOT_CLEARED
 
     @property
     def first_failure(self) -> Finding | None:
@@ -195,6 +230,7 @@ def pass_gates(
         limits=config.limits,
         capital=config.capital,
         trust=trust,
+        strict=config.is_strict,
     )
     inquiry = _Inquiry(submission, spec, runner, config, bars)
     found = run_checks(CHECKS, inquiry, not_run)
@@ -305,14 +341,21 @@ def _card_exhibit(code: str, text: str) -> Exhibit:
     return Exhibit(code=code, text=text, file="strategy_card.json")
 
 
-def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun]) -> Finding:
-    """Judge the completed runs."""
+def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun], frozen: int = 0) -> Finding:
+    """Judge the completed runs. ``frozen`` is how many decisions the frozen semantics make on the scored bars,
+    where never trading is a failure.
+    """
     runs = {"scored bars": scored, **{f"scenario {name}": run for name, run in scenarios.items()}}
     found = tuple(_run_exhibit(where, run) for where, run in runs.items() if run.failure is not None)
     cpu_s = round(scored.cpu_s, 3)
     if found:
         return convicted(found, {"cpu_s": cpu_s})
     trades = 0 if scored.trades is None else len(scored.trades)
+    if frozen and not trades:
+        text = f"it never trades; on the same bars the frozen rules decide {frozen} times"
+        return convicted(
+            [Exhibit(code="never_trades", text=text, where="scored bars")], {"cpu_s": cpu_s, "trades": 0}
+        )
     return passed("", {"cpu_s": cpu_s, "trades": trades})
 
 
@@ -339,33 +382,31 @@ def _run_exhibit(where: str, run: SubmissionRun) -> Exhibit:
     return Exhibit(code=run.failure.kind, text=f"{where}: {run.failure.text}", line=run.line, where=where)
 
 
-def determinism_gate(runs: Mapping[int, SubmissionRun]) -> Finding:
-    """Compare the hashes of the trades of runs by seed; the first run is the scored one."""
-    first_seed, scored = next(iter(runs.items()))
+def determinism_gate(runs: Mapping[str, SubmissionRun]) -> Finding:
+    """Compare the hashes of the trades of runs by their surroundings; the first run is the scored one."""
+    first, scored = next(iter(runs.items()))
     assert scored.trades is not None
-    measures: Measures = {f"seed {first_seed}": scored.trades.sha256}
+    measures: Measures = {first: scored.trades.sha256}
     found: list[Exhibit] = []
-    for seed, run in list(runs.items())[1:]:
+    for other, run in list(runs.items())[1:]:
         if run.trades is None:
             text = run.failure.text if run.failure is not None else "no log"
-            found.append(
-                Exhibit(code="fails_with_a_seed", text=f"with seed {seed} it fails: {text}", line=run.line)
-            )
+            found.append(Exhibit(code="fails_with_a_seed", text=f"with {other} it fails: {text}", line=run.line))
             continue
-        measures[f"seed {seed}"] = run.trades.sha256
+        measures[other] = run.trades.sha256
         if run.trades.sha256 != scored.trades.sha256:
-            found.append(_difference(first_seed, scored, seed, run))
+            found.append(_difference(first, scored, other, run))
     if found:
         return convicted(found, measures)
     return passed("", measures)
 
 
-def _difference(first_seed: int, scored: SubmissionRun, seed: int, run: SubmissionRun) -> Exhibit:
+def _difference(first: str, scored: SubmissionRun, second: str, run: SubmissionRun) -> Exhibit:
     assert scored.trades is not None and run.trades is not None
     left, right = scored.trades.trace(), run.trades.trace()
     end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
     row, one, other = first_difference(left, right, end, 0.0) or (end, "more", "less")
-    text = f"on bar {row} it decides {one} with seed {first_seed} and {other} with seed {seed}"
+    text = f"on bar {row} it decides {one} with {first} and {other} with {second}"
     return Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars")
 
 
@@ -433,8 +474,9 @@ class _Inquiry:
         legs = spec.semantics.inputs.legs
         self.columns: Columns = market_columns(bars, legs)
         self.tables = {one.name: market_columns(one.bars, legs) for one in spec.scenarios}
+        self.bars = bars
         self.scored: SubmissionRun | None = None
-        self.seeds: dict[int, SubmissionRun] = {}
+        self.seeds: dict[str, SubmissionRun] = {}
         self.scenarios: dict[str, SubmissionRun] = {}
 
     def card_fits(self) -> Finding:
@@ -448,15 +490,28 @@ class _Inquiry:
         slow = probe_gate(self.runner, self.columns, self.config)
         if slow is not None:
             return slow
-        first = self.config.seeds[0]
-        wanted = [(self.columns, seed) for seed in self.config.seeds]
-        wanted += [(columns, first) for columns in self.tables.values()]
+        strict = self.config.is_strict
+        seeds = self.config.seeds[:1] if strict else self.config.seeds
+        wanted = [(self.columns, seed) for seed in seeds]
+        wanted += [(columns, seeds[0]) for columns in self.tables.values()]
         runs = list(self.runner.logs(wanted))
-        count = len(self.config.seeds)
-        self.seeds = dict(zip(self.config.seeds, runs[:count], strict=True))
-        self.scenarios = dict(zip(self.tables, runs[count:], strict=True))
+        self.seeds = dict(zip((f"seed {seed}" for seed in seeds), runs[: len(seeds)], strict=True))
+        self.scenarios = dict(zip(self.tables, runs[len(seeds) :], strict=True))
         self.scored = runs[0]
-        return exec_gate(self.scored, self.scenarios)
+        frozen = len(self.frozen()) if strict else 0
+        return exec_gate(self.scored, self.scenarios, frozen)
+
+    def frozen(self) -> DecisionList:
+        """Return what the frozen semantics decide on the scored bars."""
+        return self.spec.compiled_decisions(self.bars)
+
+    def repeats(self) -> Finding:
+        """Compare the scored run with others that should be the same."""
+        if self.config.is_strict:
+            others = self.config.variations
+            runs = self.runner.varied(self.columns, others)
+            self.seeds |= dict(zip((one.text for one in others), runs, strict=True))
+        return determinism_gate(self.seeds)
 
     def leaks(self) -> Finding:
         """Look for decisions that depend on later bars."""
@@ -464,14 +519,42 @@ class _Inquiry:
         pairs = {name: (self.tables[name], run) for name, run in self.scenarios.items()}
         config = self.config.leak_on(len(next(iter(self.columns.values()))))
         return submission_lookahead(
-            self.runner, self.columns, self.scored, pairs, config, every_bar=self.config.every_bar
+            self.runner,
+            self.columns,
+            self.scored,
+            pairs,
+            config,
+            every_bar=self.config.every_bar,
+            seed=self._leak_seed(),
+            suspects=self._suspects() if self.config.is_strict else (),
         )
+
+    def _leak_seed(self) -> int | None:
+        """Where the other futures are drawn from: the run's secret, or (first version) the source."""
+        if not self.config.is_strict:
+            return None
+        return seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name)
+
+    def _suspects(self) -> tuple[int, ...]:
+        """Return the bars on which it begins to hold something else than the frozen semantics would."""
+        assert self.scored is not None and self.scored.decisions is not None
+        bars = self.bars.rows
+        differs = np.zeros(bars, dtype=bool)
+        for leg in range(len(self.spec.semantics.inputs.legs)):
+            one, two = (_exposure(found, leg, bars) for found in (self.scored.decisions, self.frozen()))
+            differs |= np.abs(one - two) > self.config.agreement
+        return tuple((np.flatnonzero(differs[1:] & ~differs[:-1]) + 1).tolist())
 
     def audited(self) -> Finding:
         """Follow every trade of the scored run."""
         assert self.scored is not None
         closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
+
+
+def _exposure(found: DecisionList, leg: int, bars: int) -> Floats:
+    mine = found.leg == leg
+    return held_after(found.row[mine], found.fraction[mine], bars)
 
 
 def _did_not_hold(name: GateName) -> str:
@@ -490,7 +573,7 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
     Check(
         "determinism", "Does it decide the same in fresh processes with other seeds?",
-        lambda one: determinism_gate(one.seeds), _RAN,
+        _Inquiry.repeats, _RAN,
     ),
     Check(
         "leak", "Does any decision depend on bars that came after it?", _Inquiry.leaks,

@@ -31,6 +31,7 @@ from tradeassay.code.checks import (
     passed,
 )
 from tradeassay.code.leak import LeakConfig, LeakRecord, LeakSubject, RunFailure, Trace, check_leaks
+from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.running import leak_subject
@@ -46,6 +47,9 @@ BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturba
 REPLAY_BARS: Final = 400
 """Micro-scenarios up to this length are replayed at every bar."""
 
+NOT_CLEARED: Final = "not_cleared"
+"""The class of a finding that is neither passed nor failed: look-ahead could not be excluded nor shown."""
+
 _PROOF: Final = "fed bar by bar it decides the same on every bar: no decision can depend on a later one"
 _POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 
@@ -59,9 +63,14 @@ def look_for_leaks(
     *,
     deterministic: bool = False,
     suspects: Sequence[int] = (),
+    seed: int | None = None,
 ) -> LeakRecord:
-    """Compare the scored run with runs on other futures; see :func:`check_leaks`. The seed is the source's."""
-    seed = int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
+    """Compare the scored run with runs on other futures; see :func:`check_leaks`.
+
+    Without a seed it is the source's, as it was before runs had secrets.
+    """
+    if seed is None:
+        seed = int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
     return check_leaks(
         subject, columns, config, seed=seed, scored=scored, deterministic=deterministic, suspects=suspects
     ).record
@@ -118,18 +127,32 @@ def submission_lookahead(
     config: LeakConfig,
     *,
     every_bar: bool = True,
+    seed: int | None = None,
+    suspects: Sequence[int] = (),
 ) -> Finding:
-    """Check a submission. What the source shows is advice, not a verdict."""
+    """Check a submission. What the source shows is advice, not a verdict. ``suspects`` are bars to try first."""
     assert scored.trades is not None
     advice = tuple(
         Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(runner.source)
     )
     short = {name: pair for name, pair in scenarios.items() if _bars(pair[0]) <= REPLAY_BARS}
+    if isinstance(config.whole, WholeSeries) and _bars(columns) <= config.whole.every_bar:
+        every_bar = False  # every bar of the scored series is tried instead
     replayed = _replay(runner, short) if every_bar else ()
     if replayed:
         found = convicted(replayed, {"scenarios": len(short)})
     else:
-        record = look_for_leaks(runner, columns, config, runner.source, scored.trades.trace(), deterministic=True)
+        share = runner.shares(scored.trades, columns) if runner.strict else None
+        record = look_for_leaks(
+            runner,
+            columns,
+            config,
+            runner.source,
+            scored.trades.trace(share=share),
+            deterministic=True,
+            suspects=suspects,
+            seed=seed,
+        )
         bars = sum(_bars(pair[0]) for pair in short.values()) if every_bar else 0
         found = _submission_finding(record, bars)
     return msgspec.structs.replace(found, advice=advice)
@@ -159,6 +182,12 @@ def _submission_finding(record: LeakRecord, replayed_bars: int) -> Finding:
         "screened": record.screened,
         "replayed_bars": replayed_bars,
     }
+    if record.cleared is not msgspec.UNSET and record.bound is not msgspec.UNSET:
+        measures |= {"cleared_bars": record.cleared, "not_excluded_below_bars": record.bound}
+    if record.verdict == "not_cleared":
+        return Finding(
+            status="not_scored", reason=f"not cleared: {record.reason}", error_class=NOT_CLEARED, measures=measures
+        )
     if record.verdict == "leaky":
         found = [
             Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")

@@ -155,6 +155,15 @@ class StrategySpec:
         last = calendar_of(bars.times).last.astype(np.bool_)
         return interpret(self.semantics, feeds, bars.times, last_bars=last)
 
+    def compiled_decisions(self, bars: TaskBars) -> DecisionList:
+        """Return the same for long bars, by the compiled strategy that is tested against the interpreter."""
+        from tradeassay.code.semantics.compiler import KernelTape, run_compiled
+
+        legs = self.semantics.inputs.legs
+        feeds = dict(zip(legs, bars.feeds.values(), strict=False))
+        last = calendar_of(bars.times).last.astype(np.bool_)
+        return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times, last))
+
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars of the right shape: daily where the strategy has a daily version, else 15 minutes.
 

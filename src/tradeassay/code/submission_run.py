@@ -6,8 +6,9 @@ Times in the logs become bars and names become legs; everything else in them is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import msgspec
@@ -36,6 +37,7 @@ from tradeassay.sandbox import (
 )
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
 from tradeassay.sandbox.failures import plain_line
+from tradeassay.sandbox.tier import Tier
 
 Texts = NDArray[np.object_]
 _SIDES: Final = {"BUY": 1.0, "SELL": -1.0}
@@ -74,10 +76,10 @@ class TradeLog:
         parts = (self.row.tobytes(), self.leg.tobytes(), self.quantity.tobytes(), words.encode())
         return sha256_bytes(b"\0\0".join(parts))
 
-    def trace(self, cpu_s: float | None = None) -> Trace:
-        """Return the trades as the look-ahead check compares them."""
+    def trace(self, cpu_s: float | None = None, share: Floats | None = None) -> Trace:
+        """Return the trades as the look-ahead check compares them; ``share`` is what each left in its leg."""
         fields = {"leg": self.leg, "quantity": self.quantity, "signal": self.signal}
-        return Trace(rows=self.row, fields=fields, cpu_s=cpu_s)
+        return Trace(rows=self.row, fields=fields, cpu_s=cpu_s, share=share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,6 +225,69 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
     return made
 
 
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """Other surroundings of one run: a seed, a time zone and a clock moved by days; ``hashing`` takes the second
+    executor of a :class:`TwinExecutor`, whose processes hash texts with another seed.
+    """
+
+    seed: int
+    zone: str = ""
+    days: int = 0
+    hashing: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it is called in findings."""
+        parts = [f"seed {self.seed}"]
+        if self.zone:
+            parts.append(f"time zone {self.zone}, {abs(self.days)} days {'later' if self.days > 0 else 'earlier'}")
+        if self.hashing:
+            parts.append("another hash seed")
+        return ", ".join(parts)
+
+
+class TwinExecutor:
+    """An executor, and a second one, opened when it is first needed, whose processes hash texts differently."""
+
+    def __init__(self, first: JobExecutor, second: Callable[[], JobExecutor]) -> None:
+        self._first, self._open = first, second
+        self._second: JobExecutor | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def tier(self) -> Tier:
+        """The walls that jobs run behind."""
+        return self._first.tier
+
+    @property
+    def twin(self) -> JobExecutor:
+        """The second executor."""
+        with self._opening:
+            if self._second is None:
+                self._second = self._open()
+            return self._second
+
+    def run(self, job: Job) -> JobResult:
+        """Run one job in the first."""
+        return self._first.run(job)
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        """Run jobs in the first."""
+        return self._first.map(jobs)
+
+    def close(self) -> None:
+        """Close both."""
+        self._first.close()
+        if self._second is not None:
+            self._second.close()
+
+    def __enter__(self) -> TwinExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 @dataclass(slots=True)
 class Spent:
     """What a submission's runs have used so far: children, and their processor seconds."""
@@ -251,6 +316,19 @@ class SubmissionRunner:
     capital: float = CAPITAL
     trust: Literal["untrusted", "reference"] = "untrusted"
     spent: Spent = field(default_factory=Spent)
+    strict: bool = False
+
+    def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
+        """Run on one table in other surroundings; only the trades come back."""
+        found = []
+        for one in variations:
+            twin = getattr(self.executor, "twin", None) if one.hashing else None
+            params: dict[str, Any] = {"capital": self.capital, "only": "trades"}
+            if one.zone and self.trust == "untrusted":
+                params |= {"zone": one.zone, "later_s": one.days * 86_400.0}
+            job = replace(self._job(columns, one.seed), params=params)
+            found.append(self._read(columns, self.spent.add((twin or self.executor).run(job))))
+        return found
 
     def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
         """Run on tables with seeds, in parallel where the executor can; results come in their order."""
@@ -270,11 +348,39 @@ class SubmissionRunner:
 
     def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
         """Run on each of several tables, for the look-ahead check."""
-        jobs = (self._job(columns, 0) for columns in batch)
+        params: dict[str, Any] = {"capital": self.capital, **({"only": "trades"} if self.strict else {})}
+        jobs = (replace(self._job(columns, 0), params=params) for columns in batch)
         return [
             self._trace(columns, self.spent.add(result))
             for columns, result in zip(batch, self.executor.map(jobs), strict=True)
         ]
+
+    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
+        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn."""
+        bars = len(next(iter(columns.values())))
+        if self.trust == "reference":
+            return self._one_by_one(columns, false)
+        both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
+        form = frame_format(both)
+        head = {name: values[: bars - 1] for name, values in both.items()}
+        job = Job(
+            source=self.source,
+            params={
+                "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars, "behind": 1,
+            },
+            harness=f"{HARNESS}:replay",
+            feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form)),
+            limits=self.limits,
+        )  # fmt: skip
+        found, failure = self._prefixes(columns, self.spent.add(self.executor.run(job)))
+        return found if failure is None else (*found, failure)
+
+    def _one_by_one(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+        bars = len(next(iter(columns.values())))
+        for row in range(bars - 1):
+            yield self.run(
+                {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
+            )
 
     def replays(self, batch: Sequence[Columns]) -> list[tuple[tuple[Trace | RunFailure, ...], RunFailure | None]]:
         """Run bar by bar on each of several short tables: the trace of every prefix, from a child that never held
@@ -325,7 +431,7 @@ class SubmissionRunner:
         times = columns[f"{legs[0]}/time"]
         try:
             trades = read_trades(result.columns, times, legs)
-            audit = read_audit(result.columns, times, legs)
+            audit = read_audit(result.columns, times, legs) if "audit/time" in result.columns else None
         except BadLog as error:
             return SubmissionRun(cpu_s=cpu_s, failure=RunFailure(kind="bad_log", text=str(error)), log=result.log)
         closes = closes_of(columns, legs)
@@ -344,9 +450,19 @@ class SubmissionRunner:
     def _trades(self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None) -> Trace | RunFailure:
         legs = self.semantics.inputs.legs
         try:
-            return read_trades(found, columns[f"{legs[0]}/time"], legs).trace(cpu_s)
+            trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
         except BadLog as error:
             return RunFailure(kind="bad_log", text=str(error))
+        return trades.trace(cpu_s, self.shares(trades, columns) if self.strict else None)
+
+    def shares(self, trades: TradeLog, columns: Columns) -> Floats:
+        """Return the share of the account that each trade left in its leg, by the host's reckoning."""
+        closes = closes_of(columns, self.semantics.inputs.legs)
+        account = keep_account(trades, closes, self.capital)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
+        found: Floats = np.round(np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0), 9)
+        return found
 
     def _prefixes(
         self, columns: Columns, result: JobResult

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
@@ -25,27 +28,81 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
     Raises :class:`NoEntry` or :class:`Unreturnable`, or whatever the strategy raises.
     """
+    if "zone" in params:
+        pretend(str(params["zone"]), float(params["later_s"]))
     trades, audit = _called(module, shape(columns, "frames"), float(params["capital"]))
-    return {**_trade_columns(trades), **_audit_columns(audit)}
+    return (
+        _trade_columns(trades)
+        if params.get("only") == "trades"
+        else {**_trade_columns(trades), **_audit_columns(audit)}
+    )
+
+
+def pretend(zone: str, later_s: float) -> None:
+    """Move the clock and the time zone that Python code sees. Libraries that ask the system in C are not moved.
+
+    It runs inside the child, before the strategy does anything; a strategy that undoes it is only seen as it is.
+    """
+    os.environ["TZ"] = zone
+    time.tzset()
+    now, now_ns, local, utc = time.time, time.time_ns, time.localtime, time.gmtime
+    time.time = lambda: now() + later_s
+    time.time_ns = lambda: now_ns() + int(later_s * 1e9)
+    time.localtime = lambda seconds=None: local(now() + later_s if seconds is None else seconds)
+    time.gmtime = lambda seconds=None: utc(now() + later_s if seconds is None else seconds)
+    day: Any = datetime.date
+    moment: Any = datetime.datetime
+
+    class Like(type):
+        def __instancecheck__(cls, other: object) -> bool:
+            return isinstance(other, moment if cls.__name__ == "datetime" else day)
+
+    class Moment(moment, metaclass=Like):  # type: ignore[misc]  # the real class, before it is replaced
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return moment.now(tz) + datetime.timedelta(seconds=later_s)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.now()
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return moment.now(datetime.UTC).replace(tzinfo=None) + datetime.timedelta(seconds=later_s)
+
+    class Day(day, metaclass=Like):  # type: ignore[misc]  # the real class
+        @classmethod
+        def today(cls) -> Any:
+            return Moment.now().date()
+
+    Moment.__name__, Day.__name__ = "datetime", "date"
+    datetime.datetime, datetime.date = Moment, Day  # type: ignore[misc]  # what the strategy imports from there
 
 
 def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Take bars one at a time and run the strategy on all bars so far; answer with its trades each time.
 
-    The child never holds a bar that it has not answered for, so no answer can depend on a later one.
+    The child never holds a bar that it has not answered for, so no answer can depend on a later one. With
+    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far.
     """
+    behind = int(params.get("behind", 0))
     names = str(params["columns"]).split("\n")
     row = struct.Struct(str(params["format"]))
-    size = int(params["bars"])
+    size = int(params["bars"]) + behind
     kinds = {"q": "i8", "d": "f8", "?": "?"}
-    table = [np.empty(size, kinds[letter]) for letter in str(params["format"])[1:]]
+    letters = str(params["format"])[1:]
+    width = len(letters) // (1 + behind)
+    table = [np.empty(size, kinds[letter]) for letter in letters[:width]]
     count = 0
     while (frame := receive(row.size)) is not None:
-        for values, value in zip(table, row.unpack(frame), strict=True):
+        found = row.unpack(frame)
+        for values, value in zip(table, found[:width], strict=True):
             values[count] = value
+        for values, value in zip(table, found[width:], strict=False):
+            values[count + 1] = value
         count += 1
         seen = {
-            name: values[:count].view("M8[ns]") if name.endswith("/time") else values[:count]
+            name: values[: count + behind].view("M8[ns]") if name.endswith("/time") else values[: count + behind]
             for name, values in zip(names, table, strict=True)
         }
         answer(_answer(module, seen, float(params["capital"])))

@@ -13,6 +13,7 @@ from tradeassay.benchmarks.systrade.data import (
     DAYS,
     SPLITS,
     SplitName,
+    drawn_year,
     splits_of,
     stored_minutes,
     stored_year,
@@ -26,8 +27,13 @@ from tradeassay.benchmarks.systrade.dialogue import (
     StrategyOutcome,
     build,
 )
-from tradeassay.benchmarks.systrade.examine import examine_submission, run_scenarios
-from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_V1, VERSIONS, Version
+from tradeassay.benchmarks.systrade.examine import (
+    examine_submission,
+    run_scenarios,
+    strict_config,
+    twin_executor,
+)
+from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_SYSTB, SYSTRADE_V1, VERSIONS, Version
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift
 from tradeassay.code.scores.scorecard import ScoreConfig
@@ -122,6 +128,7 @@ _MOST_KEPT = 4096
 
 @code_protocols.register(SYSTRADE_V1)
 @code_protocols.register(SYSTRADE)
+@code_protocols.register(SYSTRADE_SYSTB)
 class SystradeProtocol:
     """SysTradeBench for one spec."""
 
@@ -159,7 +166,7 @@ class SystradeProtocol:
         found = {f"strategy {name}": sha256_of(hashes(name)) for name in self.spec.chosen}
         prompts = self.spec.version.prompts
         found["prompts"] = sha256_of([prompts.version, *prompts.files])
-        found["score"] = sha256_of(self.spec.score)
+        found["score"] = sha256_of(self.score_config if self.spec.version.strict else self.spec.score)
         for name in self.spec.chosen:
             for split in SPLITS:
                 year = self.year(name, split)
@@ -189,7 +196,15 @@ class SystradeProtocol:
 
     def open_executor(self, workers: int) -> JobExecutor:
         """Open the sandbox with the harness of submissions."""
-        return open_executor(config=submission_config(), workers=workers)
+        config = submission_config()
+        opened = open_executor(config=config, workers=workers)
+        return twin_executor(opened, config) if self.spec.version.strict else opened
+
+    @property
+    def score_config(self) -> ScoreConfig:
+        """How hand-ins are scored: as the spec says, by the rules of its version."""
+        config = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
+        return strict_config(config, self.spec.secret or "") if self.spec.version.strict else config
 
     def examine(self, episode: EpisodeSpec, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
         """Score a hand-in on both years, and measure its drift since the first. Processor seconds are left out."""
@@ -250,7 +265,10 @@ class SystradeProtocol:
                 return stored_minutes(run.dataset, run.symbols[:legs], within, most=run.minutes)
             return stored_year(run.dataset, run.symbols[:legs], within)
         minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
-        return synthetic_year(spec, split, run.data_seed, minutes=minutes)
+        seed = run.data_seed
+        if run.version.strict and run.secret:
+            seed = drawn_year(spec, run.secret, run.data_seed, minutes=minutes)
+        return synthetic_year(spec, split, seed, minutes=minutes)
 
     def _refuse_too_few_symbols(self) -> None:
         for name, strategy in self.strategies.items():
@@ -266,7 +284,7 @@ class SystradeProtocol:
         key = (spec.id, submission.sha256)
         known = self._found.get(key)
         if known is None:
-            config = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
+            config = self.score_config
             test, develop = (
                 examine_submission(submission, spec, executor, self.year(spec.id, split), config)
                 for split in ("test", "develop")
@@ -285,7 +303,7 @@ class SystradeProtocol:
         """Return runs on the micro-scenarios. After a resume the first hand-in has to be run on them again."""
         key = (spec.id, submission.sha256)
         if key not in self._scenarios:
-            self._scenarios[key] = run_scenarios(submission, spec, executor, self.spec.score.gates)
+            self._scenarios[key] = run_scenarios(submission, spec, executor, self.score_config.gates)
         return self._scenarios[key]
 
 

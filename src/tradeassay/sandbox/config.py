@@ -66,6 +66,7 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``preload`` modules are skipped when they are not installed, ``harnesses`` are not: they must import.
     ``require`` is the weakest level that is acceptable; ``namespaces=False`` goes without them (for tests, and for
     machines where they are forbidden). ``start_s`` bounds how long the zygote may take to load its libraries.
+    ``hash_seed`` is what texts are hashed with in every child.
     """
 
     preload: tuple[str, ...] = PRELOAD
@@ -74,6 +75,7 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     require: Literal["strong", "standard"] = "standard"
     namespaces: bool = True
     start_s: float = 120.0
+    hash_seed: int = 0
 
 
 ENVIRONMENT: Final[dict[str, str]] = {

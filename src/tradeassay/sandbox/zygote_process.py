@@ -39,7 +39,7 @@ class ZygoteProcess:
             # closes.
             self._process = subprocess.Popen(
                 [sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())],
-                env=ENVIRONMENT,
+                env={**ENVIRONMENT, "PYTHONHASHSEED": str(config.hash_seed)},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -18,6 +18,7 @@ from tradeassay.code.bars import MINUTES as BAR_MINUTES
 from tradeassay.code.semantics.compiler import KernelTape
 from tradeassay.code.submission import StrategySpec
 from tradeassay.code.sweep import Backtested, Batch, spread_parameters, sweep
+from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset
@@ -141,6 +142,30 @@ def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1,
     taken = slice(0, half) if split == "develop" else slice(half, rows)
     feeds = {asset: {name: column[taken] for name, column in f.items()} for asset, f in bars.feeds.items()}
     return TaskBars(feeds, bars.timeframe, bars.clock, f"synthetic {market}:{seed} {split}")
+
+
+DRAWS: Final = 40
+"""How often a year is drawn until every rule of its strategy fires in it."""
+
+
+def drawn_year(spec: StrategySpec, secret: str, number: int = 1, *, minutes: int = 0) -> int:
+    """Return the seed of a synthetic year that a secret gives a strategy: the first drawn in whose test half every
+    rule of the frozen semantics fires, else the one in which most do.
+
+    Nobody who does not know the secret knows the year. With ``minutes`` the first draw is taken: a year of minutes
+    exercises every rule that can fire.
+    """
+    best, most = 0, -1
+    for draw in range(1 if minutes else DRAWS):
+        seed = seed_from(secret, "year", spec.id, number, draw) % 2**31
+        if minutes:
+            return seed
+        fired = len(set(spec.compiled_decisions(synthetic_year(spec, seed=seed)).signal.tolist()))
+        if fired > most:
+            best, most = seed, fired
+        if fired == len(spec.signals):
+            break
+    return best
 
 
 def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tradeassay.benchmarks.systrade.trail import Trail
-from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDINGS, Told
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDINGS, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, add_usage, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
@@ -296,7 +296,7 @@ class _Talk:
             self.stopped = "target"
             return True
         assert self._base is not None  # the first hand-in cannot have drifted
-        told = Told(
+        told = WriterTold(
             scored=scored,
             reviews=reviews,
             number=number + 1,

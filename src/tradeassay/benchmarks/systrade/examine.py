@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,11 +20,13 @@ from tradeassay.code.submission import StrategySpec, Submission, read_submission
 from tradeassay.code.submission_run import (
     SubmissionRun,
     SubmissionRunner,
+    TwinExecutor,
     market_columns,
     submission_config,
 )
+from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox import JobExecutor, open_executor
+from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,18 @@ def examine_submission(
     return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios)
 
 
+def strict_config(config: ScoreConfig, secret: str) -> ScoreConfig:
+    """Return a configuration with the rules of the second version, and draws that follow from a secret."""
+    gates = msgspec.structs.replace(config.gates, strict=True, secret=secret)
+    return msgspec.structs.replace(config, gates=gates)
+
+
+def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
+    """Return an executor with a second sandbox beside it whose processes hash texts differently."""
+    other = msgspec.structs.replace(config, hash_seed=1)
+    return TwinExecutor(opened, lambda: open_executor(config=other, workers=1))
+
+
 def timeless(card: Scorecard) -> Scorecard:
     """Return a scorecard without processor times."""
     gates = tuple(
@@ -104,8 +119,10 @@ def check_submission(
     config: ScoreConfig | None = None,
     executor: JobExecutor | None = None,
     workers: int = 2,
+    secret: str | None = None,
 ) -> SubmissionCheck:
-    """Examine the submission in a folder against one of the twelve strategies, with no model at all.
+    """Examine the submission in a folder against one of the strategies, with no model at all, by the rules of the
+    second version. ``secret`` is that of the run to be repeated; one is drawn without it.
 
     Without ``bars`` the synthetic test year is used. Raises :class:`UserError` for an unknown strategy or a folder
     without its two files, SandboxRefused where code cannot be sandboxed.
@@ -113,15 +130,18 @@ def check_submission(
     spec = load_spec(strategy)
     submission = read_submission(folder)
     bars = bars if bars is not None else synthetic_year(spec)
+    config = strict_config(config or ScoreConfig(), secret or draw_secret())
     if executor is None:
         # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
         kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"
         if parse_gate(submission).passed:
             kind = "sandbox"
-        with open_executor(kind, config=submission_config(), workers=workers) as opened:
-            found = examine_submission(submission, spec, opened, bars, config or ScoreConfig())
+        sandboxed = submission_config()
+        with open_executor(kind, config=sandboxed, workers=workers) as first:
+            with twin_executor(first, sandboxed) if kind == "sandbox" else nullcontext(first) as opened:
+                found = examine_submission(submission, spec, opened, bars, config)
     else:
-        found = examine_submission(submission, spec, executor, bars, config or ScoreConfig())
+        found = examine_submission(submission, spec, executor, bars, config)
     return SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=submission)
 
 

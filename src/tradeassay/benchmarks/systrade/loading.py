@@ -22,6 +22,7 @@ from tradeassay.code.gates import GateName
 from tradeassay.code.scores.paper import complexity
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
 from tradeassay.code.semantics.model import semantics_schema
+from tradeassay.code.semantics.program import program_of
 from tradeassay.code.submission import (
     CARD,
     CODE,
@@ -135,6 +136,9 @@ STRATEGIES: Final = (
     "rsi-macd",
 )
 """The benchmark's strategies, in its order."""
+SYSTB: Final = "systb-"
+SYSTB_STRATEGIES: Final = tuple(f"{SYSTB}{name}" for name in STRATEGIES)
+"""The same twelve as the authors' public repository states them, from its figures and in our words."""
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -163,7 +167,11 @@ def load_spec(id: str) -> StrategySpec:
 def load_reference(id: str) -> Submission:
     """Return the reference implementation as a submission; raises :class:`UserError` for an unknown name."""
     folder = _folder(id)
-    source = f"{bookkeeping()}\n\n{folder.joinpath('reference.py.txt').read_text(encoding='utf-8')}"
+    if id.startswith(SYSTB):
+        code = program_of(load_semantics(id))
+    else:
+        code = folder.joinpath("reference.py.txt").read_text(encoding="utf-8")
+    source = f"{bookkeeping()}\n\n{code}"
     card = folder.joinpath("card.json").read_text(encoding="utf-8")
     return Submission(source=source, card=card, name=f"reference {id}")
 
@@ -196,8 +204,9 @@ def hashes(id: str) -> Locked:
 
 
 def _folder(id: str) -> Traversable:
-    if id not in STRATEGIES:
-        mend = did_you_mean(id, STRATEGIES, f"one of {', '.join(STRATEGIES)}")
+    known = (*STRATEGIES, *SYSTB_STRATEGIES)
+    if id not in known:
+        mend = did_you_mean(id, known, f"one of {', '.join(known)}")
         raise UserError(f"no strategy '{id}'", mend=mend)
     return files(__package__).joinpath("strategies", id.replace("-", "_"))
 
@@ -222,6 +231,8 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def load_mutants(id: str) -> tuple[Mutant, ...]:
     """Return a strategy's own mutants, then those made from every reference."""
     root = files(__package__)
+    if id.startswith(SYSTB):
+        return _read(root.joinpath("mutants.toml").read_text(encoding="utf-8"))
     own = root.joinpath("strategies", id.replace("-", "_"), "mutants.toml").read_text(encoding="utf-8")
     shared = root.joinpath("mutants.toml").read_text(encoding="utf-8")
     return (*_read(own), *_read(shared))
@@ -260,9 +271,9 @@ class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def strategy_lines() -> tuple[StrategyLine, ...]:
-    """Return all strategies, in the benchmark's order."""
+    """Return all strategies, in the benchmark's order: ours, then those of the public repository."""
     found = []
-    for name in STRATEGIES:
+    for name in (*STRATEGIES, *SYSTB_STRATEGIES):
         semantics = load_spec(name).semantics
         found.append(
             StrategyLine(

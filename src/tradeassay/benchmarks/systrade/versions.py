@@ -6,12 +6,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.loading import STRATEGIES
+from tradeassay.benchmarks.systrade.loading import STRATEGIES, SYSTB_STRATEGIES
 from tradeassay.benchmarks.systrade.prompts import PROMPTS, PROMPTS_V2
 from tradeassay.llm.prompting import PromptFolder
 
 SYSTRADE_V1: Final = "systrade-v1"
 SYSTRADE: Final = "systrade-v2"
+SYSTRADE_SYSTB: Final = "systrade-systb-v1"
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,5 +34,6 @@ VERSIONS: Final = {
     for version in (
         Version(id=SYSTRADE_V1, strategies=STRATEGIES, wording="v1", strict=False),
         Version(id=SYSTRADE, strategies=STRATEGIES, wording="v2", strict=True),
+        Version(id=SYSTRADE_SYSTB, strategies=SYSTB_STRATEGIES, wording="v2", strict=True),
     )
 }

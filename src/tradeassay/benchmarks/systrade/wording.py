@@ -38,7 +38,7 @@ _LONGEST: Final = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class WriterTold:
     """All that is known when a writer is asked for the next iteration.
 
     ``base`` is the hand-in to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so far,
@@ -73,7 +73,7 @@ class Wording(Protocol):
         """Return the messages after an answer that could not be read."""
         ...
 
-    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the messages that ask for a patch."""
         ...
 
@@ -116,7 +116,7 @@ class WordingV1:
         again = PROMPTS.fill("again", reason=why, payload=_payload(spec, number))
         return (*messages, Message(role="assistant", text=answer), Message(role="user", text=again))
 
-    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the hand-in to go on from, and what was found."""
         card = told.scored.develop
         text = PROMPTS.fill(
@@ -209,7 +209,7 @@ class WordingV2:
         again = PROMPTS_V2.fill("again", reason=why, example=_example(), strategy=spec.id, card=_card_words(spec))
         return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
 
-    def evidence(self, spec: StrategySpec, told: Told) -> tuple[Message, ...]:
+    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the hand-in to go on from, and what was found."""
         card = told.scored.develop
         text = PROMPTS_V2.fill(
@@ -255,7 +255,7 @@ class WordingV2:
         )
 
     @staticmethod
-    def _set_aside(told: Told) -> str:
+    def _set_aside(told: WriterTold) -> str:
         if not told.set_aside:
             return ""
         return (
@@ -264,7 +264,7 @@ class WordingV2:
         )
 
     @staticmethod
-    def _drift(told: Told) -> str:
+    def _drift(told: WriterTold) -> str:
         drift = told.scored.drift
         if drift is None:
             return ""
@@ -344,7 +344,7 @@ def _shortened(answer: str) -> str:
     return f"{answer[:half]}\n[... {len(answer) - 2 * half} characters ...]\n{answer[-half:]}"
 
 
-def _history(told: Told) -> str:
+def _history(told: WriterTold) -> str:
     """Return the earlier hand-ins with their scores; the one to go on from stands above already."""
     parts = []
     for one in told.earlier:

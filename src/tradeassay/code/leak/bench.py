@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal
@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeassay.code.leak.check import check_leaks
 from tradeassay.code.leak.futures import PRICES, TIME, Feeds
-from tradeassay.code.leak.report import LeakConfig
+from tradeassay.code.leak.report import LeakConfig, WholeSeries
 from tradeassay.code.leak.source_rules import guard_objects, paper_rules, source_advice
 from tradeassay.code.leak.subject import FunctionSubject
 from tradeassay.code.leak.trace import Array, Columns, Trace
@@ -63,7 +63,7 @@ def _times(data: Data, bars: int) -> Array:
 
 class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
     """One strategy as source text: ``run(frame)`` returns the position after each row. ``what`` says why it is
-    leaky, or why it is not.
+    leaky, or why it is not. ``length`` marks honest code that depends on how long the table is.
     """
 
     name: str
@@ -71,6 +71,17 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     leaky: bool
     data: Data = "daily"
+    length: bool = False
+
+    def share(self, columns: Columns) -> float | None:
+        """Return the share of rows on which it decides otherwise than the same code without its leak; None where
+        there is no such code.
+        """
+        if "def honest(frame):" not in self.source:
+            return None
+        honest = msgspec.structs.replace(self, source=f"{self.source}\n\nrun = honest\n")
+        one, two = (next(iter(case.decide()(columns).values())) for case in (self, honest))
+        return float(np.mean(np.abs(np.asarray(one, dtype=float) - np.asarray(two, dtype=float)) > 1e-12))
 
     def subject(self) -> FunctionSubject:
         """Return the strategy, to be run in this process: it ships with the project."""
@@ -95,12 +106,95 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=1)
 def load_bench() -> tuple[BenchCase, ...]:
     """Return all cases, leaky ones first."""
-    cases: list[BenchCase] = []
-    for name, leaky in (("leaky", True), ("honest", False)):
-        text = files("tradeassay.code.leak").joinpath(f"bench_{name}.toml").read_text(encoding="utf-8")
-        for entry in tomllib.loads(text)["case"]:
-            cases.append(msgspec.convert({**entry, "leaky": leaky}, BenchCase))
-    return tuple(cases)
+    return _cases("leaky", leaky=True) + _cases("honest", leaky=False)
+
+
+def _cases(file: str, *, leaky: bool) -> tuple[BenchCase, ...]:
+    text = files("tradeassay.code.leak").joinpath(f"bench_{file}.toml").read_text(encoding="utf-8")
+    return tuple(msgspec.convert({**one, "leaky": leaky}, BenchCase) for one in tomllib.loads(text)["case"])
+
+
+LENGTHS: Final = (252, 2_500, 525_600)
+
+
+@lru_cache(maxsize=3)
+def long_columns(bars: int) -> dict[str, Array]:
+    """Return so many bars with two decimals: business days, or minutes of 2025 for more than 10,000."""
+    rng = np.random.default_rng(bars)
+    spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
+    step = 0.01 if bars <= 10_000 else 0.0008
+    close = np.round(100 * np.exp(np.cumsum(step * spell * rng.standard_normal(bars))), 2)
+    opened = np.round(np.concatenate([[100.0], close[:-1]]) * np.exp(0.1 * step * rng.standard_normal(bars)), 2)
+    high = np.round(np.maximum(opened, close) * np.exp(np.abs(0.4 * step * rng.standard_normal(bars))), 2)
+    low = np.round(np.minimum(opened, close) * np.exp(-np.abs(0.4 * step * rng.standard_normal(bars))), 2)
+    if bars <= 10_000:
+        first = np.datetime64("2016-01-04")
+        times = np.busday_offset(first, np.arange(bars)).astype("M8[ns]")
+    else:
+        times = (np.datetime64("2025-01-01T00:00") + np.arange(bars)).astype("M8[ns]")
+    return {
+        "time": np.asarray(times),
+        "open": opened,
+        "high": np.maximum.reduce([high, opened, close]),
+        "low": np.minimum.reduce([low, opened, close]),
+        "close": close,
+        "volume": np.rint(1e5 * spell * rng.uniform(0.5, 1.5, bars)),
+    }
+
+
+@lru_cache(maxsize=1)
+def load_long_bench() -> tuple[BenchCase, ...]:
+    """Return the cases for long series, leaky ones first. All of them run on any number of bars."""
+    return _cases("long_leaky", leaky=True) + _cases("long_honest", leaky=False)
+
+
+class LongLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One case on one length: the share of bars that leak, what the check said, and its bound."""
+
+    name: str
+    bars: int
+    leaky: bool
+    length: bool
+    share: float | None
+    verdict: str
+    cause: str
+    method: str
+    bound: int | None
+    runs: int
+
+    @property
+    def right(self) -> bool:
+        """Whether the verdict is what it should be: leaks of 0.1 % of the bars or more are not passed, honest code
+        is, and code that depends on the length is told so.
+        """
+        if self.leaky:
+            small = self.share is not None and self.bound is not None and self.share * self.bars < self.bound
+            return self.verdict in ("leaky", "not_cleared") or (small and (self.share or 0.0) < 0.001)
+        if self.length:
+            return self.cause == "length"
+        return self.verdict == "clean"
+
+
+def measure_long(
+    bars: int, seed: int, cases: Iterable[BenchCase] | None = None, config: LeakConfig | None = None
+) -> Iterator[LongLine]:
+    """Yield a line for each case on so many bars."""
+    columns = long_columns(bars)
+    config = config or LeakConfig(whole=WholeSeries())
+    for case in load_long_bench() if cases is None else cases:
+        record = check_leaks(case.subject(), columns, config, seed=seed).record
+        yield LongLine(
+            name=case.name,
+            bars=bars,
+            leaky=case.leaky,
+            length=case.length,
+            share=case.share(columns) if case.leaky else None,
+            verdict=record.verdict,
+            cause=record.cause,
+            method=record.evidence[0].method if record.evidence else "",
+            bound=record.bound if isinstance(record.bound, int) else None,
+            runs=record.runs,
+        )
 
 
 def replay(decide: Callable[[Columns], dict[str, Any]], columns: Columns, rows: Iterable[int]) -> dict[str, Array]:

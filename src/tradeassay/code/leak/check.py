@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import numpy as np
 
-from tradeassay.code.leak.futures import Feeds, Splice, hits, make_splice, other_future
+from tradeassay.code.leak.futures import Feeds, Splice, hits, make_splice, on_grid, other_future
 from tradeassay.code.leak.report import (
     PASSING,
     Cause,
@@ -22,9 +23,21 @@ from tradeassay.code.leak.report import (
     LeakReport,
     Method,
     Placebo,
+    Verdict,
+    WholeSeries,
 )
-from tradeassay.code.leak.subject import LONG, SHORT, LeakSubject, RunFailure, probe_speed
+from tradeassay.code.leak.subject import LONG, SHORT, LeakSubject, RunFailure, Stepper, probe_speed
 from tradeassay.code.leak.trace import Array, Columns, Trace, equal_traces, first_difference
+from tradeassay.code.leak.whole import (
+    bound_of,
+    change_in_place,
+    change_one,
+    choose_places,
+    false_next_bars,
+    preferred,
+    screen,
+    spread_cuts,
+)
 
 
 def choose_cuts(scored: Trace, bars: int, config: LeakConfig, rng: np.random.Generator) -> tuple[int, ...]:
@@ -77,7 +90,11 @@ class Inquiry:
         self.evidence: list[ChangedDecision] = []
         self.placebo: Placebo | None = None
         self.compared = self.screened = self.unconfirmed = self.untried = 0
+        self.lengthy = False
+        self.clear: set[int] = set()
+        self.every_bar = False
         self._config = config
+        self._strict = isinstance(config.whole, WholeSeries)
         self._left = config.budget(bars)
         self._runs = self._bars = self._unaffordable = 0
         self._cuts: set[int] = set()
@@ -101,6 +118,15 @@ class Inquiry:
     def note(self, text: str) -> None:
         """Record a remark for the report."""
         self._notes.append(text)
+
+    def fail(self, cut: int, failure: RunFailure) -> None:
+        """Note a run on another future that failed."""
+        self._failures.append((cut, failure))
+
+    @property
+    def tried_cuts(self) -> set[int]:
+        """The rows after which something else followed in some run."""
+        return self._cuts
 
     def screen_failed(self, failure: RunFailure) -> None:
         """Note that a splice could not be run; code may legitimately refuse a series of pieces."""
@@ -135,6 +161,8 @@ class Inquiry:
 
     def verdict(self) -> LeakReport:
         """Return the report of a check that was made."""
+        if self._strict:
+            return self._whole_verdict()
         failed = len(self._failures)
         if not self.evidence and (self.middle not in self._cuts or failed > self.compared):
             _, last = max(self._failures, key=lambda pair: pair[0], default=(0, None))
@@ -162,6 +190,52 @@ class Inquiry:
         )
         return LeakReport(record=record, scored=self.scored)
 
+    def _whole_verdict(self) -> LeakReport:
+        """Return the report where the whole series was looked at: anything left open is not cleared."""
+        verdict: Verdict = "clean"
+        cause: Cause = ""
+        tried = self.bars - 1 if self.every_bar else len(self.clear)
+        bound = 1 if self.every_bar else bound_of(self.bars, tried)
+        if self.evidence:
+            verdict, reason = "leaky", self.evidence[0].text
+            if self.lengthy:
+                cause = "length"
+                reason = (
+                    "it depends on how long the table is (with other later prices in a table of the same length "
+                    f"it decided the same): {reason}"
+                )
+        elif self._failures:
+            verdict, cause = "not_cleared", "run_failed"
+            total = len(self._failures) + self.compared
+            reason = f"{len(self._failures)} of {total} runs on other futures failed: {self._failures[0][1].text}"
+        elif self.untried > 0:
+            verdict, cause = "not_cleared", "untried"
+            reason = f"{self.untried} bars looked as if they knew later ones and could not be tried by themselves"
+        elif self.every_bar:
+            reason = f"no decision changed in {self.compared} comparisons, one of them at every bar"
+        else:
+            reason = (
+                f"no decision changed in {self.compared} comparisons, {tried:,} bars cleared in place; "
+                f"leaks in fewer than {bound:,} of {self.bars:,} bars are not excluded. {PASSING}"
+            )
+        record = LeakRecord(
+            verdict=verdict,
+            reason=reason,
+            cause=cause,
+            evidence=tuple(self.evidence),
+            runs=self._runs,
+            bars=self._bars,
+            cuts=tuple(sorted(self._cuts))[:_MOST_CUTS],
+            failed_runs=len(self._failures),
+            screened=self.screened,
+            unconfirmed=self.unconfirmed,
+            placebo=self.placebo,
+            notes=tuple(self._closing_notes()),
+            cleared=tried,
+            bound=bound,
+        )
+        return LeakReport(record=record, scored=self.scored)
+
     def _closing_notes(self) -> list[str]:
         notes = list(self._notes)
         if self.scored is not None and not len(self.scored):
@@ -175,6 +249,7 @@ class Inquiry:
         return notes
 
 
+_MOST_CUTS = 200
 _BATCH = 8
 _FEWEST_ROWS = 4
 _TAILS = (64, 64, 1, 2, 4, 8)
@@ -228,11 +303,14 @@ def check_leaks(
         return refused
     for rows, outcome in probes:
         inquiry.take(Trial("truncation", rows - 1, rows - config.end_rows, {}), outcome)
-    _run(subject, _suspected(feeds, suspects, config, rng), inquiry)
-    if not inquiry.evidence:
-        _run(subject, _trials(feeds, inquiry, config, rng), inquiry)
-    if not inquiry.evidence and config.mode == "sampled":
-        _screen(subject, feeds, inquiry, config, rng)
+    if isinstance(config.whole, WholeSeries):
+        _look_at_whole(subject, feeds, inquiry, config.whole, suspects, config, rng)
+    else:
+        _run(subject, _suspected(feeds, suspects, config, rng), inquiry)
+        if not inquiry.evidence:
+            _run(subject, _trials(feeds, inquiry, config, rng), inquiry)
+        if not inquiry.evidence and config.mode == "sampled":
+            _screen(subject, feeds, inquiry, config, rng)
     if config.placebo:
         _placebo(subject, feeds, inquiry, rng)
     return inquiry.verdict()
@@ -359,6 +437,150 @@ def _screen(
             return
         inquiry.unconfirmed += inquiry.compared - before
         inquiry.untried += len(found) - (inquiry.compared - before)
+
+
+def _look_at_whole(
+    subject: LeakSubject,
+    feeds: Feeds,
+    inquiry: Inquiry,
+    whole: WholeSeries,
+    suspects: Sequence[int],
+    config: LeakConfig,
+    rng: np.random.Generator,
+) -> None:
+    """Put a false bar behind every bar of a short series; change a long one in place, and its rest at cuts."""
+    bars = len(feeds)
+    short = bars <= whole.every_bar and feeds.aligned and isinstance(subject, Stepper)
+    if short:
+        _every_bar(subject, feeds, inquiry, config, rng)
+    if not inquiry.evidence:
+        _run_free(subject, _rest_changed(feeds, 2 if short else whole.cuts, config, rng), inquiry)
+    if not inquiry.evidence and not short:
+        _run_free(subject, _near_start(feeds, inquiry, config, rng), inquiry)
+    if not inquiry.evidence and not short and feeds.aligned and bars > 4 * whole.gap:
+        _in_place(subject, feeds, inquiry, whole, suspects, rng)
+    elif not inquiry.evidence and not short:
+        _run_free(subject, _trials(feeds, inquiry, config, rng), inquiry)
+        inquiry.clear |= inquiry.tried_cuts
+    if inquiry.evidence:
+        _ask_about_length(subject, feeds, inquiry, rng)
+
+
+def _every_bar(
+    subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
+) -> None:
+    assert isinstance(subject, Stepper)
+    count = 0
+    for row, outcome in enumerate(subject.next_bars(feeds.head(len(feeds)), false_next_bars(feeds, rng))):
+        inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
+        count += 1
+        if inquiry.evidence:
+            break
+    inquiry.spend([len(feeds) // 2] * count, free=True)
+    inquiry.every_bar = count >= len(feeds) - 1
+
+
+def _rest_changed(feeds: Feeds, count: int, config: LeakConfig, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield runs of the whole length whose rest differs after a cut, the latest first; then one cut short."""
+    cuts = spread_cuts(len(feeds), count, rng)
+    for number, cut in enumerate(cuts):
+        yield Trial("perturbation", cut, cut + 1, _on_grid(feeds, cut, mirror=number % 2 == 0, rng=rng))
+    if cuts:
+        yield _truncation(feeds, cuts[-1], config)
+
+
+def _near_start(feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield short runs whose cuts lie in the warm-up and where the first decisions are made."""
+    assert inquiry.scored is not None
+    few = msgspec.structs.replace(config, warm_up_cuts=3, change_cuts=2, random_cuts=1)
+    for number, cut in enumerate(choose_cuts(inquiry.scored, len(feeds), few, rng)):
+        length = min(cut + 1 + config.tail_rows, len(feeds))
+        changed = other_future(feeds, cut + 1, length, rng, mirror=number % 2 == 0)
+        yield Trial("other future", cut, cut + 1, on_grid(feeds, changed, cut + 1))
+
+
+def _on_grid(feeds: Feeds, cut: int, *, mirror: bool, rng: np.random.Generator) -> dict[str, Array]:
+    return on_grid(feeds, other_future(feeds, cut + 1, len(feeds), rng, mirror=mirror), cut + 1)
+
+
+def _in_place(
+    subject: LeakSubject,
+    feeds: Feeds,
+    inquiry: Inquiry,
+    whole: WholeSeries,
+    suspects: Sequence[int],
+    rng: np.random.Generator,
+) -> None:
+    """Change the series in place, several times, and try what looks like a leak by itself.
+
+    A hit that there is no budget for is looked at again in a later run, farther from other changes; what stays
+    open at the end is not cleared.
+    """
+    assert inquiry.scored is not None
+    bars, gap = len(feeds), whole.gap
+    wanted = preferred(inquiry.scored, suspects)
+    visited = np.zeros(bars, dtype=bool)
+    left = whole.confirmations
+    unsettled: set[int] = set()
+    for number in range(2 * whole.runs):
+        if number >= whole.runs and not unsettled:
+            break
+        rows = np.array(sorted(unsettled), dtype=np.int64) if unsettled else wanted
+        visited[rows] &= not unsettled
+        made = change_in_place(feeds, choose_places(bars, rows, visited, gap, rng), gap, rng)
+        visited[made.cuts] = True
+        outcome = subject.run(made.columns)
+        inquiry.spend([bars], free=True)
+        if isinstance(outcome, RunFailure):
+            inquiry.fail(int(made.cuts[0]), outcome)
+            continue
+        found = screen(made, inquiry.scored, outcome, bars)
+        inquiry.screened += made.cuts.size
+        tried = found.hits[: min(left, max(found.near, 2))]
+        left -= len(tried)
+        before = inquiry.compared
+        trials = (
+            Trial("in place", int(made.cuts[place]), int(made.cuts[place]) + 1, change_one(feeds, made, place))
+            for place in tried
+        )
+        _run_free(subject, trials, inquiry)
+        if inquiry.evidence:
+            return
+        inquiry.unconfirmed += inquiry.compared - before
+        settled = {*found.clear.tolist(), *(int(made.cuts[place]) for place in tried)}
+        inquiry.clear |= settled
+        unsettled |= {int(made.cuts[place]) for place in found.hits[len(tried) : found.near]}
+        unsettled -= settled
+        if (unsettled or found.clear.size < made.cuts.size // 2) and bars > 64 * gap:
+            gap *= 4  # it remembers for longer than a gap: fewer cuts, farther apart
+    if gap > whole.gap:
+        inquiry.note(f"what it remembers reaches back far: the last cuts lay {gap} rows apart")
+    inquiry.untried = len(unsettled)
+
+
+def _ask_about_length(subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, rng: np.random.Generator) -> None:
+    """Note where other prices in a table of the same length change nothing: then the length is what it knows."""
+    assert inquiry.scored is not None
+    first = inquiry.evidence[0]
+    if first.method not in ("truncation", "next bar", "other future"):
+        return
+    for mirror in (True, False):
+        outcome = subject.run(_on_grid(feeds, first.cut_row, mirror=mirror, rng=rng))
+        inquiry.spend([len(feeds)], free=True)
+        if isinstance(outcome, RunFailure):
+            return
+        if first_difference(inquiry.scored, outcome, first.cut_row + 1, 1e-9) is not None:
+            return
+    inquiry.lengthy = True
+
+
+def _run_free(subject: LeakSubject, trials: Iterator[Trial], inquiry: Inquiry) -> None:
+    """Run trials one after the other, without a budget, until one convicts."""
+    for trial in trials:
+        inquiry.spend([_rows(trial.columns)], free=True)
+        inquiry.take(trial, subject.run(trial.columns))
+        if inquiry.evidence:
+            return
 
 
 def _confirmation(feeds: Feeds, splice: Splice, number: int, config: LeakConfig) -> Trial:

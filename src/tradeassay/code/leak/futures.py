@@ -127,6 +127,9 @@ def _redate(times: Array, starts: NDArray[np.bool_]) -> Array:
 
 
 PRICES: Final = ("open", "high", "low", "close")
+TIMETABLE: Final = ("session_last",)
+"""Columns that are known beforehand and stay true in another future."""
+_MOST_DECIMALS: Final = 6
 _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
 
 
@@ -152,6 +155,41 @@ def other_future(
             bars = _drawn_bars(size, stop - start, rng)
         groups[feed] = _continue(group, start, stop, bars, mirror=mirror)
     return feeds.join(groups)
+
+
+def snapped(new: Array, true: Array, rows: Rows) -> Array:
+    """Return changed prices on the grid of the true ones, where those lie on one: whole numbers or decimals."""
+    if true.dtype.kind in "iu":
+        return np.rint(new).astype(true.dtype)
+    decimals = grid_of(true)
+    if decimals is not None:
+        new[rows] = np.maximum(np.round(new[rows], decimals), 10.0**-decimals)
+    return new
+
+
+def grid_of(prices: Array) -> int | None:
+    """Return how many decimals all prices have; None where they lie on no grid."""
+    known = np.asarray(prices, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    for decimals in range(_MOST_DECIMALS + 1):
+        if known.size and bool((np.round(known, decimals) == known).all()):
+            return decimals
+    return None
+
+
+def on_grid(feeds: Feeds, changed: dict[str, Array], known: int) -> dict[str, Array]:
+    """Return another future with its prices on the grid of the true ones, and the true timetable."""
+    made = dict(changed)
+    for feed, group in feeds.groups.items():
+        start = feeds.count(feed, known)
+        for name, true in group.items():
+            full = f"{feed}/{name}" if feed else name
+            stop = len(made[full])
+            if name in PRICES:
+                made[full] = snapped(made[full].copy(), true, np.arange(start, stop))
+            elif name in TIMETABLE:
+                made[full] = true[:stop]
+    return made
 
 
 def mirrored(group: Mapping[str, Array], anchors: Rows, rows: Rows) -> dict[str, Array]:

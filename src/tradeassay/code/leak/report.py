@@ -11,6 +11,22 @@ from tradeassay.code.leak.trace import Trace
 from tradeassay.core.errors import UserError
 
 
+class WholeSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """How a whole series is looked at (``leak/whole.py``).
+
+    Up to ``every_bar`` rows a false next bar is put behind every bar. Longer series get ``runs`` runs with changes
+    in place, ``gap`` rows apart at first, and ``cuts`` runs whose whole rest differs. ``confirmations`` bounds how
+    many hits are tried again, each on the true past; the budget for them is kept. Prices of other futures lie on
+    the grid of the true ones; runs that fail and hits that could not be tried leave the code *not cleared*.
+    """
+
+    every_bar: int = 3_000
+    runs: int = 4
+    gap: int = 250
+    cuts: int = 3
+    confirmations: int = 12
+
+
 class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Where and how often to cut. The bench is measured with the defaults.
 
@@ -28,7 +44,7 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
     by the length of their input); everything else is compared exactly.
 
     ``probe``: from 20,000 rows on, run 5,000 and 20,000 first, and refuse code whose scored run would take more
-    than ``run_s`` seconds.
+    than ``run_s`` seconds. ``whole`` looks at the whole series instead of splices.
     """
 
     mode: Literal["sampled", "every"] = "sampled"
@@ -49,6 +65,7 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
     rtol: float = 1e-9
     probe: bool = True
     run_s: float = 60.0
+    whole: WholeSeries | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         for name in (
@@ -72,9 +89,11 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
         return max(400_000, 10 * bars) if self.budget_bars is None else self.budget_bars
 
 
-Method = Literal["truncation", "other future", "perturbation", "block splice"]
-Verdict = Literal["leaky", "clean", "not_checked"]
-Cause = Literal["", "run_failed", "nondeterministic", "fails_on_prefixes", "too_slow", "too_short"]
+Method = Literal["truncation", "other future", "perturbation", "block splice", "in place", "next bar"]
+Verdict = Literal["leaky", "clean", "not_checked", "not_cleared"]
+Cause = Literal[
+    "", "run_failed", "nondeterministic", "fails_on_prefixes", "too_slow", "too_short", "untried", "length"
+]
 
 PASSING: Final = (
     "Passing is evidence, not proof: a leak that acts on very few bars can be missed. "
@@ -103,6 +122,8 @@ class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
             "other future": f"with other rows after {self.cut_row}",
             "perturbation": f"with other prices after {self.cut_row}, same length",
             "block splice": f"with rows of elsewhere after {self.cut_row}",
+            "in place": f"with a few other rows after {self.cut_row}, everything else the same",
+            "next bar": f"with one false bar after {self.cut_row}",
         }[self.method]
         return (
             f"{self.method}: on bar {self.row} the scored run decides {self.scored}; {how} it decides {self.other}"
@@ -128,7 +149,9 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a report that is written down.
 
     ``fed`` says what feeding the program bar by bar showed, where that was done: ``same`` decisions as in the
-    scored run (then ``clean`` is a proof), or others (``differs``).
+    scored run (then ``clean`` is a proof), or others (``differs``). ``cleared`` is how many bars were tried and
+    found to decide the same, ``bound`` the number of leaking bars from which on a leak would have been met with
+    95 % chance; both only where the whole series was looked at.
     """
 
     verdict: Verdict
@@ -144,6 +167,8 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
     placebo: Placebo | None = None
     fed: Literal["", "same", "differs"] = ""
     notes: tuple[str, ...] = ()
+    cleared: int | msgspec.UnsetType = msgspec.UNSET
+    bound: int | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

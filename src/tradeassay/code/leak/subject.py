@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
+import numpy as np
 
 from tradeassay.code.leak.futures import Feeds
 from tradeassay.code.leak.trace import Columns, Trace
@@ -38,6 +39,17 @@ class LeakSubject(Protocol):
         ...
 
 
+@runtime_checkable
+class Stepper(Protocol):
+    """A subject that can be run at every bar of a short series."""
+
+    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
+        """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
+        row behind it; ``false`` has the same columns and rows.
+        """
+        ...
+
+
 class FunctionSubject:
     """A Python function of columns, run in this process. Trusted code only: a global could carry the future."""
 
@@ -56,6 +68,16 @@ class FunctionSubject:
     def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
         """Run one after the other."""
         return [self.run(columns) for columns in batch]
+
+    def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+        """Run at every bar, one after the other."""
+        bars = len(next(iter(columns.values())))
+        grown = {name: np.array(values) for name, values in columns.items()}
+        for row in range(bars - 1):
+            for name, values in columns.items():
+                grown[name][row] = values[row]
+                grown[name][row + 1] = false[name][row]
+            yield self.run({name: values[: row + 2].copy() for name, values in grown.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,8 @@ class Trace:
 
     ``rows`` is the bar on whose close (or during which) each action was decided, non-decreasing; several actions
     may share a bar. ``fields`` says what was decided (side, quantity, kind, price, ...), one value per action.
-    ``cpu_s`` is what the run used, when known; it is not compared.
+    ``cpu_s`` is what the run used, when known; it is not compared. ``share`` says for each action which share of
+    the account it leaves in its leg, where that is known: sizes that do not depend on the money made before.
 
     Raises UserError for rows that go backwards, negative rows, or fields of another length.
     """
@@ -29,6 +30,7 @@ class Trace:
     rows: NDArray[np.int64]
     fields: Mapping[str, Array] = field(default_factory=dict)
     cpu_s: float | None = None
+    share: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         rows = np.asarray(self.rows, dtype=np.int64)

@@ -10,12 +10,12 @@ import numpy as np
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateConfig, Gated, GateReport
+from tradeassay.code.gates import PAPER_GATES, GateConfig, Gated, GateReport
+from tradeassay.code.lookahead import NOT_CLEARED
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.discipline import STRESSES, Discipline, discipline, examine, stressed
 from tradeassay.code.scores.paper import PaperScore, complexity, d3, d4
 from tradeassay.code.scores.robustness import Robustness, robustness
-from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
@@ -80,8 +80,15 @@ WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25
 """What each gate is worth; ours, near the paper's weights."""
 
 
-def reliability(report: GateReport) -> Measure:
+CAP: Final = 5.0
+"""The most that work which is not valid can get in any dimension (second version)."""
+
+
+def reliability(report: GateReport, *, strict: bool = False) -> Measure:
     """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades.
+
+    With ``strict`` false prices and claims cost the audit's part: by the share of trades that hold one, and at
+    least half of it.
 
     A gate that could not be asked counts as not held, because nothing speaks in its favour. Not scored when
     the submission could not even be parsed.
@@ -91,7 +98,10 @@ def reliability(report: GateReport) -> Measure:
     total = 0.0
     for name, weight in WEIGHTS.items():
         gate = report.gate(name)  # type: ignore[arg-type]  # names of gates
-        total += weight * (_audit_share(report) if name == "audit" else float(gate.passed))
+        part = _audit_share(report) if name == "audit" else float(gate.passed)
+        if strict and name == "audit":
+            part *= _true_share(report)
+        total += weight * part
     return Measure(value=10.0 * total, n=len(WEIGHTS))
 
 
@@ -103,6 +113,14 @@ def _audit_share(report: GateReport) -> float:
     if not isinstance(complete, float | int) or not isinstance(traced, float | int):
         return float(gate.passed)  # no trade to follow
     return (float(complete) + float(traced)) / 2.0
+
+
+def _true_share(report: GateReport) -> float:
+    measures = report.gate("audit").measures
+    false, trades = measures.get("false_claims"), measures.get("trades")
+    if not isinstance(false, float | int) or not isinstance(trades, float | int) or not false or not trades:
+        return 1.0
+    return min(0.5, max(0.0, 1.0 - false / trades))
 
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
@@ -168,15 +186,19 @@ def score_gated(
     sound = {
         "D1": fidelity(spec, gated.scenarios, gated.scored, expected),
         "D2": discipline(regimes) if gated.scored is not None else not_scored("it could not be run"),
-        "D3": reliability(gated.report),
+        "D3": reliability(gated.report, strict=config.gates.is_strict),
         "D4": year.score if year is not None else not_scored(why or "it could not be run"),
     }
+    if config.gates.is_strict and not gated.report.valid and not gated.report.not_cleared:
+        sound = {name: _capped(measure, gated.report) for name, measure in sound.items()}
     printed = {"D3": d3(submission.source), "D4": d4(submission.source)}
     paper = {
         "D1": peer_mark(reviews, submission.name, spec.id),
         "D2": peer_mark(reviews, submission.name, spec.id, risk=True),
         **{name: Measure(value=found.score) for name, found in printed.items()},
     }
+    if config.gates.is_strict and not gated.report.valid:
+        paper = dict.fromkeys(DIMENSIONS, not_scored(_why_invalid(gated.report)))
     return Scorecard(
         strategy=spec.id,
         submission=submission.name,
@@ -194,6 +216,19 @@ def score_gated(
     )
 
 
+def _capped(measure: Measure, report: GateReport) -> Measure:
+    if measure.value is None or measure.value <= CAP:
+        return measure
+    return Measure(value=CAP, n=measure.n, note=f"at most {CAP:g}: {_why_invalid(report)}")
+
+
+def _why_invalid(report: GateReport) -> str:
+    if report.not_cleared:
+        return "look-ahead is not cleared"
+    open_gate = next((gate.name for gate in report.gates if gate.name in PAPER_GATES and not gate.passed), "")
+    return f"the gate '{open_gate}' does not hold"
+
+
 def overall(scores: Mapping[str, Measure]) -> Measure:
     """Return the mean of the four dimensions; not scored when one of them is not."""
     values = [scores[name].value for name in DIMENSIONS]
@@ -206,10 +241,7 @@ def overall(scores: Mapping[str, Measure]) -> Measure:
 
 def frozen_decisions(spec: StrategySpec, bars: TaskBars) -> DecisionList:
     """Return what the frozen semantics decide on long bars, by the compiled strategy tested against them."""
-    legs = spec.semantics.inputs.legs
-    feeds = dict(zip(legs, bars.feeds.values(), strict=False))
-    last = calendar_of(bars.times).last.astype(np.bool_)
-    return run_compiled(spec.semantics, KernelTape(feeds, legs, bars.times, last))
+    return spec.compiled_decisions(bars)
 
 
 def _regimes(
@@ -241,6 +273,8 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
     run = gated.scored
     if run is None or run.decisions is None or run.account is None:
         return None, "it could not be run on the test year"
+    if gated.report.gate("leak").error_class == NOT_CLEARED:
+        return None, "look-ahead is not cleared"
     if not gated.report.gate("leak").passed:
         return None, "a result that may know the future says nothing about robustness"
     if run.account.ruined:

@@ -1,0 +1,218 @@
+"""Frozen semantics as a program: the source of a ``TradingStrategy`` that does what they say.
+
+It is readable Python over arrays with one loop over the bars, and stands on the bookkeeping that all references
+share. Tests hold it to the interpreter; a benchmark that has semantics needs no second, hand-written reference.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from tradeassay.code.semantics.expression import DAILY, parse
+from tradeassay.code.semantics.interpreter import ordered
+from tradeassay.code.semantics.model import Semantics, StrategyRule
+from tradeassay.core.errors import UserError
+
+_SERIES: Final = {
+    "mean": "rolling_mean({0}, int({1}))",
+    "sum": "rolling({0}, int({1}), lambda w: w.sum(axis=1))",
+    "std": "rolling_std({0}, int({1}), int({2}))",
+    "highest": "rolling({0}, int({1}), lambda w: w.max(axis=1))",
+    "lowest": "rolling({0}, int({1}), lambda w: w.min(axis=1))",
+    "prev": "before({0}, int({1}))",
+    "ema": "smoothed({0}, int({1}), 2 / ({1} + 1))",
+    "wilder": "smoothed({0}, int({1}), 1 / {1})",
+}
+_WIDE: Final = {"abs": "np.abs({0})", "log": "np.log({0})", "sqrt": "np.sqrt({0})", "min": "np.minimum({0}, {1})",
+                "max": "np.maximum({0}, {1})", "where": "np.where({0}, {1}, {2})",
+                "isnan": "np.isnan({0})"}  # fmt: skip
+_NARROW: Final = {"abs": "abs({0})", "min": "min({0}, {1})", "max": "max({0}, {1})", "isnan": "({0} != {0})",
+                  "where": "({1} if {0} else {2})", "log": "float(np.log({0}))",
+                  "sqrt": "float(np.sqrt({0}))"}  # fmt: skip
+_TESTS: Final = {ast.Gt: "more({0}, {1})", ast.Lt: "more({1}, {0})", ast.GtE: "not_less({0}, {1})",
+                 ast.LtE: "not_less({1}, {0})", ast.Eq: "equal({0}, {1})",
+                 ast.NotEq: "differ({0}, {1})"}  # fmt: skip
+_SIGNS: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
+_HELPERS: Final = '''
+def near(a, b):
+    return 1e-9 * np.maximum(np.abs(a), np.abs(b)) + 1e-10
+
+
+def wide_more(a, b):
+    return a - b > near(a, b)
+
+
+def wide_not_less(a, b):
+    return b - a <= near(a, b)
+
+
+def wide_equal(a, b):
+    return np.abs(a - b) <= near(a, b)
+
+
+def wide_differ(a, b):
+    return np.abs(a - b) > near(a, b)
+
+
+def more(a, b):
+    return a - b > 1e-9 * max(abs(a), abs(b)) + 1e-10
+
+
+def not_less(a, b):
+    return b - a <= 1e-9 * max(abs(a), abs(b)) + 1e-10
+
+
+def equal(a, b):
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-10
+
+
+def differ(a, b):
+    return abs(a - b) > 1e-9 * max(abs(a), abs(b)) + 1e-10
+
+
+class Days:
+    """Sessions of the bars, by the day on which they open."""
+
+    def __init__(self, times):
+        days = times.astype("M8[D]").astype(np.int64)
+        self.first = np.concatenate(([True], np.diff(days) != 0)) if len(days) else np.zeros(0, dtype=bool)
+        self.session = np.cumsum(self.first) - 1
+        self.starts = np.flatnonzero(self.first)
+
+    def day_open(self, x):
+        return x[self.starts][self.session]
+
+    def before(self, x, kind, n):
+        ends = np.append(self.starts[1:], len(x))
+        if kind == "high":
+            daily = np.maximum.reduceat(x, self.starts)
+        elif kind == "low":
+            daily = np.minimum.reduceat(x, self.starts)
+        else:
+            daily = x[ends - 1]
+        out = np.full(len(daily), np.nan)
+        pick = {"high": np.max, "low": np.min, "close": lambda w: w[-1], "max_close": np.max, "min_close": np.min}
+        for s in range(n, len(daily)):
+            out[s] = pick[kind](daily[s - n : s])
+        return out[self.session]
+
+    def so_far(self, x, kind):
+        out = np.empty(len(x))
+        ends = np.append(self.starts[1:], len(x))
+        best = np.maximum if kind == "high" else np.minimum
+        for start, end in zip(self.starts, ends):
+            out[start:end] = best.accumulate(x[start:end])
+        return out
+'''
+_DAYS: Final = {
+    "day_open": "days.day_open({0})",
+    "day_high": 'days.before({0}, "high", int({1}))',
+    "day_low": 'days.before({0}, "low", int({1}))',
+    "day_close": 'days.before({0}, "close", 1)',
+    "day_max_close": 'days.before({0}, "max_close", int({1}))',
+    "day_min_close": 'days.before({0}, "min_close", int({1}))',
+    "high_so_far": 'days.so_far({0}, "high")',
+    "low_so_far": 'days.so_far({0}, "low")',
+}
+
+
+def program_of(semantics: Semantics) -> str:
+    """Return the source of a program that decides what the semantics decide. It needs the shared bookkeeping."""
+    legs = semantics.inputs.legs
+    lines = ["        book = Book(market_data, initial_capital)"]
+    lines.append(f"        book.MAX_EXPOSURE = {semantics.constraints.max_exposure!r}")
+    lines.append("        days = Days(book.times)")
+    for name, one in semantics.parameters.items():
+        lines.append(f"        {name} = {int(one.value) if one.kind == 'int' else one.value!r}")
+    for leg in legs:
+        for field in ("open", "high", "low", "close", "volume"):
+            lines.append(f'        {leg}_{field} = market_data["{leg}"]["{field}"].to_numpy(dtype=float)')
+    lines.append(f'        session_last = market_data["{legs[0]}"]["session_last"].to_numpy(dtype=float)')
+    lines += [
+        "        session_first = days.first.astype(float)",
+        "        row = np.arange(len(book.times), dtype=float)",
+    ]
+    lines.append('        with np.errstate(divide="ignore", invalid="ignore"):')
+    for name in ordered(semantics):
+        lines.append(f"            {name} = {_written(semantics.indicators[name], semantics, wide=True)}")
+    if not semantics.indicators:
+        lines.append("            pass")
+    used = _read_by_rules(semantics)
+    lines.append(f"        table = [np.broadcast_to(x, len(book.times)).tolist() for x in ({', '.join(used)},)]")
+    lines.append(f'        state = "{semantics.states[0]}"')
+    lines += [f"        {name} = {value!r}" for name, value in semantics.registers.items()]
+    lines.append(f"        for t, ({', '.join(used)},) in enumerate(zip(*table)):")
+    for place, rule in enumerate(semantics.rules):
+        lines += _rule(rule, semantics, first=place == 0)
+    lines.append("        return book.logs()")
+    body = "\n".join(lines)
+    head = "class TradingStrategy:\n    def run(self, market_data, initial_capital):\n"
+    return f"{_HELPERS}\n\n{head}{body}\n"
+
+
+def _rule(rule: StrategyRule, semantics: Semantics, *, first: bool) -> list[str]:
+    states = " or ".join(f'state == "{state}"' for state in rule.given)
+    where = f"({states}) and " if set(rule.given) != set(semantics.states) else ""
+    made = [f"            {'if' if first else 'elif'} {where}{_written(rule.when, semantics, wide=False)}:"]
+    targets = ", ".join(
+        f'"{leg}": float({_written(text, semantics, wide=False)})' for leg, text in rule.target.items()
+    )
+    made.append(f"                aims = {{{targets}}}")
+    if rule.set:
+        values = ", ".join(f"float({_written(text, semantics, wide=False)})" for text in rule.set.values())
+        made.append(f"                {', '.join(rule.set)}{',' if len(rule.set) == 1 else ''} = {values},")
+        if len(rule.set) > 1:
+            made[-1] = made[-1].removesuffix(",")
+    made.append(f'                state = "{rule.to}"')
+    made.append(f'                book.aim(t, aims, "{rule.signal}")')
+    return made
+
+
+def _read_by_rules(semantics: Semantics) -> list[str]:
+    from tradeassay.code.semantics.expression import names_in
+
+    fixed = set(semantics.parameters) | set(semantics.registers) | {f"held_{leg}" for leg in semantics.inputs.legs}
+    texts = [text for rule in semantics.rules for text in (rule.when, *rule.target.values(), *rule.set.values())]
+    found = {name.replace(".", "_") for text in texts for name in names_in(text) if name not in fixed}
+    return sorted(found) or ["row"]
+
+
+def _written(text: str, semantics: Semantics, *, wide: bool) -> str:
+    return _node(parse(text), semantics, wide)
+
+
+def _node(node: ast.expr, semantics: Semantics, wide: bool) -> str:
+    match node:
+        case ast.Constant(value=value):
+            return repr(value)
+        case ast.Name(id=name):
+            return f'book.target["{name[5:]}"]' if name.startswith("held_") else name
+        case ast.Attribute(value=ast.Name(id=leg), attr=field):
+            return f"{leg}_{field}"
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"(-{_node(operand, semantics, wide)})"
+        case ast.UnaryOp(operand=operand):
+            inner = _node(operand, semantics, wide)
+            return f"(np.asarray({inner}) == 0)" if wide else f"(not {inner})"
+        case ast.BinOp(left=left, op=op, right=right):
+            return f"({_node(left, semantics, wide)} {_SIGNS[type(op)]} {_node(right, semantics, wide)})"
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            sides = [_node(side, semantics, wide) for side in (left, *others)]
+            parts = [
+                ("wide_" if wide else "") + _TESTS[type(op)].format(a, b)
+                for op, a, b in zip(ops, sides, sides[1:], strict=False)
+            ]
+            return f"({(' & ' if wide else ' and ').join(parts)})"
+        case ast.BoolOp(op=op, values=parts):
+            sign = (" & " if wide else " and ") if isinstance(op, ast.And) else (" | " if wide else " or ")
+            return f"({sign.join(_node(part, semantics, wide) for part in parts)})"
+        case ast.Call(func=ast.Name(id=name), args=args):
+            given = [_node(arg, semantics, wide) for arg in args]
+            if name in _SERIES:
+                return _SERIES[name].format(*given)
+            if name in DAILY:
+                return _DAYS[name].format(*given, *(["1"] if len(given) == 1 else []))
+            return (_WIDE if wide else _NARROW)[name].format(*given)
+    raise UserError(f"'{ast.unparse(node)}' cannot be written as a program")
