@@ -142,7 +142,7 @@ def evaluate(
     it does not.
     """
     if spec is not None:
-        return evaluate_submission(program, spec, task, as_json=as_json, **reports)
+        return evaluate_submission(program, spec, task, as_json=as_json, secret=secret, **reports)
     if task is None:
         raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
@@ -289,6 +289,7 @@ def evaluate_submission(
     task: str | None,
     *,
     as_json: bool,
+    secret: str | None,
     junit: Path | None,
     sarif: Path | None,
     html: Path | None,
@@ -300,11 +301,15 @@ def evaluate_submission(
     """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
     from tradeassay.benchmarks.systrade.data import DAYS
     from tradeassay.benchmarks.systrade.examine import bars_for, check_submission
+    from tradeassay.core.draws import draw_secret, refuse_bad_secret
 
     if task is not None:
         raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
     bars = bars_for(strategy, dataset, parts_of(symbols), data_seed, parts_of(splits) or DAYS)
-    found = check_submission(folder, strategy, bars=bars)
+    if secret is not None:
+        refuse_bad_secret(secret)
+    secret = secret or draw_secret()
+    found = check_submission(folder, strategy, bars=bars, secret=secret)
     for path, text in ((junit, found.junit), (sarif, found.sarif)):
         if path is not None:
             write_text(path, text())
@@ -313,11 +318,13 @@ def evaluate_submission(
 
         say(f"scorecard: {write_check_html(found, html)}")
     if as_json:
-        print_json({"passed": found.passed, "scorecard": found.scorecard, "trail": found.trail})
+        body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
+        print_json(body)
     else:
         from tradeassay.report import print_check
 
         print_check(found, name=folder.resolve().name)
+        say(f"--secret {secret} repeats this examination")
     return 0 if found.passed else 1
 
 

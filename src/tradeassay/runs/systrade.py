@@ -236,7 +236,14 @@ class SystradeProtocol:
     def score(self, records: Mapping[str, StrategyOutcome]) -> SystradeScores:
         """Sum up a run."""
         closes = {name: self.year(name, "test") for name in self.spec.chosen}
-        return systrade_scores(self.episodes(), self.strategies, closes, records, iterations=self.spec.iterations)
+        return systrade_scores(
+            self.episodes(),
+            self.strategies,
+            closes,
+            records,
+            iterations=self.spec.iterations,
+            strict=self.spec.version.strict,
+        )
 
     def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
         """Yield the iterations whose scorecard is about another hand-in."""

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES
 from tradeassay.code.review import Review, ReviewBoard, review_board
@@ -26,7 +27,11 @@ from tradeassay.runs.episode import EpisodeSpec
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model: how many of its last hand-ins pass each gate, and their mean scores."""
+    """One model: how many of its last hand-ins pass each gate, and their mean scores.
+
+    From the second version on hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
+    invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one.
+    """
 
     model: str
     items: int
@@ -39,6 +44,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     usd_per_strategy: float | None
     tier: str
+    not_cleared: int | msgspec.UnsetType = msgspec.UNSET
+    overall_paper: Measure | msgspec.UnsetType = msgspec.UNSET
 
     def row(self) -> CodeRow:
         """Return the row by which two runs are compared."""
@@ -67,7 +74,9 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
     pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies
-    relative to a single one: near 1 means that together they are no steadier than alone.
+    relative to a single one: near 1 means that together they are no steadier than alone. From the second version
+    on: ``tokens`` a hand-in took on average, ``reached_goal`` the share that meets what the last iteration aims at
+    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at no cost).
     """
 
     iteration: int
@@ -80,6 +89,8 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     ensemble: Measure
     drifted: int
     repaired: int
+    tokens: Measure | msgspec.UnsetType = msgspec.UNSET
+    reached_goal: Measure | msgspec.UnsetType = msgspec.UNSET
 
 
 class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +110,7 @@ def systrade_scores(
     records: Mapping[str, StrategyOutcome],
     *,
     iterations: int,
+    strict: bool = False,
 ) -> SystradeScores:
     """Sum up the records by model, strategy and iteration."""
     by_model: dict[str, list[StrategyOutcome]] = {episode.model: [] for episode in episodes}
@@ -107,13 +119,17 @@ def systrade_scores(
         if episode.key in records:
             by_model[episode.model].append(records[episode.key])
             by_strategy[episode.task].append(records[episode.key])
-    rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
+    rows = tuple(
+        _strategy(strategies[name], found, years[name], strict=strict) for name, found in by_strategy.items()
+    )
     every = [review for record in records.values() for review in _counted_reviews(record)]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     return SystradeScores(
-        models=_with_tiers(tuple(_model(name, found) for name, found in by_model.items())),
+        models=_with_tiers(tuple(_model(name, found, strict=strict) for name, found in by_model.items())),
         strategies=rows,
-        iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
+        iterations=tuple(
+            _iteration(number, list(records.values()), strict=strict) for number in range(iterations)
+        ),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
         reviews=review_board(every) if every else None,
     )
@@ -141,10 +157,11 @@ def _mean(values: Sequence[float | None]) -> Measure:
     return Measure(value=float(np.mean(known)), n=len(known), note=note)
 
 
-def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
+def _model(name: str, found: Sequence[StrategyOutcome], *, strict: bool) -> ModelRow:
     cards = _last_cards(found)
     unanswered = sum(record.stopped == "no answer" and record.last is None for record in found)
     asked = len(found) - unanswered
+    open_cards = sum(card.gates.not_cleared for card in cards)
     usd = [record.usage.usd for record in found]
     total = None if any(value is None for value in usd) else float(sum(value or 0.0 for value in usd))
     return ModelRow(
@@ -155,14 +172,25 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
             gate: rate_measure(sum(c.gates.gate(gate).passed for c in cards), asked, nothing="nothing was asked")
             for gate in GATES
         },
-        valid=rate_measure(sum(c.gates.valid for c in cards), asked, nothing="nothing was asked"),
+        valid=rate_measure(
+            sum(c.gates.valid for c in cards), asked - (open_cards if strict else 0), nothing="nothing was asked"
+        ),
         scores=_means(cards),
         paper={name: _mean([card.paper[name].value for card in cards]) for name in DIMENSIONS},
         overall=_mean([card.overall.value for card in cards]),
         usd=total,
         usd_per_strategy=None if total is None or not found else total / len(found),
         tier="",
+        not_cleared=open_cards if strict else msgspec.UNSET,
+        overall_paper=_mean([_printed_overall(card) for card in cards]) if strict else msgspec.UNSET,
     )
+
+
+def _printed_overall(card: Scorecard) -> float | None:
+    """Return the paper's overall score: half from the reviewers' marks, half from the automatic ones."""
+    values = [card.paper[name].value for name in DIMENSIONS]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
@@ -186,9 +214,11 @@ def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
     return tuple(made)
 
 
-def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:
+def _strategy(
+    spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars, *, strict: bool
+) -> StrategyRow:
     cards = _last_cards(found)
-    together = _together(cards, year, len(spec.semantics.inputs.legs))
+    together = _together(cards, year, len(spec.semantics.inputs.legs), strict=strict)
     return StrategyRow(
         strategy=spec.id,
         complexity=complexity(spec.semantics),
@@ -201,7 +231,7 @@ def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBa
     )
 
 
-def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
+def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int, *, strict: bool) -> Cohort:
     """Return what only the submissions together can show; buy and hold is all legs in equal parts."""
     paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
     closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
@@ -209,10 +239,13 @@ def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
     held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
     benchmark = held[1:] / held[:-1] - 1.0
     table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
-    return cohort(list(paths), table, benchmark)
+    found = cohort(list(paths), table, benchmark)
+    if strict and len(paths) > 1 and len(set(paths.values())) == 1:
+        found = msgspec.structs.replace(found, pbo=not_scored("all hand-ins had the same year: none was chosen"))
+    return found
 
 
-def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
+def _iteration(number: int, found: Sequence[StrategyOutcome], *, strict: bool) -> IterationRow:
     here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
     scored = [(r, one) for r, one in here if one.scored is not None]
     cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
@@ -234,7 +267,25 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         ensemble=_ensemble(cards),
         drifted=sum(one.kind == "drift" for one in drift),
         repaired=sum(one.kind == "repair" for one in drift),
+        tokens=_mean([float(_tokens(one)) for _, one in here]) if strict else msgspec.UNSET,
+        reached_goal=(
+            rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored")
+            if strict
+            else msgspec.UNSET
+        ),
     )
+
+
+def _tokens(one: Iteration) -> int:
+    return one.usage.input_tokens + one.usage.output_tokens
+
+
+def _reached_goal(card: Scorecard) -> bool:
+    """Whether a hand-in meets what the paper aims at in its last iteration."""
+    if card.year is None or not card.reached:
+        return False
+    free = card.year.costs[0]
+    return free.total >= LAST_RETURN and (free.sharpe or 0.0) >= LAST_SHARPE
 
 
 def _gain(record: StrategyOutcome, number: int) -> float | None:

@@ -1,0 +1,85 @@
+"""Looking at a whole series: every bar of short ones, changes in place in long ones, and what is not cleared."""
+
+import numpy as np
+import pytest
+
+from tradeassay.code.leak import LeakConfig, check_leaks
+from tradeassay.code.leak.bench import BenchCase, load_bench, load_long_bench, long_columns, measure_long
+from tradeassay.code.leak.futures import Feeds, grid_of
+from tradeassay.code.leak.report import WholeSeries
+from tradeassay.code.leak.subject import FunctionSubject
+from tradeassay.code.leak.trace import Columns, Trace
+from tradeassay.code.leak.whole import bound_of, change_in_place, false_next_bars
+
+WHOLE = LeakConfig(whole=WholeSeries())
+LONG = {case.name: case for case in load_long_bench()}
+QUICK = (
+    "rare-one-in-a-thousand",
+    "size-late",
+    "volume-rarely",
+    "length-even",
+    "raises-off-the-grid",
+    "honest-on-gaps",
+)
+
+
+def test_both_benches_together_are_large_enough() -> None:
+    cases = (*load_bench(), *load_long_bench())
+    assert sum(case.leaky for case in cases) >= 60 and sum(not case.leaky for case in cases) >= 30
+    assert len({case.name for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("name", [*QUICK, "latch", "closes-at-the-end", "half-of-the-table"])
+def test_every_bar_of_a_short_series(name: str) -> None:
+    (line,) = measure_long(252, 3, [LONG[name]])
+    assert line.right, line
+    assert line.leaky == (line.verdict == "leaky") or line.length
+
+
+@pytest.mark.parametrize("name", ["rare-one-in-a-hundred", "late-last-percent", "expanding-mean"])
+def test_changes_in_place_find_what_is_rare_or_late(name: str) -> None:
+    case, bars = LONG[name], 20_000
+    (line,) = measure_long(bars, 3, [case])
+    assert (line.verdict == "leaky") == case.leaky and (line.verdict == "clean") != case.leaky, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bars", [252, 2_500])
+@pytest.mark.parametrize("case", LONG.values(), ids=lambda case: case.name)
+def test_the_long_bench(case: BenchCase, bars: int) -> None:
+    (line,) = measure_long(bars, 5, [case])
+    assert line.right, line
+
+
+def test_code_that_raises_on_other_futures_is_not_cleared() -> None:
+    true = long_columns(20_000)["close"]
+
+    def raises(columns: Columns) -> Trace:
+        close = columns["close"]
+        if not np.array_equal(close, true[: len(close)]):
+            raise ValueError("these are not my prices")
+        return Trace.of_rows({"position": (close > 100).astype(float)})
+
+    report = check_leaks(FunctionSubject(raises), long_columns(20_000), WHOLE, seed=1)
+    assert report.verdict == "not_cleared" and report.record.cause == "run_failed"
+
+
+def test_other_futures_stay_on_the_grid_and_bars_stay_bars() -> None:
+    feeds = Feeds.of(long_columns(2_500))
+    rng = np.random.default_rng(0)
+    cuts = np.array([100, 600, 1_200, 2_400])
+    made = change_in_place(feeds, cuts, 250, rng)
+    for columns in (made.columns, false_next_bars(feeds, rng)):
+        assert grid_of(columns["close"]) == 2
+        inside = (columns["low"] <= np.minimum(columns["open"], columns["close"])) & (
+            columns["high"] >= np.maximum(columns["open"], columns["close"])
+        )
+        assert inside.all()
+    changed = np.flatnonzero(made.columns["close"] != feeds.master["close"])
+    assert set(changed.tolist()) <= {
+        row for cut, n in zip(cuts, made.lengths, strict=True) for row in range(cut + 1, cut + 1 + n)
+    }
+
+
+def test_the_bound() -> None:
+    assert bound_of(1_000, 0) == 1_000 and bound_of(525_600, 3_000) == 525
