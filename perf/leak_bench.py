@@ -4,6 +4,7 @@ Bar: all leaky strategies found, no honest one flagged, with the default setting
 Markdown table, the times in processor seconds, and the ratios.
 
     python perf/leak_bench.py [--seeds 3] [--json]
+    python perf/leak_bench.py --bars 525600 [--cases late,rare]     the bench for whole series, on so many bars
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ import pandas as pd
 import scipy
 
 import tradeassay
-from tradeassay.code.leak.bench import BenchLine, bench_columns, load_bench, measure_bench
+from tradeassay.code.leak.bench import (
+    BenchLine,
+    bench_columns,
+    load_bench,
+    load_long_bench,
+    measure_bench,
+    measure_long,
+)
 
 
 def table(lines: list[BenchLine]) -> str:
@@ -59,11 +67,35 @@ def cost_in_runs() -> float:
     return float(np.median(ratios))
 
 
+def long_bench(bars: int, begins: tuple[str, ...], seed: int = 1) -> int:
+    """Print every case of the bench for whole series with the share of bars that leak, and what was found."""
+    print("| strategy | bars that leak | verdict | by | not excluded below | runs | CPU s |")
+    print("|---|---|---|---|---|---|---|")
+    wrong = 0
+    for case in load_long_bench():
+        if not case.name.startswith(begins):
+            continue
+        before = time.process_time()
+        (line,) = measure_long(bars, seed, [case])
+        share = "none" if line.share is None else f"{line.share:.4%}"
+        verdict = f"{line.verdict}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
+        used = time.process_time() - before
+        found = f"{line.method or '-'} | {line.bound} | {line.runs} | {used:.1f}"
+        print(f"| {line.name} | {share} | {verdict} | {found} |")
+        wrong += not line.right
+    print(f"wrong: {wrong}")
+    return 1 if wrong else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--bars", type=int)
+    parser.add_argument("--cases", default="", help="with --bars: only cases whose names begin so")
     options = parser.parse_args()
+    if options.bars:
+        return long_bench(options.bars, tuple(options.cases.split(",")))
     before = time.process_time()
     measured = [measure_bench(seed=seed) for seed in range(1, options.seeds + 1)]
     used = time.process_time() - before

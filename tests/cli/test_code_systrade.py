@@ -28,7 +28,7 @@ needs_walls = pytest.mark.skipif(
 def test_strategies_are_listed_shown_and_written(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     assert main(["code", "strategies", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert len(listed) == 12 and listed[0]["id"] == "bollinger" and len(listed[0]["sha256"]) == 64
+    assert len(listed) == 24 and listed[0]["id"] == "bollinger" and len(listed[0]["sha256"]) == 64
     assert main(["code", "strategies"]) == 0 and "Turtle breakout" in capsys.readouterr().out
     assert main(["code", "strategies", "turtle"]) == 0
     assert capsys.readouterr().out.startswith("#")
