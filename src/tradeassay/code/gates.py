@@ -103,7 +103,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def variations(self) -> tuple[Variation, ...]:
         """The surroundings in which the trades have to be the same as in the scored run."""
-        places = (("XXX-5:30", 200, False), ("YYY+8", -1000, True))
+        places = (("EAST-5:30", 200, False), ("WEST+8", -1000, True))
         return tuple(
             Variation(seed=seed, zone=zone, days=days, hashing=hashing)
             for seed, (zone, days, hashing) in zip(self.seeds[1:], cycle(places), strict=False)

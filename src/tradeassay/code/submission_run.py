@@ -461,8 +461,8 @@ class SubmissionRunner:
         account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
-        found: Floats = np.round(np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0), 9)
-        return found
+        known = np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.asarray(np.round(known, 9), dtype=np.float64)
 
     def _prefixes(
         self, columns: Columns, result: JobResult

@@ -77,8 +77,8 @@ def change_in_place(feeds: Feeds, cuts: Rows, gap: int, rng: np.random.Generator
     lengths = np.minimum(rng.choice(_LENGTHS, cuts.size), np.maximum(gap // 8, 1))
     lengths = np.minimum(lengths, bars - 1 - cuts)
     sizes = np.full(cuts.size, rng.choice(_SIZES))  # one for all: large moves must not give small ones away
-    rows = np.concatenate([np.arange(cut + 1, cut + 1 + n) for cut, n in zip(cuts, lengths, strict=True)] or [[]])
-    rows = rows.astype(np.int64)
+    pieces = [np.arange(cut + 1, cut + 1 + n) for cut, n in zip(cuts, lengths, strict=True)]
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces]).astype(np.int64)
     place = np.repeat(np.arange(cuts.size), lengths)
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
