@@ -170,7 +170,7 @@ def test_every_fault_is_named_with_file_and_line(tmp_path: Path) -> None:
 
 def test_faults_refuse_the_import_until_they_are_accepted(tmp_path: Path) -> None:
     config = FilesConfig(path=str(write(tmp_path / "bad", AAA=FAULTY)))
-    with pytest.raises(DataRefused, match="accept the faults explicitly"):
+    with pytest.raises(DataRefused, match="accept all faults"):
         import_files(config, home=tmp_path / "home")
     with pytest.raises(DataRefused, match=r"AAA\.csv:12: volume 'x' is not a number"):
         FilesSource(config).load()
@@ -284,3 +284,49 @@ def test_sources_take_options_by_name(tmp_path: Path) -> None:
         make_source("csv", {"path": "x", "calendar": "XLON"})
     with pytest.raises(UserError, match="no source 'cvs'"):
         make_source("cvs", {})
+
+
+@pytest.mark.parametrize("name", ["20240102", "2024-01-02", "2024_01_02", "01-02-2024"])
+def test_a_file_named_after_a_day_is_not_a_symbol(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.csv").write_text("date,close\n2024-01-02,1\n")
+    with pytest.raises(UserError, match="its name is a date"):
+        read_files(FilesConfig(path=str(tmp_path)))
+
+
+def test_a_column_of_days_is_not_a_column_of_symbols(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("code,day,close\n2024-01-02,2024-01-02,1\n")
+    with pytest.raises(UserError, match="holds the date '2024-01-02'"):
+        read_files(FilesConfig(path=str(tmp_path)))
+
+
+def test_infinite_numbers_are_named(tmp_path: Path) -> None:
+    rows = "2024-01-02,1,1,1,1,inf\n2024-01-03,1,1,1,1,5\n2024-01-04,1,1,1,Infinity,1e999\n"
+    (tmp_path / "AAA.csv").write_text("date,open,high,low,close,volume\n" + rows)
+    found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).faults if fault.check == "no number"]
+    assert [(fault.row, fault.reason) for fault in found] == [
+        (4, "close inf is infinite"),
+        (2, "volume inf is infinite"),
+        (4, "volume inf is infinite"),
+    ]
+
+
+def test_a_column_of_lists_is_one_line(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]}), tmp_path / "AAA.parquet")
+    with pytest.raises(UserError, match=r"AAA\.parquet: column close holds list"):
+        read_files(FilesConfig(path=str(tmp_path)))
+    pq.write_table(pa.table({"date": [[1]], "close": [1.0]}), tmp_path / "AAA.parquet")
+    with pytest.raises(UserError, match=r"AAA\.parquet"):
+        read_files(FilesConfig(path=str(tmp_path)))
+
+
+def test_faults_are_shown_by_kind(tmp_path: Path) -> None:
+    from tradeassay.data.fault import DataFault, grouped
+
+    faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]
+    lines = grouped(faults)
+    assert lines[0] == "error: high below low: 1,657 rows in 3 files"
+    assert lines[1:] == ["  f1:1: r", "  f2:2: r", "  f0:3: r", "  and 1,654 more (--all shows them)"]
+    assert len(grouped(faults, limit=None)) == 1658

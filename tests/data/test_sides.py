@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
+from tradeassay.data import import_files
+from tradeassay.data.fault import DROPS
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.files.reader import Imported, read_files
 
@@ -33,7 +36,7 @@ def test_actions_as_kind_and_value_or_as_two_columns(tmp_path: Path) -> None:
         ("600000.SH", "split", "2024-01-04", 2.0), ("600000.SH", "dividend", "2024-01-05", 0.5),
     ]  # fmt: skip
     assert imported.panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z"), "an hour before the open"
-    assert "1 rows of actions.csv are about unknown symbols or days" in str(imported.report)
+    assert "unknown symbol or day: 1 row of actions.csv, e.g. actions.csv:4: ZZZ" in str(imported.report)
     both = load(tmp_path, actions="code,date,split,dividend\n600000,20240104,2,\n600000,20240105,1,0.5\n")
     assert [(a.kind, a.value) for a in both.panel.actions] == [("split", 2.0), ("dividend", 0.5)]
 
@@ -44,7 +47,7 @@ def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path: 
     assert early.known_at == parse_iso("2024-01-02T08:00:00Z")
     late = load(tmp_path, actions=text.format("2024-01-09T08:00:00Z"))
     assert late.panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z")
-    assert "1 rows of actions.csv are announced after their ex-date" in str(late.report)
+    assert "late action: 1 row of actions.csv, e.g. actions.csv:2: 600000.SH is announced" in str(late.report)
 
 
 def test_memberships(tmp_path: Path) -> None:
@@ -111,17 +114,10 @@ def test_side_files_may_lie_elsewhere(tmp_path: Path) -> None:
     ("name", "text", "problem"),
     [
         ("actions", "symbol,kind,ex_date,value\n600000,merger,2024-01-04,2\n", "actions.csv:2: kind 'merger'"),
-        ("actions", "symbol,kind,ex_date,value\n600000,split,2024-01-04,two\n", "actions.csv:2: split 'two'"),
         ("actions", "symbol,kind,ex_date,value\n600000,split,soon,2\n", "actions.csv:2: ex_date 'soon'"),
         ("actions", "symbol,ex_date\n600000,2024-01-04\n", "no column value, split or dividend"),
         ("membership", "symbol,end\n600000,2024-01-04\n", "membership.csv: no column start"),
         ("news", "published_at,title\n2024-01-03 10:00:00,x\n", "news.csv:2: published_at has a time but no zone"),
-        ("news", "published_at,title\nlately,x\n", "news.csv:2: published_at is not a time stamp"),
-        (
-            "fundamentals",
-            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,x\n",
-            "value 'x'",
-        ),
         ("instruments", "symbol,board\n600000,roof\n", "instruments.csv:2: board 'roof'"),
         ("news", "published_at,title\n2024-01-03\n", "news.csv:2: 1 columns instead of 2"),
     ],
@@ -130,3 +126,66 @@ def test_wrong_side_files_name_file_line_and_column(tmp_path: Path, name: str, t
     with pytest.raises(UserError) as caught:
         load(tmp_path, **{name: text})
     assert problem in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "check", "row"),
+    [
+        ("actions", "symbol,kind,ex_date,value\n600000,split,2024-01-04,two\n", "bad action", 2),
+        ("actions", "symbol,ex_date,dividend\n600000,2024-01-04,0\n600000,2024-01-05,-0.5\n", "bad action", 3),
+        ("actions", "symbol,ex_date,dividend\n600000,2024-01-04,nan\n", "bad action", 2),
+        ("actions", "symbol,ex_date,split\n600000,2024-01-04,0\n", "bad action", 2),
+        ("actions", "symbol,ex_date,split\n600000,2024-01-04,-2\n", "bad action", 2),
+        ("actions", "symbol,ex_date,split\n600000,2024-01-04,inf\n", "bad action", 2),
+        ("actions", "symbol,ex_date,split\n600000,2024-01-04,1e-300\n", "bad action", 2),
+        ("actions", "symbol,ex_date,split,known_at\n600000,2024-01-04,2,soon\n", "undated record", 2),
+        ("news", "published_at,title\nlately,x\n", "undated record", 2),
+        ("news", "published_at,title\n2024-01-03,x\n,y\n", "undated record", 3),
+        (
+            "fundamentals",
+            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,x\n",
+            "bad figure",
+            2,
+        ),
+        (
+            "fundamentals",
+            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,inf\n",
+            "bad figure",
+            2,
+        ),
+        (
+            "fundamentals",
+            "symbol,field,period_end,known_at,value\n600000,a,2023-12-31,2024-01-04,1\n600000,b,2023-12-31,,1\n",
+            "undated record",
+            3,
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_used_refuses_the_import_until_it_is_dropped_by_name(
+    tmp_path: Path, name: str, text: str, check: str, row: int
+) -> None:
+    imported = load(tmp_path, **{name: text})
+    (fault,) = (fault for fault in imported.faults if fault.severity == "error")
+    assert (fault.check, fault.file, fault.row) == (check, f"{name}.csv", row)
+    assert f"{check}: 1 row of {name}.csv, e.g. {name}.csv:{row}: " in str(imported.report)
+    config = FilesConfig(path=str(tmp_path), name="mine")
+    with pytest.raises(DataRefused, match=f"1 {check}"):
+        import_files(config, home=tmp_path / "home")
+    word = next(word for word, means in DROPS.items() if means == check)
+    kept = import_files(msgspec.structs.replace(config, drop=(word,)), home=tmp_path / "home").manifest
+    assert kept.faults.counts[check] == 1
+    assert f"data faults accepted: 1 {check}" in kept.facts.biases
+
+
+def test_an_unknown_name_to_drop_is_refused(tmp_path: Path) -> None:
+    load(tmp_path)
+    with pytest.raises(UserError, match="one of bad-actions, undated, bad-figures"):
+        import_files(FilesConfig(path=str(tmp_path), drop=("everything",)), home=tmp_path / "home")
+
+
+def test_what_says_that_nothing_happens_is_counted(tmp_path: Path) -> None:
+    text = "symbol,ex_date,split,dividend,known_at\n600000,2024-01-04,1,0,\n600000,2024-01-05,,0.5,\n"
+    imported = load(tmp_path, actions=text)
+    assert [action.value for action in imported.panel.actions] == [0.5]
+    assert "2 entries of actions.csv say that nothing happens" in str(imported.report)
+    assert "2 rows of actions.csv have no known_at" in str(imported.report)

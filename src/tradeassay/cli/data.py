@@ -121,10 +121,22 @@ def fetch(
 @click.option(
     "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
 )
+@click.option(
+    "--drop",
+    multiple=True,
+    type=click.Choice(["bad-actions", "undated", "bad-figures"]),
+    help="Leave out rows of this kind, counted and listed in the manifest.",
+)
 @_replace
 @_faults
 def import_command(
-    path: Path, name: str | None, columns: str | None, options: tuple[str, ...], replace: bool, allow_faults: bool
+    path: Path,
+    name: str | None,
+    columns: str | None,
+    options: tuple[str, ...],
+    drop: tuple[str, ...],
+    replace: bool,
+    allow_faults: bool,
 ) -> None:
     """Import a folder or file of OHLCV data (CSV or Parquet). What was guessed is shown.
 
@@ -133,7 +145,7 @@ def import_command(
     tradeassay data import bars.csv --columns date,open,high,low,close,volume -o calendar=XNYS
     """
     _stored_import(
-        _files_config(path, columns, {"name": name, **dict(map(_pair, options))}),
+        _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))}),
         replace=replace,
         allow=allow_faults,
     )
@@ -143,13 +155,15 @@ def import_command(
 @click.argument("what")
 @click.option("--columns", help="As for import.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
+@click.option("--all", "everything", is_flag=True, help="Show every fault, not the first three of each kind.")
 @json_option
-def doctor(what: str, columns: str | None, options: tuple[str, ...], as_json: bool) -> int:
-    """Name every fault of a stored data set, a folder or a file: file, row and reason.
+def doctor(what: str, columns: str | None, options: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Name the faults of a stored data set, a folder or a file by kind: file, row and reason.
 
     Exits with 1 when there is one.
     """
     from tradeassay.data import diagnose, load_dataset
+    from tradeassay.data.fault import grouped
 
     path = Path(what)
     if path.exists() and not (path / "manifest.json").exists():
@@ -159,8 +173,8 @@ def doctor(what: str, columns: str | None, options: tuple[str, ...], as_json: bo
     if as_json:
         print_json(faults)
     else:
-        for fault in faults:
-            click.echo(f"{fault.severity}: {fault}")
+        for line in grouped(faults, limit=None if everything else 3):
+            click.echo(line)
         say(f"{what}: {len(faults)} faults" if faults else f"{what}: no faults found")
     return 1 if any(fault.severity == "error" for fault in faults) else 0
 

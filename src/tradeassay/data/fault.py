@@ -52,6 +52,38 @@ def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
     return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
 
 
+def grouped(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
+    """Return faults by severity and check, each with its count, its files and the first few (None: all)."""
+    groups: dict[tuple[str, str], list[DataFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.severity, fault.check), []).append(fault)
+    lines = []
+    for (severity, check), found in groups.items():
+        files = len({fault.file for fault in found})
+        rows = f"{len(found):,} {'row' if len(found) == 1 else 'rows'}"
+        lines.append(f"{severity}: {check}: {rows} in {files:,} {'file' if files == 1 else 'files'}")
+        shown = found if limit is None else found[:limit]
+        lines += [f"  {fault}" for fault in shown]
+        if len(shown) < len(found):
+            lines.append(f"  and {len(found) - len(shown):,} more (--all shows them)")
+    return lines
+
+
+def told_once(faults: Iterable[DataFault]) -> list[str]:
+    """Return one sentence per check and file: how many rows, and the first of them."""
+    groups: dict[tuple[str, str], list[DataFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.check, fault.file), []).append(fault)
+    return [
+        f"{check}: {len(found):,} {'row' if len(found) == 1 else 'rows'} of {file}, e.g. {found[0]}"
+        for (check, file), found in groups.items()
+    ]
+
+
+DROPS = {"bad-actions": "bad action", "undated": "undated record", "bad-figures": "bad figure"}
+"""Rows that an import leaves out when it is told to by name, and the check that finds them."""
+
+
 def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
     """Return one line: how many faults of which kind, and the first few in full."""
     every = tuple(faults)

@@ -11,6 +11,7 @@ import msgspec
 
 from tradeassay.core.errors import UserError
 from tradeassay.data.builtin import sources
+from tradeassay.data.fault import DROPS
 from tradeassay.data.files.config import FilesConfig, ImportReport
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.home import snapshot_folder
@@ -39,16 +40,24 @@ def import_files(
     Raises :class:`UserError` when a file is not understood and :class:`DataRefused` when the doctor finds faults
     that are not accepted.
     """
+    _known(config.drop)
     imported = read_files(config)
     manifest = write_snapshot(
         imported.panel,
         snapshot_folder(imported.panel.name, home),
-        allow_faults=allow_faults or config.allow_faults,
+        allow_faults=allow_faults or config.allow_faults or {DROPS[name] for name in _known(config.drop)},
         replace_existing=replace_existing,
         found=imported.faults,
         locate=imported.locate,
     )
     return ImportResult(manifest, imported.report)
+
+
+def _known(drop: Collection[str]) -> Collection[str]:
+    unknown = sorted(set(drop) - set(DROPS))
+    if unknown:
+        raise UserError(f"rows cannot be dropped as '{unknown[0]}'", mend=f"one of {', '.join(DROPS)}")
+    return drop
 
 
 def preview_files(config: FilesConfig) -> ImportReport:

@@ -29,7 +29,7 @@ from types import TracebackType
 
 import msgspec
 
-from tradeassay.core.files import take_lock, write_atomic
+from tradeassay.core.files import naming, take_lock, write_atomic
 from tradeassay.core.hashing import canonical_json
 
 DEFAULT_PARENT = Path("runs")
@@ -111,11 +111,13 @@ class RunLock:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             take_lock(self._descriptor, str(self._path.parent), holder=_name(os.pread(self._descriptor, 4096, 0)))
+            with naming(self._path):
+                os.ftruncate(self._descriptor, 0)
+                holder = Holder(pid=os.getpid(), host=socket.gethostname())
+                os.pwrite(self._descriptor, msgspec.json.encode(holder), 0)
         except BaseException:
             os.close(self._descriptor)
             raise
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, msgspec.json.encode(Holder(pid=os.getpid(), host=socket.gethostname())), 0)
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.bars import BarTiming, LongBars, session_times
+from tradeassay.data.files.bars import BarTiming, LongBars, distinct_days, session_times
 from tradeassay.data.files.codes import board_of
 from tradeassay.data.files.config import FilesConfig, InstrumentKind
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
@@ -36,6 +36,8 @@ class BarGrid:
 
 def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFault]]:
     """Return which rows repeat an earlier (symbol, time), and the faults that say so; also those out of order."""
+    if _in_order(bars, key):
+        return np.zeros(key.size, dtype=np.bool_), []
     good = np.flatnonzero(bars.stamps.good)
     order = good[np.lexsort((good, key[good], bars.symbol[good]))]
     same = (np.diff(key[order]) == 0) & (np.diff(bars.symbol[order]) == 0)
@@ -62,6 +64,16 @@ def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFaul
     return again, faults
 
 
+def _in_order(bars: LongBars, key: Ints) -> bool:
+    """Say whether every name's rows lie in one piece of one file, in the order of time: the usual case."""
+    if not bars.stamps.good.all():
+        return False
+    border = (np.diff(bars.file) != 0) | (np.diff(bars.symbol) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(border) + 1))
+    pieces = bars.symbol[starts] if bars.symbol.size else bars.symbol
+    return np.unique(pieces).size == pieces.size and bool((border | (np.diff(key) > 0)).all())
+
+
 def _fault(bars: LongBars, row: int, check: str, reason: str) -> DataFault:
     return DataFault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
 
@@ -69,20 +81,24 @@ def _fault(bars: LongBars, row: int, check: str, reason: str) -> DataFault:
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid; the first of several rows for one day is kept and the others are faults."""
     again, faults = repeated(bars, timing.day.astype(np.int64), "bar")
-    keep = np.flatnonzero(bars.stamps.good & ~again)
+    keep = np.flatnonzero(bars.stamps.good & ~again).astype(np.int32)
     if not keep.size:
         raise UserError("no readable row in any file", mend="check the date column")
-    sessions, row = np.unique(timing.day[keep], return_inverse=True)
+    days, row = distinct_days(timing.day.astype(np.int64)[keep])
+    sessions = days.astype("datetime64[D]")
     column = bars.symbol[keep]
     shape = (sessions.size, len(bars.symbols))
-    origin = np.full(shape, -1, dtype=np.int64)
-    origin[row.reshape(-1), column] = keep
+    origin = np.full(shape, -1, dtype=np.int32)
+    origin[row, column] = keep
     grid: dict[Field, Floats] = {}
     for field in FIELDS:
         grid[field] = np.full(shape, np.nan)
-        grid[field][row.reshape(-1), column] = bars.values[field][keep]
+        # Adjusted closes are worked in later and need the rows again; otherwise they are done with here.
+        rows = bars.values[field] if bars.adj_close is not None else bars.values.pop(field)
+        grid[field][row, column] = rows[keep]
+        del rows
     halted = np.zeros(shape, dtype=np.bool_)
-    halted[row.reshape(-1), column] = bars.halted[keep]
+    halted[row, column] = bars.halted[keep]
     return BarGrid(sessions, bars.symbols, grid, halted, origin), faults
 
 
@@ -159,8 +175,9 @@ def complete(
         values["amount"] = np.where(sane, values["volume"] * values["close"], np.nan)
         notes.append("no traded amount in the files: taken as volume times close")
     suspended, extra = _suspensions(grid, values, calendar)
-    for field in FIELDS:
-        values[field] = np.where(suspended, np.nan, values[field])
+    if suspended.any():
+        for field in FIELDS:
+            values[field] = np.where(suspended, np.nan, values[field])
     return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes + extra
 
 

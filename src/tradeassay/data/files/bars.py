@@ -6,9 +6,10 @@ the files are daily or intraday are guessed here and shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -111,28 +112,66 @@ def _read_part(
     present = frozenset(values)
     empty = np.full(count, np.nan)
     values |= {field: empty for field in FIELDS if field not in values}
-    files = np.full(count, number, dtype=np.int64)
-    return _Part(files, table.rows, names, codes, stamps, values, adj_close, halted, present), faults
+    files = np.full(count, number, dtype=np.int32)
+    return _Part(
+        files, table.rows.astype(np.int32), names, codes, stamps, values, adj_close, halted, present
+    ), faults
 
 
 def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str], Ints]:
     if column is None:
-        return [stem], np.zeros(len(table.rows), dtype=np.int64)
+        if is_date(stem):
+            raise UserError(
+                f"{table.file} has no column with symbols, and its name is a date",
+                mend="name the column, e.g. --columns symbol=NAME; a file without one is named after its symbol",
+            )
+        return [stem], np.zeros(len(table.rows), dtype=np.int32)
     raw = table.columns[column]
-    text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
+    try:
+        text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
+    except pa.ArrowException as error:
+        raise UserError(
+            f"{table.file}: column {column} holds {raw.type}, not symbols", mend="name another with --columns"
+        ) from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
     encoded = text.combine_chunks().dictionary_encode()
     if encoded.null_count:
         row = int(table.rows[int(np.flatnonzero(encoded.is_null().to_numpy(zero_copy_only=False))[0])])
         raise UserError(f"{table.file}:{row}: the row has no {column}", mend="fill it or remove the row")
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
+    names: list[str] = encoded.dictionary.to_pylist()
+    dated = next((name for name in names if is_date(name)), None)
+    if dated is not None:
+        raise UserError(
+            f"{table.file}: column {column} is taken for symbols and holds the date '{dated}'",
+            mend="say which columns hold what, e.g. --columns date=NAME,symbol=NAME",
+        )
+    return names, encoded.indices.to_numpy().astype(np.int32)
+
+
+_DATES = (
+    re.compile(r"(?P<y>(?:19|20)\d\d)[-_/.]?(?P<m>\d\d)[-_/.]?(?P<d>\d\d)(?:[ T].*)?"),
+    re.compile(r"(?P<m>\d\d?)[-_/.](?P<d>\d\d?)[-_/.](?P<y>(?:19|20)\d\d)"),
+    re.compile(r"(?P<d>\d\d?)[-_/.](?P<m>\d\d?)[-_/.](?P<y>(?:19|20)\d\d)"),
+)
+
+
+def is_date(text: str) -> bool:
+    """Say whether a text is a calendar day, which no symbol is."""
+    for pattern in _DATES:
+        if match := pattern.fullmatch(text):
+            try:
+                date(int(match["y"]), int(match["m"]), int(match["d"]))
+            except ValueError:
+                continue
+            return True
+    return False
 
 
 def _joined(parts: list[_Part], files: tuple[str, ...], columns: dict[str, ColumnMap]) -> LongBars:
     names = sorted({name for part in parts for name in part.names})
     place = {name: index for index, name in enumerate(names)}
-    symbol = [np.array([place[name] for name in part.names], dtype=np.int64)[part.symbol] for part in parts]
+    symbol = [np.array([place[name] for name in part.names], dtype=np.int32)[part.symbol] for part in parts]
     present = frozenset[Field]().union(*(part.present for part in parts))
     adjusted = None
     if any(part.adj_close is not None for part in parts):
@@ -154,7 +193,8 @@ def _joined(parts: list[_Part], files: tuple[str, ...], columns: dict[str, Colum
         symbols=tuple(names),
         symbol=np.concatenate(symbol),
         stamps=stamps,
-        values={field: np.concatenate([part.values[field] for part in parts]) for field in FIELDS},
+        # Taken out of the parts one by one: all fields twice would be most of the memory of a large import.
+        values={field: np.concatenate([part.values.pop(field) for part in parts]) for field in FIELDS},
         adj_close=adjusted,
         halted=np.concatenate([part.halted for part in parts]),
         absent=tuple(field for field in FIELDS if field not in present),
@@ -236,19 +276,34 @@ def _guess_calendar(bars: LongBars) -> CalendarName:
     codes = [ashare_code(symbol) is not None for symbol in bars.symbols]
     if codes and sum(codes) > len(codes) / 2:
         return "XSHG"
-    days = np.unique(bars.stamps.local[bars.stamps.good] // DAY)
+    days, _ = distinct_days((bars.stamps.local // DAY)[bars.stamps.good])
     weekend = (days + 3) % 7 >= 5  # the epoch was a Thursday
     return "24/7" if days.size and weekend.mean() > 0.2 else "XNYS"
 
 
 def _guess_frequency(bars: LongBars) -> Frequency:
-    good = bars.stamps.good
+    # A thousand names show it as well as all of them.
+    good = bars.stamps.good & (bars.symbol < 1000)
     symbol, local = bars.symbol[good], bars.stamps.local[good]
     order = np.lexsort((local, symbol))
     changed = np.diff(symbol[order]) != 0
     stamps = 1 + int((changed | (np.diff(local[order]) != 0)).sum())
     days = 1 + int((changed | (np.diff(local[order] // DAY) != 0)).sum())
     return "1m" if local.size and stamps > 1.5 * days else "1d"
+
+
+def distinct_days(days: Ints) -> tuple[Ints, Ints]:
+    """Return the sorted distinct days (numbers since 1970), and the place of every given one among them."""
+    if not days.size:
+        return days, days
+    first, last = int(days.min()), int(days.max())
+    if last - first > 1_000_000:  # a date that cannot be: sorting is slower and has no bounds
+        found, place = np.unique(days, return_inverse=True)
+        return found, place.reshape(-1)
+    seen = np.zeros(last - first + 1, dtype=np.bool_)
+    seen[days - first] = True
+    lookup = (np.cumsum(seen) - 1).astype(np.int32)
+    return np.flatnonzero(seen) + first, lookup[days - first]
 
 
 def _session_days(bars: LongBars, zone: str) -> Days:

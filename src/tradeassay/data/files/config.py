@@ -139,7 +139,8 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     without a zone were taken; ``stamps`` whether an intraday stamp is the start or the end of its bar.
     ``prices="adjusted"`` scales bars by ``adj close / close``. ``volume_unit`` multiplies volumes (100 where a
     vendor counts lots). A name whose bars end more than ``delist_after`` sessions before the panel does counts as
-    delisted after its last bar (None = never).
+    delisted after its last bar (None = never). ``drop`` names rows that may be left out: ``bad-actions``,
+    ``undated``, ``bad-figures``.
     """
 
     path: str
@@ -160,6 +161,7 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     biases: tuple[str, ...] = ()
     licence: str = ""
     allow_faults: bool = False
+    drop: tuple[str, ...] = ()
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):

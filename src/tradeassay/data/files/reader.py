@@ -10,14 +10,15 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import FIELDS, Ints
+from tradeassay.core.view import FIELDS, Field, Floats
 from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.fault import DataFault
+from tradeassay.data.fault import DataFault, told_once
 from tradeassay.data.files import assemble
 from tradeassay.data.files.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, timing
 from tradeassay.data.files.config import FilesConfig, ImportReport
 from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
 from tradeassay.data.files.table import is_table, stem_of
+from tradeassay.data.files.values import Stamps
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.shape import normalised
 
@@ -69,6 +70,7 @@ def read_files(config: FilesConfig) -> Imported:
     listings, inferred = assemble.listings_of(grid, when.calendar, config, told)
     opens, closes = assemble.times_of(grid, when.calendar)
     sides = read_sides(side_files, Axis(grid.symbols, grid.sessions, opens, closes))
+    faults += sides.faults
     notes += inferred
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
     panel = Panel(
@@ -78,7 +80,7 @@ def read_files(config: FilesConfig) -> Imported:
         sessions=grid.sessions,
         open_time=opens,
         close_time=closes,
-        bars={field: grid.bars[field][:, order] for field in FIELDS},
+        bars={field: _ordered(grid.bars, field, order) for field in FIELDS},
         suspended=grid.suspended[:, order],
         minutes=_filled(minutes, bars),
         actions=sides.actions,
@@ -89,9 +91,19 @@ def read_files(config: FilesConfig) -> Imported:
     )
     faults += _volume_unit(panel, bars, root)
     report = _report(bars, when, panel, sides, side_files, notes)
-    return Imported(
-        panel, tuple(faults), report, _locator(panel.name, bars, grid.origin, grid.symbols, when, root)
-    )
+    if when.close_time is None:
+        # Only where a bar came from is needed from here on; the rest would stay in memory during the writing.
+        none = np.empty(0, dtype=np.int64)
+        stamps = Stamps(none, none, none > 0, none > 0, bars.stamps.spelling)
+        bars = replace(bars, stamps=stamps, symbol=none, halted=none > 0, values={}, adj_close=None)
+        when = replace(when, day=none.astype("datetime64[D]"))
+    return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
+
+
+def _ordered(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats:
+    """Take a field out of a grid, its columns in order."""
+    taken = values.pop(field)
+    return taken if order == list(range(len(order))) else taken[:, order]
 
 
 def _tables(root: Path) -> tuple[list[Path], dict[str, Path]]:
@@ -190,7 +202,7 @@ def _report(
         )
     else:
         frequency = "daily"
-    skipped = [f"{count} {sentence}" for sentence, count in sides.skipped.items()]
+    skipped = [*sides.notes, *told_once(sides.faults)]
     if bars.adj_close is not None:
         skipped.append("adjusted closes are there; ask for them with -o prices=adjusted")
     return ImportReport(
@@ -209,10 +221,9 @@ def _report(
     )
 
 
-def _locator(
-    name: str, bars: LongBars, origin: Ints, symbols: tuple[str, ...], when: BarTiming, root: Path
-) -> Locate:
-    column = {symbol: index for index, symbol in enumerate(symbols)}
+def _locator(name: str, bars: LongBars, grid: assemble.BarGrid, when: BarTiming, root: Path) -> Locate:
+    origin, sessions = grid.origin, grid.sessions
+    column = {symbol: index for index, symbol in enumerate(grid.symbols)}
     days: dict[str, int] = {}
     minute_rows: dict[tuple[int, int], int] = {}
 
@@ -233,8 +244,7 @@ def _locator(
         if not fault.session or not fault.file.endswith("/bars"):
             return None
         if not days:
-            known = np.unique(when.day[bars.stamps.good])
-            days.update({str(day): index for index, day in enumerate(known)})
+            days.update({str(day): index for index, day in enumerate(sessions)})
         row = days.get(fault.session)
         if row is None:
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -14,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, Instant
 from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.data.fault import DataFault, Severity
 from tradeassay.data.files.codes import ashare_code
 from tradeassay.data.files.table import RawTable, read_table
 from tradeassay.data.files.values import read_stamps
@@ -49,14 +52,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class SideTables:
-    """What the side files held. ``skipped`` counts what was left out or changed, by sentence."""
+    """What the side files held. ``faults`` are the rows left out or changed, ``notes`` what needs no attention."""
 
     actions: tuple[CorporateAction, ...] = ()
     memberships: tuple[Membership, ...] = ()
     news: tuple[NewsItem, ...] = ()
     fundamentals: tuple[Fundamental, ...] = ()
     indices: dict[str, Floats] = field(default_factory=dict)
-    skipped: dict[str, int] = field(default_factory=dict)
+    faults: tuple[DataFault, ...] = ()
+    notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
@@ -103,20 +107,25 @@ class _Reader:
                 raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is not a date")
         return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
 
-    def instants(self, role: str) -> list[Instant]:
-        """Return a column as instants.
+    def instants(self, role: str, faults: list[DataFault]) -> list[Instant | None]:
+        """Return a column as instants; None where the cell is empty or, with a fault, unreadable.
 
         A date without a time counts from its end (24:00 UTC): what was known "on" a day is safe to use after it.
         A time without a zone is refused.
         """
         stamps, _ = read_stamps(self.table, self.columns[role])
-        result = []
+        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        result: list[Instant | None] = []
         for index in range(len(self.table.rows)):
             line = int(self.table.rows[index])
-            if not stamps.good[index]:
-                raise self.wrong(line, f"{role} is not a time stamp")
             local = int(stamps.local[index])
-            if bool(stamps.zoned[index]):
+            if not stamps.good[index]:
+                if cells[index].strip():
+                    faults.append(
+                        self.fault(line, "undated record", f"{role} '{cells[index]}' is not a time stamp")
+                    )
+                result.append(None)
+            elif bool(stamps.zoned[index]):
                 result.append(local - int(stamps.offset[index]))
             elif local % DAY == 0:
                 result.append(local + DAY)
@@ -124,9 +133,15 @@ class _Reader:
                 raise self.wrong(line, f"{role} has a time but no zone; write e.g. 2025-03-03T14:30:00Z")
         return result
 
+    def fault(self, line: int, check: str, reason: str, severity: Severity = "error") -> DataFault:
+        """Return a fault of one line."""
+        return DataFault(check=check, file=self.table.file, row=line, reason=reason, severity=severity)
 
-def _count(counts: dict[str, int], sentence: str) -> None:
-    counts[sentence] = counts.get(sentence, 0) + 1
+    def stranger(self, line: int, what: str) -> DataFault:
+        """Return the warning for a row about something that the bars do not have."""
+        return self.fault(
+            line, "unknown symbol or day", f"{what} is not in the bars; the row is left out", "warning"
+        )
 
 
 def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
@@ -139,21 +154,34 @@ def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
 _SYMBOL = ("ticker", "code", "ts_code", "代码", "股票代码")
 
 
+@dataclass(slots=True)
+class _Told:
+    """What a reader has to say about a file's rows."""
+
+    faults: list[DataFault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
 def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
-    """Read the side files; raises :class:`UserError` naming file, line and column of what cannot be read."""
-    skipped: dict[str, int] = {}
-    readers: dict[str, Callable[[Path, Axis, dict[str, int]], Any]] = {
+    """Read the side files; raises :class:`UserError` naming file, line and column of what cannot be read.
+
+    A row that is left out or changed comes back as a fault: an error unless it is only about something that the
+    bars do not have.
+    """
+    told = _Told()
+    readers: dict[str, Callable[[Path, Axis, _Told], Any]] = {
         "actions": _actions,
         "memberships": _memberships,
         "news": _news,
         "fundamentals": _fundamentals,
         "indices": _indices,
     }
-    found = {name: read(tables[name], axis, skipped) for name, read in readers.items() if name in tables}
-    return SideTables(**found, skipped=skipped, files=tuple(path.name for path in tables.values()))
+    found = {name: read(tables[name], axis, told) for name, read in readers.items() if name in tables}
+    files = tuple(path.name for path in tables.values())
+    return SideTables(**found, faults=tuple(told.faults), notes=tuple(told.notes), files=files)
 
 
-def _actions(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[CorporateAction, ...]:
+def _actions(path: Path, axis: Axis, told: _Told) -> tuple[CorporateAction, ...]:
     reader = _Reader(path, ("symbol", "ex_date"), {
         "symbol": _SYMBOL, "ex_date": ("date", "exdate", "ex-date", "除权除息日"), "kind": ("type", "action"),
         "value": ("ratio", "amount"), "split": ("split_ratio", "splits"), "dividend": ("dividends", "cash"),
@@ -162,26 +190,52 @@ def _actions(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Corporate
     if "value" not in reader.columns and not {"split", "dividend"} & set(reader.columns):
         raise UserError(f"{path.name}: no column value, split or dividend", mend="give kind and value, or either")
     days = reader.days("ex_date")
-    known = reader.instants("known_at") if "known_at" in reader.columns else None
-    result = []
+    known = reader.instants("known_at", told.faults) if "known_at" in reader.columns else None
+    undated = {fault.row for fault in told.faults}  # the first file that is read: all of them are its own
+    result: list[CorporateAction] = []
+    nothing = unannounced = 0
     for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
+            told.faults.append(reader.stranger(line, row["symbol"]))
+            continue
+        if line in undated:
             continue
         place = int(np.searchsorted(axis.sessions, np.datetime64(days[index], "D")))
         latest = action_known_at(int(axis.open_time[min(place, axis.sessions.size - 1)]))
-        at = latest if known is None else known[index]
+        announced = None if known is None else known[index]
+        unannounced += known is not None and announced is None
+        at = latest if announced is None else announced
         if at > latest and place < axis.sessions.size:
-            _count(skipped, f"rows of {path.name} are announced after their ex-date and taken as known on it")
+            reason = f"{symbol} is announced after its ex-date {days[index]} and taken as known on it"
+            told.faults.append(reader.fault(line, "late action", reason, "warning"))
             at = latest
         for kind, cell in _kinds(reader, line, row):
-            value = _number(reader, line, kind, cell)
-            if value > 0 and not (kind == "split" and value == 1):
+            value = _cell(cell)
+            if value == (0.0 if kind == "dividend" else 1.0):
+                nothing += 1
+            elif value is None or not LEAST_PRICE <= value <= LARGEST_PRICE:
+                reason = f"{kind} '{cell}' of {symbol} on {days[index]} is no positive number; it is left out"
+                told.faults.append(reader.fault(line, "bad action", reason))
+            else:
                 result.append(
                     CorporateAction(symbol=symbol, kind=kind, ex_date=days[index], known_at=at, value=value)
                 )
+    if nothing:
+        told.notes.append(f"{nothing:,} entries of {path.name} say that nothing happens (dividend 0, split 1)")
+    if unannounced:
+        told.notes.append(
+            f"{unannounced:,} rows of {path.name} have no known_at and count as known on their ex-date"
+        )
     return tuple(result)
+
+
+def _cell(cell: str) -> float | None:
+    """Return a cell as a number, None when it is not one."""
+    try:
+        return float(cell.replace(",", ""))
+    except ValueError:
+        return None
 
 
 def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["split", "dividend"], str]]:
@@ -197,7 +251,7 @@ def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["spli
         yield "dividend", row["dividend"]
 
 
-def _memberships(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Membership, ...]:
+def _memberships(path: Path, axis: Axis, told: _Told) -> tuple[Membership, ...]:
     reader = _Reader(path, ("symbol", "start"), {
         "index": ("index_name", "universe"), "symbol": _SYMBOL, "start": ("from", "in_date", "added", "date"),
         "end": ("to", "out_date", "removed"),
@@ -205,35 +259,43 @@ def _memberships(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Membe
     starts = reader.days("start")
     ends = reader.days("end", optional=True) if "end" in reader.columns else [""] * len(starts)
     result = []
-    for index, (_, row) in enumerate(reader.rows()):
+    for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
+            told.faults.append(reader.stranger(line, row["symbol"]))
             continue
         name = row.get("index") or "INDEX"
         result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
     return tuple(result)
 
 
-def _news(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[NewsItem, ...]:
+def _news(path: Path, axis: Axis, told: _Told) -> tuple[NewsItem, ...]:
     reader = _Reader(path, ("published_at", "title"), {
         "published_at": ("published", "publisheddate", "datetime", "time", "date"), "title": ("headline",),
         "symbols": ("symbol", "tickers", "ticker"), "body": ("text", "content", "summary"),
         "source": ("site", "publisher"), "url": ("link",), "id": (),
     })  # fmt: skip
-    published = reader.instants("published_at")
+    published = reader.instants("published_at", told.faults)
     result: dict[str, NewsItem] = {}
-    for index, (_, row) in enumerate(reader.rows()):
+    for index, (line, row) in enumerate(reader.rows()):
+        moment = published[index]
+        if moment is None:
+            if not row["published_at"]:
+                told.faults.append(
+                    reader.fault(line, "undated record", f"'{row['title'][:40]}' has no published_at")
+                )
+            continue
         spelled = row.get("symbols", "").replace(";", " ").replace("|", " ").replace(",", " ").split()
         symbols = tuple(dict.fromkeys(axis.symbol(name) or name for name in spelled))
-        content = f"{published[index]}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
+        content = f"{moment}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
         name = row.get("id") or sha256_bytes(content.encode())[:16]
         if name in result and not row.get("id"):
-            _count(skipped, f"rows of {path.name} are repeated and left out")
+            reason = f"'{row['title'][:40]}' is repeated and left out"
+            told.faults.append(reader.fault(line, "repeated news", reason, "warning"))
             continue
         result[name] = NewsItem(
             id=name,
-            published_at=published[index],
+            published_at=moment,
             symbols=symbols,
             title=row["title"],
             body=row.get("body", ""),
@@ -243,25 +305,37 @@ def _news(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[NewsItem, ..
     return tuple(result.values())
 
 
-def _fundamentals(path: Path, axis: Axis, skipped: dict[str, int]) -> tuple[Fundamental, ...]:
+def _fundamentals(path: Path, axis: Axis, told: _Told) -> tuple[Fundamental, ...]:
     reader = _Reader(path, ("symbol", "field", "period_end", "known_at", "value"), {
         "symbol": _SYMBOL, "field": ("name", "item"), "period_end": ("period", "report_date"),
         "known_at": ("announced_at", "published_at", "ann_date", "filed"), "value": (),
     })  # fmt: skip
-    periods, known = reader.days("period_end"), reader.instants("known_at")
-    result = []
+    periods, known = reader.days("period_end"), reader.instants("known_at", told.faults)
+    result, empty = [], 0
     for index, (line, row) in enumerate(reader.rows()):
-        symbol = axis.symbol(row["symbol"])
+        symbol, at = axis.symbol(row["symbol"]), known[index]
+        what = f"{row['field']} of {row['symbol']}"
         if symbol is None:
-            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
-        elif row["value"]:
-            value = _number(reader, line, "value", row["value"])
+            told.faults.append(reader.stranger(line, row["symbol"]))
+        elif at is None:
+            if not row["known_at"]:
+                reason = f"{what} has no known_at, without which nobody may see it; it is left out"
+                told.faults.append(reader.fault(line, "undated record", reason))
+        elif not row["value"]:
+            empty += 1
+        elif (value := _cell(row["value"])) is None or not isfinite(value):
+            told.faults.append(
+                reader.fault(line, "bad figure", f"{what}: '{row['value']}' is no number; left out")
+            )
+        else:
             result.append(Fundamental(symbol=symbol, field=row["field"], period_end=periods[index],
-                                      known_at=known[index], value=value))  # fmt: skip
+                                      known_at=at, value=value))  # fmt: skip
+    if empty:
+        told.notes.append(f"{empty:,} rows of {path.name} have no value and are left out")
     return tuple(result)
 
 
-def _indices(path: Path, axis: Axis, skipped: dict[str, int]) -> dict[str, Floats]:
+def _indices(path: Path, axis: Axis, told: _Told) -> dict[str, Floats]:
     reader = _Reader(path, ("date", "index", "close"), {
         "date": ("session", "day", "日期"), "index": ("symbol", "name", "code"),
         "close": ("level", "value", "收盘"),
@@ -272,7 +346,7 @@ def _indices(path: Path, axis: Axis, skipped: dict[str, int]) -> dict[str, Float
     for index, (line, row) in enumerate(reader.rows()):
         at = int(place[index])
         if at >= axis.sessions.size or axis.sessions[at] != days[index]:
-            _count(skipped, f"rows of {path.name} are about unknown symbols or days")
+            told.faults.append(reader.stranger(line, f"{row['index']} on {days[index]}"))
             continue
         levels = result.setdefault(row["index"], np.full(axis.sessions.size, np.nan))
         levels[at] = _number(reader, line, "close", row["close"])

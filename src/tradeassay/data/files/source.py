@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tradeassay.core.errors import DataRefused
-from tradeassay.data.fault import describe
+from tradeassay.data.fault import DROPS, describe
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
@@ -28,7 +28,10 @@ class FilesSource:
         from tradeassay.data.files.reader import read_files
 
         imported = read_files(self.config)
-        errors = tuple(fault for fault in imported.faults if fault.severity == "error")
+        dropped = {DROPS.get(name) for name in self.config.drop}
+        errors = tuple(
+            fault for fault in imported.faults if fault.severity == "error" and fault.check not in dropped
+        )
         if errors and not self.config.allow_faults:
             raise DataRefused(
                 f"{self.config.path} has {len(errors)} faults: {describe(errors)}",

@@ -11,29 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.fault import DataFault
 from tradeassay.data.files.table import RawTable
 
-_NOTHING = pa.array(
-    ["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--", "inf"]
-)
+_NOTHING = pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
-    """Return a column as numbers, NaN where it is empty; a cell that is not a number is a fault and NaN.
+    """Return a column as numbers, NaN where it is empty; a cell that is no finite number is a fault and NaN.
 
-    ``1,234.5`` and units (``1.2M``, ``3万``) are understood.
+    ``1,234.5`` and units (``1.2M``, ``3万``) are understood. Raises :class:`UserError` for a column of a type that
+    holds no numbers.
     """
     column = table.columns[name]
     if not _is_text(column.type):
-        values = np.asarray(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-        return np.where(np.isfinite(values), values, np.nan), []
+        try:
+            values = np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise UserError(
+                f"{table.file}: column {name} holds {column.type}, not numbers", mend="name another with --columns"
+            ) from error
+        return _finite(table, name, values)
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     text = pc.if_else(pc.is_in(text, value_set=_NOTHING), None, text)
     try:
-        return _numpy(pc.cast(text, pa.float64())), []
+        return _finite(table, name, _numpy(pc.cast(text, pa.float64())))
     except pa.ArrowInvalid:
         pass
     values = np.full(len(text), np.nan)
@@ -53,6 +58,24 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
             )
         else:
             values[index] = number
+    values, infinite = _finite(table, name, values)
+    return values, faults + infinite
+
+
+def _finite(table: RawTable, name: str, values: Floats) -> tuple[Floats, list[DataFault]]:
+    """Return values with every infinity as NaN, and a fault for each."""
+    rows = np.flatnonzero(np.isinf(values)).tolist()
+    faults = [
+        DataFault(
+            check="no number",
+            file=table.file,
+            row=int(table.rows[row]),
+            reason=f"{name} {values[row]} is infinite",
+        )
+        for row in rows
+    ]
+    if rows:
+        values[rows] = np.nan
     return values, faults
 
 
@@ -103,7 +126,12 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
     column = table.columns[date]
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         return _typed(column), []
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    except pa.ArrowException as error:
+        raise UserError(
+            f"{table.file}: column {date} holds {column.type}, not dates", mend="name another with --columns"
+        ) from error
     if time is not None:
         text = pc.binary_join_element_wise(text, _times(table.columns[time]), " ")
     quick = _quick(text)

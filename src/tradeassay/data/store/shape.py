@@ -14,6 +14,9 @@ from tradeassay.data.panel import MinutePanel, Panel, action_known_at
 from tradeassay.data.store.adjustment import ex_rows
 from tradeassay.data.store.tables import sort_actions, sort_fundamentals, sort_memberships, sort_news
 
+_MINUS_ZERO = np.array([-0.0]).view(np.uint64)[0]
+_NAN = np.array([np.nan]).view(np.uint64)[0]
+
 
 def normalised(panel: Panel) -> Panel:
     """Return a panel in the store's canonical form: dtypes, one NaN, one zero, records sorted.
@@ -47,10 +50,21 @@ def normalised(panel: Panel) -> Panel:
 
 
 def _floats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if values.dtype == np.float64 and values.flags.c_contiguous and _canonical(values):
+        return values
     result = np.array(values, dtype=np.float64, order="C")
     result[np.isnan(result)] = np.nan
     result += 0.0  # -0.0 and 0.0 are one number and must be one byte pattern
     return result
+
+
+def _canonical(values: np.ndarray[Any, Any]) -> bool:
+    """Say whether an array has one NaN and one zero already; a large panel need not be copied then."""
+    for piece in np.array_split(values.reshape(-1).view(np.uint64), max(1, values.size >> 20)):
+        numbers = piece.view(np.float64)
+        if (piece == _MINUS_ZERO).any() or (np.isnan(numbers) & (piece != _NAN)).any():
+            return False
+    return True
 
 
 def check_form(panel: Panel) -> None:

@@ -65,7 +65,7 @@ def write_snapshot(
     if refused:
         raise DataRefused(
             f"'{panel.name}' has {len(refused)} faults: {describe(refused)}",
-            mend="mend the files, or accept the faults explicitly (allow_faults, --allow-faults)",
+            mend="mend the files, leave rows out by name (--drop), or accept all faults (--allow-faults)",
         )
     panel = _with_badges(panel, errors)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.files import naming
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.llm.model import ModelParams, QuestionPlace
@@ -356,11 +357,12 @@ class _Tape:
         """Append lines in one write."""
         block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
         file = self._file if self._file is not None else self._open()
-        if os.write(file, block) != len(block):
-            self.close()  # opening it again cuts off the partly written block
-            raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
-        if durable:
-            os.fsync(file)
+        with naming(self._path):
+            if os.write(file, block) != len(block):
+                self.close()  # opening it again cuts off the partly written block
+                raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
+            if durable:
+                os.fsync(file)
         self._begun = True
         self._written.update(line.id for line in lines if isinstance(line, MessageLine | ToolsLine))
 

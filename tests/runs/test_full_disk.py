@@ -1,0 +1,165 @@
+"""A disk that fills: one line, nothing half-written, and the run goes on to the same bytes once there is room."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import runs_world as world
+
+from tradeassay import cli
+from tradeassay.core.files import naming, whole_folder, write_atomic
+from tradeassay.data import open_snapshot, write_snapshot
+from tradeassay.data.store.read import read_panel
+from tradeassay.report.shell import write_page
+from tradeassay.runs import AgentSpec, Run, resume, run
+
+
+def limited(most: int, work: Callable[[], object]) -> str:
+    """Do something in a child whose files cannot grow beyond ``most`` bytes; return how it ended."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+        try:
+            work()
+            said = "whole"
+        except OSError as error:
+            said = f"{errno.errorcode.get(error.errno or 0, '?')} {error.filename}"
+        except BaseException as error:
+            said = f"{type(error).__name__} {error}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read().decode()
+    _, status = os.waitpid(child, 0)
+    assert os.WIFEXITED(status), f"the child got signal {os.WTERMSIG(status)}"
+    return said
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.name.endswith(".tmp") or path.name.startswith(".writ")]
+
+
+def one_agent() -> object:
+    return world.tiny_spec(agents=(AgentSpec(name="reversal"),), seeds=(0,), benchmarks=("tiny-us-v1",))
+
+
+def fails_then_goes_on(home: Path, folder: Path, most: int, expected: dict[str, bytes]) -> str:
+    said = limited(most, lambda: run(one_agent(), folder, executor="inline", home=home))
+    if said != "whole":
+        assert said.startswith("EFBIG /"), said
+        assert leftovers(folder) == []
+        if (folder / "manifest.json").exists():
+            resume(folder, executor="inline", home=home)
+        else:
+            run(one_agent(), folder, executor="inline", home=home)
+    assert world.same_bytes(folder) == expected
+    return said
+
+
+@pytest.fixture(scope="module")
+def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run(one_agent(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home)
+
+
+@pytest.mark.parametrize("most", [0, 1_000, 9_000])
+def test_a_run_on_a_full_disk_goes_on_when_there_is_room(
+    home: Path, tmp_path: Path, whole: Run, most: int
+) -> None:
+    assert fails_then_goes_on(home, tmp_path / "r", most, world.same_bytes(whole.folder)) != "whole"
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_at_many_places(home: Path, tmp_path: Path, whole: Run) -> None:
+    largest = max(path.stat().st_size for path in whole.folder.rglob("*") if path.is_file())
+    expected = world.same_bytes(whole.folder)
+    ended = [
+        fails_then_goes_on(home, tmp_path / str(most), most, expected)
+        for most in range(0, largest, max(1, largest // 120))
+    ]
+    assert sum(said != "whole" for said in ended) > 100
+
+
+def test_a_page_is_whole_or_the_old_one(tmp_path: Path) -> None:
+    path = write_page(tmp_path / "report.html", "old")
+    assert limited(1_000, lambda: write_page(path, "x" * 5_000)) == f"EFBIG {path}"
+    assert path.read_text() == "old"
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("most", [0, 500, 5_000])
+def test_a_store_is_whole_or_not_there(tmp_path: Path, most: int) -> None:
+    panel = world.tiny_panel()
+    said = limited(most, lambda: write_snapshot(panel, tmp_path / "store", allow_faults=True))
+    assert said.startswith("EFBIG /")
+    assert os.listdir(tmp_path) == []
+    write_snapshot(panel, tmp_path / "store", allow_faults=True)
+    before = limited(
+        most, lambda: write_snapshot(panel, tmp_path / "store", allow_faults=True, replace_existing=True)
+    )
+    assert before.startswith("EFBIG /")
+    assert read_panel(tmp_path / "store").symbols == open_snapshot(tmp_path / "store").at(59, "close").symbols
+
+
+@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
+def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: int
+) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, b"old")
+
+    def broken(descriptor: int) -> None:
+        raise OSError(trouble, os.strerror(trouble))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match=os.strerror(trouble)) as caught:
+        write_atomic(path, b"new")
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert leftovers(tmp_path) == []
+    with pytest.raises(OSError, match=os.strerror(trouble)), whole_folder(tmp_path / "folder") as making:
+        (making / "a").write_text("a")
+    assert sorted(os.listdir(tmp_path)) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device (make room"),
+        (OSError(errno.ENOSPC, "No space left on device", "runs/x"), "error: runs/x: No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "runs"), "error: runs: Permission denied"),
+        (OSError(errno.EROFS, "Read-only file system"), "error: Read-only file system"),
+        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "error: the connection was lost"),
+        (TimeoutError("timed out"), "error: the connection was lost: timed out (try again)"),
+    ],
+)
+def test_the_command_line_says_it_in_one_line(
+    error: OSError, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.root, "main", broken)
+    assert cli.main(["run"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(said)
+    assert shown.count("\n") == 1
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: object) -> None:
+        raise OSError("something of ours")
+
+    monkeypatch.setattr(cli.root, "main", broken)
+    with pytest.raises(OSError, match="something of ours"):
+        cli.main(["run"])
+    with pytest.raises(OSError, match="ours") as caught, naming("x"):
+        raise OSError("something of ours")
+    assert caught.value.filename is None
