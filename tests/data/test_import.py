@@ -311,9 +311,7 @@ def test_infinite_numbers_are_named(tmp_path: Path) -> None:
 
 
 def test_a_column_of_lists_is_one_line(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pq = pa.parquet
     pq.write_table(pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]}), tmp_path / "AAA.parquet")
     with pytest.raises(UserError, match=r"AAA\.parquet: column close holds list"):
         read_files(FilesConfig(path=str(tmp_path)))
@@ -330,3 +328,48 @@ def test_faults_are_shown_by_kind(tmp_path: Path) -> None:
     assert lines[0] == "error: high below low: 1,657 rows in 3 files"
     assert lines[1:] == ["  f1:1: r", "  f2:2: r", "  f0:3: r", "  and 1,654 more (--all shows them)"]
     assert len(grouped(faults, limit=None)) == 1658
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("symbol,date,close\n,2024-01-02,1\n", "a.csv:2: the row has no symbol"),
+        ("symbol,date,close\nA,2024-01-02,1\n  ,2024-01-02,1\n", "a.csv:3: the row has no symbol"),
+    ],
+)
+def test_an_empty_symbol_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(UserError, match=said):
+        read_files(FilesConfig(path=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "check", "reason"),
+    [
+        ("2024-01-02;10,5\n2024-01-03;10\n", "no number", "close '10,5' is not a number"),
+        ("2024-01-02;10\n9999-12-31;10\n", "unreadable date", "date '9999-12-31' is not a date"),
+        ("2024-01-02;10\n2024-01-03;1e300\n", "impossible price", "prices from 1e+300 to 1e+300"),
+        ("2024-01-02;10\n2024-01-03;1e-320\n", "impossible price", "prices from 9.99989e-321"),
+    ],
+)
+def test_what_could_be_misread_is_named(tmp_path: Path, rows: str, check: str, reason: str) -> None:
+    (tmp_path / "AAA.csv").write_text("date;close\n" + rows)
+    found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).diagnose() if fault.check == check]
+    assert len(found) == 1
+    assert reason in found[0].reason
+
+
+def test_commas_group_thousands(tmp_path: Path) -> None:
+    (tmp_path / "AAA.csv").write_text('date,close,volume\n2024-01-02,"1,234.5","1,234,567"\n')
+    panel = read_files(FilesConfig(path=str(tmp_path))).panel
+    assert (panel.bars["close"][0, 0], panel.bars["volume"][0, 0]) == (1234.5, 1234567.0)
+
+
+def test_an_empty_date_in_parquet_is_named(tmp_path: Path) -> None:
+    from datetime import date
+
+    pa.parquet.write_table(
+        pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]}), tmp_path / "A.parquet"
+    )
+    (fault,) = read_files(FilesConfig(path=str(tmp_path))).faults
+    assert (fault.check, fault.row) == ("unreadable date", 2)

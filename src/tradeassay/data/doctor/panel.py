@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Bools, Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
@@ -48,9 +49,18 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
         return ", ".join(name for name, values in prices.items() if not np.isfinite(values[where]))
 
     yield Suspicion("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}")
-    lowest = np.fmin.reduce([o, h, l, c])
+    lowest, highest = np.fmin.reduce([o, h, l, c]), np.fmax.reduce([o, h, l, c])
     wrong = lowest <= 0
     yield Suspicion("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive")
+    absurd = ((lowest < LEAST_PRICE) & ~wrong) | (highest > LARGEST_PRICE)
+    yield Suspicion(
+        "impossible price",
+        absurd,
+        lambda at: (
+            f"prices from {lowest[at]:g} to {highest[at]:g}; one lies between {LEAST_PRICE:g} and "
+            f"{LARGEST_PRICE:g}"
+        ),
+    )
     slack = 1 + TOLERANCE
     inverted = (h * slack < l) & ~wrong
     yield Suspicion("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}")
@@ -75,7 +85,7 @@ def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtyp
 
     A split that nobody recorded moves both; a crash within the day moves the close alone.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
     sane = (previous > 0) & (open_ > 0) & (close > 0)
     return sane & (((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP)))
@@ -282,7 +292,8 @@ def _check_gaps(panel: Panel) -> Iterator[DataFault]:
     yesterday = np.zeros(close.shape, dtype=np.bool_)
     yesterday[1:] = np.isfinite(close[:-1])
     for row, column in np.argwhere(gaps(panel.bars["open"], close, previous)).tolist():
-        move = close[row, column] / previous[row, column] - 1
+        with np.errstate(over="ignore"):
+            move = close[row, column] / previous[row, column] - 1
         resumed = not yesterday[row, column]
         synthetic = panel.facts.kind == "synthetic"
         yield _bad_bar(

@@ -172,7 +172,9 @@ def complete(
         notes.append("no volume in the files")
     if "amount" in bars.absent and "volume" not in bars.absent:
         sane = (values["volume"] >= 0) & (values["close"] > 0)
-        values["amount"] = np.where(sane, values["volume"] * values["close"], np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = values["volume"] * values["close"]
+        values["amount"] = np.where(sane & np.isfinite(product), product, np.nan)
         notes.append("no traded amount in the files: taken as volume times close")
     suspended, extra = _suspensions(grid, values, calendar)
     if suspended.any():

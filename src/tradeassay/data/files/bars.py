@@ -140,6 +140,9 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         row = int(table.rows[int(np.flatnonzero(encoded.is_null().to_numpy(zero_copy_only=False))[0])])
         raise UserError(f"{table.file}:{row}: the row has no {column}", mend="fill it or remove the row")
     names: list[str] = encoded.dictionary.to_pylist()
+    if "" in names:
+        row = int(table.rows[int(np.flatnonzero(encoded.indices.to_numpy() == names.index(""))[0])])
+        raise UserError(f"{table.file}:{row}: the row has no {column}", mend="fill it or remove the row")
     dated = next((name for name in names if is_date(name)), None)
     if dated is not None:
         raise UserError(

@@ -17,6 +17,7 @@ from tradeassay.data.fault import DataFault
 from tradeassay.data.files.table import RawTable
 
 _NOTHING = pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
@@ -89,7 +90,12 @@ def _numpy(column: pa.ChunkedArray) -> Floats:
 
 
 def _number(cell: str) -> float | None:
-    plain = cell.replace(",", "").replace("$", "")
+    plain = cell.replace("$", "")
+    if "," in plain:
+        # Commas group thousands; anywhere else one may be a decimal point, and ten times the price is no reading.
+        if _GROUPED.fullmatch(plain) is None:
+            return None
+        plain = plain.replace(",", "")
     scale = _UNITS.get(plain[-1:].upper())
     try:
         return float(plain) if scale is None else float(plain[:-1]) * scale
@@ -125,7 +131,16 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
     """Read the stamps of a table from its date column (and its column with the time of day, if there is one)."""
     column = table.columns[date]
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        return _typed(column), []
+        try:
+            typed = _typed(column)
+        except pa.ArrowException as error:
+            raise UserError(f"{table.file}: {date} holds dates out of range", mend="mend the column") from error
+        return typed, [
+            DataFault(
+                check="unreadable date", file=table.file, row=int(table.rows[row]), reason=f"{date} is empty"
+            )
+            for row in np.flatnonzero(~typed.good).tolist()
+        ]
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
@@ -145,6 +160,8 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
         try:
             moment = parse(cell or "")
         except (ValueError, OverflowError, OSError):
+            continue
+        if not 1700 <= moment.year <= 2200:  # beyond what nanoseconds since 1970 can count
             continue
         shift = moment.utcoffset()
         wall = moment.replace(tzinfo=None) - _EPOCH
