@@ -100,7 +100,7 @@ def panel_from_grid(
 ) -> Panel:
     """Return a panel of daily bars on a grid; columns are sorted by first bar, as a panel must be."""
     empty = np.zeros((sessions.size, len(symbols)), dtype=np.bool_)
-    origin = np.full(empty.shape, -1, dtype=np.int64)
+    origin = np.full(empty.shape, -1, dtype=np.int32)
     grid = BarGrid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
     config = FilesConfig(path="", currency=market.currency)
     told = {symbol: Listing(instrument=item, listed="") for symbol, item in market.instruments.items()}

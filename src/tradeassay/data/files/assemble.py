@@ -12,7 +12,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.bars import BarTiming, LongBars, distinct_days, session_times
+from tradeassay.data.files.bars import BarTiming, Int32s, LongBars, distinct_days, session_times
 from tradeassay.data.files.codes import board_of
 from tradeassay.data.files.config import FilesConfig, InstrumentKind
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
@@ -31,7 +31,7 @@ class BarGrid:
     symbols: tuple[str, ...]
     bars: dict[Field, Floats]
     suspended: Bools
-    origin: Ints
+    origin: Int32s
 
 
 def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFault]]:
@@ -119,7 +119,7 @@ def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel
     day[row.reshape(-1)] = timing.day[keep]
     sessions, first = np.unique(day, return_index=True)
     daily = days_of_minutes(minutes, first)
-    origin = np.full((sessions.size, len(bars.symbols)), -1, dtype=np.int64)
+    origin = np.full((sessions.size, len(bars.symbols)), -1, dtype=np.int32)
     grid = BarGrid(sessions, bars.symbols, daily, np.zeros(origin.shape, dtype=np.bool_), origin)
     return grid, MinutePanel(bars.symbols, times, minutes), faults
 

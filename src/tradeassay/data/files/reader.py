@@ -95,7 +95,9 @@ def read_files(config: FilesConfig) -> Imported:
         # Only where a bar came from is needed from here on; the rest would stay in memory during the writing.
         none = np.empty(0, dtype=np.int64)
         stamps = Stamps(none, none, none > 0, none > 0, bars.stamps.spelling)
-        bars = replace(bars, stamps=stamps, symbol=none, halted=none > 0, values={}, adj_close=None)
+        bars = replace(
+            bars, stamps=stamps, symbol=none.astype(np.int32), halted=none > 0, values={}, adj_close=None
+        )
         when = replace(when, day=none.astype("datetime64[D]"))
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
 

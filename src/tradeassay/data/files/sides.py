@@ -311,7 +311,8 @@ def _fundamentals(path: Path, axis: Axis, told: _Told) -> tuple[Fundamental, ...
         "known_at": ("announced_at", "published_at", "ann_date", "filed"), "value": (),
     })  # fmt: skip
     periods, known = reader.days("period_end"), reader.instants("known_at", told.faults)
-    result, empty = [], 0
+    result: list[Fundamental] = []
+    empty = 0
     for index, (line, row) in enumerate(reader.rows()):
         symbol, at = axis.symbol(row["symbol"]), known[index]
         what = f"{row['field']} of {row['symbol']}"
