@@ -28,7 +28,7 @@ def test_wrong_folders(tmp_path: Path, panel: Panel) -> None:
     with pytest.raises(UserError, match="is not empty"):
         export_parquet(tmp_path / "s", tmp_path / "out")
     (tmp_path / "out" / "news.parquet").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"news\.parquet is damaged"):
+    with pytest.raises(DataError, match=r"news\.parquet was altered"):
         import_parquet(tmp_path / "out", tmp_path / "back")
     (tmp_path / "out" / "news.parquet").unlink()
     with pytest.raises(DataError, match=r"news\.parquet is missing"):
