@@ -20,6 +20,7 @@ from tradeassay import runs
 from tradeassay.agents import agents as _agents
 from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
+from tradeassay.agents import plays_alone as _plays_alone
 from tradeassay.agents.factor_models.agent import NAME as _FACTOR_MODEL
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
@@ -254,10 +255,14 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     return (missing, last) if first is None else (first, missing)
 
 
+def _plays_unasked(name: str) -> bool:
+    return name != _FACTOR_MODEL and not _converses(name) and _plays_alone(name)
+
+
 def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:
     asked: list[AgentLike] = [model_agent(name) for name in _several(models)]
     if given is None:
-        return asked or [name for name in _agents.names() if name != _FACTOR_MODEL and not _converses(name)]
+        return asked or [name for name in _agents.names() if _plays_unasked(name)]
     return [*([given] if isinstance(given, str | AgentSpec) else given), *asked]
 
 

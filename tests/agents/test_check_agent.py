@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from msgspec import Meta
 
-from tradeassay.agents import AgentConfig, agents
+from tradeassay.agents import AgentConfig, agents, plays_alone
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing import CheckFailed, check_agent
 
 # Other tests register agents of their own (slow ones, dying ones); this one is about those that ship.
-SHIPPED = [name for name, cls in agents.items() if cls.__module__.startswith("tradeassay.")]
+SHIPPED = [name for name, cls in agents.items() if cls.__module__.startswith("tradeassay.") and plays_alone(name)]
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -8,7 +8,7 @@ SCRIPT = """
 import hashlib
 from itertools import filterfalse
 import numpy as np
-from tradeassay.agents import agents, converses, make_agent
+from tradeassay.agents import agents, converses, make_agent, plays_alone
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.events import ENCODER
 from tradeassay.play import Market
@@ -16,7 +16,7 @@ from tradeassay.testing._worlds import MARKETS, small_world
 
 digest = hashlib.sha256()
 for world in map(small_world, MARKETS):
-    for name in filterfalse(converses, agents.names()):
+    for name in filter(plays_alone, filterfalse(converses, agents.names())):
         market, agent = Market(world.snapshot, world.config), make_agent(name)
         agent.begin(EpisodeInfo(episode="e", seed=1, rules=market.rules), np.random.default_rng(1))
         seen = market.reset()

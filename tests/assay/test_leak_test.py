@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import leaking_agents as planted
 
-from tradeassay.agents import agents, converses
+from tradeassay.agents import agents, converses, plays_alone
 from tradeassay.assay import leak_test
 from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
 from tradeassay.assay.leaks.futures import Cut, rewrite
@@ -63,7 +63,10 @@ def test_a_planted_leak_is_found_in_its_channel(agent: Any, channel: str) -> Non
 RULES = [
     name
     for name in agents.names()
-    if not name.startswith(("test-", "tiny-")) and name != "factor-model" and not converses(name)
+    if not name.startswith(("test-", "tiny-"))
+    and name != "factor-model"
+    and not converses(name)
+    and plays_alone(name)
 ]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,3 +175,19 @@ def test_an_imported_folder_is_examined_stored_and_traded(place: Path, capsys: p
     assert "AAA.csv:2" in capsys.readouterr().err
     assert main(["data", "import", "prices", "--name", "broken", "--allow-faults", "--replace"]) == 0
     assert "known bias" in capsys.readouterr().err
+
+
+def test_the_doctor_never_dies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from tradeassay.cli import doctor
+
+    def torn() -> Any:
+        raise ConnectionResetError("the sandbox hung up")
+        yield
+
+    monkeypatch.setattr(doctor, "_sandbox", torn)
+    monkeypatch.setattr(doctor.metadata, "packages_distributions", lambda: {"inspect_ai": ["nowhere-to-be-found"]})
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr()
+    assert "could not be examined: ConnectionResetError" in shown.out
+    assert "unknown version" in shown.out
+    assert "Traceback" not in shown.out + shown.err

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradeassay.agents import agents, converses, make_agent
+from tradeassay.agents import agents, converses, make_agent, plays_alone
 from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.events import ENCODER
@@ -30,7 +30,11 @@ SHORT = {
     "reversal": {"every": 2},
 }
 # Other tests register agents of their own (slow ones, dying ones); this one is about those that ship.
-RULES = [name for name, cls in agents.items() if cls.__module__.startswith("tradeassay.") and not converses(name)]
+RULES = [
+    name
+    for name, cls in agents.items()
+    if cls.__module__.startswith("tradeassay.") and not converses(name) and plays_alone(name)
+]
 FILLS = {"pre_open": "open", "at_open": "open", "close": "close"}
 PHASES = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 

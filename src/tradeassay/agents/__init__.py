@@ -24,6 +24,7 @@ from tradeassay.agents.registry import (
     make_agent,
     make_conversing,
     parameters,
+    plays_alone,
 )
 from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, Rule, trades_towards
 from tradeassay.agents.variance import MinVariance, VolTarget
@@ -62,5 +63,6 @@ __all__ = [
     "model_params",
     "own_agent",
     "parameters",
+    "plays_alone",
     "trades_towards",
 ]

@@ -100,6 +100,7 @@ class OwnFile:
 
     summary: ClassVar[str] = "a class of your own file: -a ./mine.py:Mine"
     Config: ClassVar[type[AgentConfig]] = OwnFileConfig
+    plays_alone: ClassVar[bool] = False
 
     def __init__(self, config: OwnFileConfig) -> None:
         if not config.path or not config.name:

@@ -76,6 +76,11 @@ def converses(name: str) -> bool:
     return name in agents and getattr(agents.get(name), "asked", "observation") == "conversation"
 
 
+def plays_alone(name: str) -> bool:
+    """Return whether an agent can play without parameters: a file's class must be named, a rule need not."""
+    return bool(getattr(agents.get(name), "plays_alone", True))
+
+
 def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
     """Return a fresh agent for one episode, one that is shown the observation itself.
 

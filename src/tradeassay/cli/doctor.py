@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.drive import fault_of
 
 
 class MachineFinding(msgspec.Struct, frozen=True):
@@ -65,7 +66,15 @@ def examine() -> tuple[MachineFinding, ...]:
         _tools,
         _sandbox,
     )
-    return tuple(finding for check in checks for finding in check())
+    return tuple(finding for check in checks for finding in _looked_at(check))
+
+
+def _looked_at(check: Callable[[], Iterator[MachineFinding]]) -> Iterator[MachineFinding]:
+    """What a check finds; one that breaks is a finding too, for a doctor who dies helps nobody."""
+    try:
+        yield from check()
+    except Exception as error:
+        yield MachineFinding(check.__name__.strip("_"), "broken", f"could not be examined: {fault_of(error)}")
 
 
 def _python() -> Iterator[MachineFinding]:
@@ -117,7 +126,12 @@ def _extras() -> Iterator[MachineFinding]:
             yield MachineFinding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:
             package = packages.get(module, [module])[0]
-            yield MachineFinding(f"[{extra}]", "ok", f"{purpose}: {package} {metadata.version(package)}")
+            try:
+                version = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                # A leftover folder, or a package that is only on PYTHONPATH: it may work.
+                version = "of an unknown version: it is on the path but not installed"
+            yield MachineFinding(f"[{extra}]", "ok", f"{purpose}: {package} {version}")
 
 
 def _plugins() -> Iterator[MachineFinding]:
