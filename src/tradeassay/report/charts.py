@@ -13,8 +13,8 @@ import numpy as np
 from tradeassay.report.palette import INDEX, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
 
-LIMIT = 1200
-"""More points than a wide screen has columns cannot be seen."""
+LIMIT = 400
+"""Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
 INDEX_LINE = "@index"
 _MOST_HELD = 9
 
@@ -163,7 +163,7 @@ def holdings(agent: AgentSummary) -> HeldChart | None:
         return None
     weights = np.asarray(held.weights, dtype=np.float64)
     order = np.argsort(-np.abs(weights).mean(axis=1), kind="stable")
-    places = kept(weights.shape[1], [], 400)
+    places = kept(weights.shape[1], [], 150)
     rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
     others = len(order) - _MOST_HELD
     if others > 0:

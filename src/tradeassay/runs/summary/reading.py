@@ -31,7 +31,7 @@ from tradeassay.runs.summary.records import (
     Trade,
 )
 
-MOST_SYMBOLS = 12
+MOST_SYMBOLS = 8
 """Symbols per agent whose trades are shown on their price: those with the largest traded value."""
 MOST_DECISIONS = 40
 _BUY_AND_HOLD = ("equal-weight", "index-hold")
