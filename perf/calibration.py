@@ -228,7 +228,7 @@ def table(
 HEAD = """# Calibration
 
 Does a test that claims an error of 5 % err in 5 %? Every test whose result we print was tried on series in which
-there is nothing to find. This page is the output of `python perf/calibration.py`; nothing on it was typed.
+there is nothing to find. This page is the output of `python perf/calibration.py`; no number on it was typed.
 
 Each cell is the share of simulations (in per cent) in which a test at 5 % said that there is something. **Bold**
 lies outside 4 to 6 % by more than the noise of the simulation. Columns are sessions. *Autocorrelated* carries 0.2
@@ -247,7 +247,10 @@ def page(simulations: int, single: int, resampled: int, seed: int) -> str:
     began = time.process_time()
     lines = [HEAD, "## Size: tests in closed form\n", *table(CLOSED, LENGTHS, simulations, seed)]
     lines += ["## Size: regressions over time\n", *table(SINGLE, (60, 250, 1000), single, seed)]
-    lines += ["## Size: tests that resample\n", *table(RESAMPLING, RESAMPLED, resampled, seed)]
+    if resampled:
+        lines += ["## Size: tests that resample\n", *table(RESAMPLING, RESAMPLED, resampled, seed)]
+    else:
+        lines.append("Tests that resample were left out of this run (`--resampled 1000` measures them).\n")
     lines.append(
         f"## Power\n\nHow often the test of a mean finds a true yearly information ratio ({simulations:,} each).\n"
     )
@@ -263,7 +266,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=10_000, help="of tests in closed form")
     parser.add_argument("--single", type=int, default=2000, help="of regressions")
-    parser.add_argument("--resampled", type=int, default=1000, help="of tests that resample")
+    parser.add_argument("--resampled", type=int, default=1000, help="of tests that resample; 0 for none")
     parser.add_argument("--seed", type=int, default=20_261_115)
     parser.add_argument("--page", type=Path, help="write the documentation's page here")
     asked = parser.parse_args()
