@@ -35,8 +35,9 @@ def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
     found: dict[str, list[AgentAssay]] = {plant: [] for plant in PLANTS}
     planting = PlantConfig(skill=0.8, foresight=0.65, tries=10)
     first, second = (Bench(world, planting, CONFIG, portfolios=150) for world in worlds)
+    leaning = Bench(worlds[0], PlantConfig(skill=0.6, tries=10), CONFIG, portfolios=150)
     for plant in PLANTS:
-        found[plant].append(first.judge(plant))
+        found[plant].append((leaning if plant == "mixed" else first).judge(plant))
     for plant in ("leaking", "noise"):
         found[plant].append(second.judge(plant))
     return found

@@ -95,7 +95,7 @@ def test_only_our_scripts_may_run(page: Page) -> None:
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     assert "unsafe" not in policy.split("script-src")[1]
     running = [body for attrs, body in page.scripts if attrs.get("type") != "application/json"]
-    assert len(running) == 3
+    assert len(running) == 2
     for body in running:
         assert base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() in allowed
     for _, attrs in page.elements:

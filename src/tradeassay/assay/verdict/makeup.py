@@ -219,8 +219,8 @@ def trials_evidence(
         if p <= (1.0 - config.level) / count:
             void_at = int((1.0 - config.level) / p) + 1 if p > 1e-9 else 10**9
         freedom = cosine_terms(edge.size)
-        plain, after = (float(stdtrit(freedom, 1.0 - min(1.0, q) / 2.0)) for q in (p, p * count))
-        haircut = significant(1.0 - after / plain) if plain > 0 else None
+        plain, after = (-float(stdtrit(freedom, min(1.0, max(q, 1e-300)) / 2.0)) for q in (p, p * count))
+        haircut = significant(1.0 - after / plain) if 0.0 < plain < math.inf else None
     if edge.size > 2 and np.ptp(edge) > 0.0:
         # What worthless tries differ by: the variance of a yearly ratio over so many sessions.
         variance = year / edge.size
