@@ -240,8 +240,8 @@ from one session to the next, *stale* spreads each return over three sessions, *
 degrees of freedom.
 
 How to read the bold cells: a window of 60 stale sessions has an effective length of twenty, and no interval knows
-that for certain. Percentiles of resamples are kept by the first versions of benchmarks alone, whose scores stay what they
-were. The probabilistic Sharpe ratio takes sessions as
+that for certain. Percentiles of resamples are kept by the first versions of benchmarks alone, whose scores stay
+what they were. The probabilistic Sharpe ratio takes sessions as
 independent. Timing terms from returns alone err too often where the market has fat tails: the square of a wild day
 weighs much, and a year has few of them.
 """
