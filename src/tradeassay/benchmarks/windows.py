@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+import numpy as np
 
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
+from tradeassay.core.time import parse_day
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -50,8 +52,37 @@ def family_of(protocol: str) -> str:
     return _VERSION.sub("", protocol)
 
 
+AFTER = "after-"
+"""``after-2025-06-01`` is every session after a day: after a model's knowledge cutoff, memory cannot help."""
+_HISTORY = 252
+
+
+def _after(snapshot: Snapshot, code: str) -> NamedWindow:
+    day = parse_day(code[len(AFTER) :])
+    sessions = snapshot.sessions
+    start = int(np.searchsorted(sessions, np.datetime64(day.isoformat(), "D"), side="right"))
+    start = max(start, min(_HISTORY, sessions.size))
+    if start >= sessions.size:
+        last = str(sessions[-1]) if sessions.size else "none"
+        raise UserError(
+            f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
+            mend="fetch newer data, or choose a model with an earlier cutoff",
+        )
+    return NamedWindow(
+        code=code,
+        label=f"after {day.isoformat()} ({sessions.size - start} sessions)",
+        first=str(sessions[start]),
+        last=str(sessions[-1]),
+        sessions=int(sessions.size - start),
+        structural=False,
+        regime="whatever came after the cutoff",
+    )
+
+
 def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Convention) -> NamedWindow:
     """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
+    if code.startswith(AFTER):
+        return _after(snapshot, code)
     found = window_sets.get(family_of(protocol))(snapshot, convention)
     for window in found:
         if window.code.casefold() == code.casefold():

@@ -35,6 +35,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "models": ("agents", "models", "List the models that can be asked, with price and cutoff; get a local one."),
     "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),
     "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
+    "reproduce": ("reproduce", "reproduce", "Run a paper's cells on your data, with its tables beside ours."),
     "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
 }
 

@@ -100,7 +100,7 @@ def spec_options(command: F) -> F:
             click.option("--mode", "modes", multiple=True, metavar="MODE[,MODE]",
                 help="What models are given: memory-only, fixed-candidate, open-research."),
             click.option("--window", "windows", multiple=True, metavar="CODE[,CODE]",
-                help="Named sessions of the benchmark, e.g. W4 or long."),
+                help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01."),
             click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE[,VALUE]",
                 help="Any other setting of the conversation; several values make a grid."),
             click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
@@ -161,6 +161,27 @@ def split_list(texts: Sequence[str]) -> list[str]:
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
+def after_cutoff(code: str, models: Sequence[str]) -> str:
+    """Return a window's code; ``after-cutoff`` becomes the day after which none of the models knows anything.
+
+    Raises :class:`UserError` where no model is named or a cutoff is not known.
+    """
+    if code != "after-cutoff":
+        return code
+    from tradeassay.llm.tables import load_cutoffs
+
+    if not models:
+        raise UserError("after-cutoff goes with models: it is their cutoff", mend="name one with -m")
+    table = load_cutoffs()
+    found = {model: table.of(model) for model in models}
+    unknown = [model for model, cutoff in found.items() if cutoff is None]
+    if unknown:
+        raise UserError(
+            f"the knowledge cutoff of {unknown[0]} is not known", mend="write --window after-YYYY-MM-DD instead"
+        )
+    return f"after-{max(cutoff.last_day for cutoff in found.values() if cutoff is not None).isoformat()}"
+
+
 def _value(text: str) -> bool | int | float | str:
     if text in ("true", "false"):
         return text == "true"
@@ -192,6 +213,7 @@ def build_spec(
     return make_spec(
         benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=options["seeds"],
         dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
-        models=options["models"], secret=options["secret"], windows=split_list(options["windows"]),
+        models=options["models"], secret=options["secret"],
+        windows=[after_cutoff(code, options["models"]) for code in split_list(options["windows"])],
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
     )  # fmt: skip

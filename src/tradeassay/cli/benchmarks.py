@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tradeassay.cli._output import json_option, print_json, print_table
+from tradeassay.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks import Benchmark
 
 
 @click.command()
 @click.argument("name", required=False)
+@click.option(
+    "--needs", "dataset", metavar="DATASET", help="Say what NAME needs, and what this data set has of it."
+)
 @json_option
-def benchmarks(name: str | None, as_json: bool) -> None:
-    """List the benchmarks, or show the rules of one."""
+def benchmarks(name: str | None, dataset: str | None, as_json: bool) -> None:
+    """List the benchmarks, show the rules of one, or say what it needs from a data set."""
     from tradeassay.benchmarks import benchmarks as registry
+
+    if dataset is not None:
+        if name is None:
+            raise UserError(
+                "--needs goes with one benchmark", mend="tradeassay benchmarks ktdfin-v2 --needs DATASET"
+            )
+        _show_needs(registry.get(name), dataset, as_json)
+        return
 
     if name is not None:
         benchmark = registry.get(name)
@@ -30,3 +47,15 @@ def benchmarks(name: str | None, as_json: bool) -> None:
         for b in listed
     ]
     print_table("benchmarks", ("id", "title", "data set", "venue", "window", "convention"), rows)
+
+
+def _show_needs(benchmark: Benchmark, dataset: str, as_json: bool) -> None:
+    from tradeassay.benchmarks.needs import data_needs
+    from tradeassay.data import load_dataset
+
+    needs = data_needs(benchmark, load_dataset(dataset))
+    if as_json:
+        print_json(needs)
+        return
+    rows = [(need.what, need.status, need.found, need.changes) for need in needs]
+    print_table(f"{benchmark.id} on {dataset}", ("needs", "is", "found", "its absence changes"), rows)

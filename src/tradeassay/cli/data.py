@@ -118,6 +118,8 @@ def fetch(
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option("--name", help="Name in the store. Default: the folder's or file's.")
 @click.option("--columns", help="role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
+@click.option("--layout", metavar="NAME",
+              help="A layout of others: stockbench, qlib, akshare-daily, per-day, wide.")  # fmt: skip
 @click.option(
     "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
 )
@@ -133,6 +135,7 @@ def import_command(
     path: Path,
     name: str | None,
     columns: str | None,
+    layout: str | None,
     options: tuple[str, ...],
     drop: tuple[str, ...],
     replace: bool,
@@ -143,12 +146,16 @@ def import_command(
     \b
     tradeassay data import prices/ --name mine
     tradeassay data import bars.csv --columns date,open,high,low,close,volume -o calendar=XNYS
+    tradeassay data import --layout qlib ~/.qlib/qlib_data/cn_data --name csi300
     """
-    _stored_import(
-        _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))}),
-        replace=replace,
-        allow=allow_faults,
-    )
+    config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
+    if layout is None:
+        _stored_import(config, replace=replace, allow=allow_faults)
+        return
+    from tradeassay.data.layouts import unpacked
+
+    with unpacked(layout, path, config) as made:
+        _stored_import(made, replace=replace, allow=allow_faults)
 
 
 @data.command()

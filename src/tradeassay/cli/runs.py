@@ -226,11 +226,14 @@ def compare(first: str, second: str, out: Path, as_json: bool) -> None:
 )
 @json_option
 def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:
-    """Show a recorded run's leaderboard and write its HTML page (one file, no network needed to read it).
+    """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
-    --json prints the scores, and for runs that trade who is best in each cell: tiers, chances, tests.
+    --json prints the scores, for runs that trade who is best in each cell (tiers, chances, tests), and the paper's
+    tables.
     """
+    from tradeassay.assay.papers import paper_studies
     from tradeassay.report import paste, print_leaderboard, write_html
+    from tradeassay.report.studies import print_studies
     from tradeassay.runs import Run, load_run
 
     recorded = load_run(find_run(run, out))
@@ -239,15 +242,17 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
             raise click.UsageError("--format prints tables and writes no page: leave --html out")
         click.echo(paste(recorded, form), nl=False)
         return
+    studies = paper_studies(recorded) if isinstance(recorded, Run) else ()
     if as_json:
         contests = {}
         if isinstance(recorded, Run):
             from tradeassay.runs.summary import summary_of
 
             contests = {cell.id: cell.contest for cell in summary_of(recorded, details=False).cells}
-        print_json({"scores": recorded.scores, "contests": contests})
+        print_json({"scores": recorded.scores, "contests": contests, "studies": studies})
     else:
         print_leaderboard(recorded)
+        print_studies(studies)
     say(f"report: {write_html(recorded, html)}")
 
 

@@ -209,10 +209,14 @@ class AsOfView:
 
     def index_levels(self, index: str, lookback: int | None = None) -> Floats:
         """Return the completed closing levels of an index, oldest first; raises :class:`DataError`."""
-        levels = self._history.levels.get(index)
+        levels = self._history.levels_of(index)
         if levels is None:
             raise self._history.no_index(index, self._row)
         return levels[self._start(lookback) : self._completed]
+
+    def index_name(self, index: str) -> str:
+        """Return what the data itself calls an index that is named by its role."""
+        return self._history.name_of(index)
 
     # -- records -------------------------------------------------------------------------------------------------
 

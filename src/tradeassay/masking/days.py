@@ -214,6 +214,7 @@ _FESTIVE = frozenset(
     " 4th labor labour memorial presidents valentine valentines mother mothers father fathers columbus veterans"
     " prime singles mlk luther friday monday week festival autumn boat election inauguration".split()
 )
+_DOTTED = re.compile(r"(?<![\d.])(3[01]|[12]\d|0?[1-9])\.(1[0-2]|0?[1-9])\.((?:19|20)\d\d)(?![\d.]\d)")
 _SHORT_PERIOD = re.compile(r"(?<![A-Za-z0-9.])\d\d[ \-]?(?:Q[1-4]|H[12])E?(?![A-Za-z0-9])", re.I)
 _CHINESE_QUARTER = re.compile(r"(?:第?[一二三四1-4]季度?|[上下]半年|年报|半年报|中报|[一三]季报)")
 _CHARACTERS_DAY = re.compile(
@@ -303,6 +304,9 @@ def _all(
 def _more(text: str, low: str, words: Set[str], today: int, bare: range | None) -> Iterator[DateHit]:
     """Yield the spellings that first versions do not know."""
     whole = (0, len(text))
+    if text.count(".") >= 2:
+        for found in _DOTTED.finditer(text):
+            yield from _hit(found, int(found[3]), int(found[2]), int(found[1]))
     if not text.isascii():
         for found in _CHARACTERS_DAY.finditer(text):
             yield from _nearest(found, _characters(found[1]), _characters(found[2]), today)

@@ -187,11 +187,13 @@ def _spelled(tokens: tuple[str, ...], symbol: str, spelling: str) -> Iterator[Te
     if spelling.isupper():
         yield Term(tokens, symbol, "upper")
         return
-    case: Case = "any" if len(word) >= 6 and is_telling(word) else "capital"
+    odd = any(letter.isupper() for letter in spelling[1:])  # iPad, eBay: nothing else is written so
+    case: Case = "any" if odd or (len(word) >= 6 and is_telling(word)) else "capital"
     yield Term(tokens, symbol, case)
     yield Term((f"{word}s",), symbol, case)
 
 
+_WIDE: dict[Case, int] = {"any": 3, "capital": 2, "upper": 1, "ticker": 0}
 _SHORTEST_GLUED = 5
 """A word of at least this length is looked for at the start of a longer one: AppleTV, GoogleMaps."""
 _CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])")
@@ -335,7 +337,10 @@ class Lexicon:
             terms.setdefault(term.tokens, term)
         known = list(known_terms(instruments)) if all_spellings else []
         for term in known:
-            terms.setdefault(term.tokens, term)
+            # A ticker that is also the company's name (AON, Aon) counts in the spelling that is met more often.
+            held = terms.get(term.tokens)
+            if held is None or (held.symbol == term.symbol and _WIDE[term.case] > _WIDE[held.case]):
+                terms[term.tokens] = term
         self._glued: dict[str, str] = {}
         for term in known:
             if len(term.tokens) == 1 and len(term.tokens[0]) >= _SHORTEST_GLUED:

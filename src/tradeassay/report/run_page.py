@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from tradeassay.assay.papers import StudyTable, paper_studies
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import MEASURES
 from tradeassay.report import numbers
@@ -13,6 +14,7 @@ from tradeassay.report.charts import CellCharts, cell_charts
 from tradeassay.report.palette import DARK, LIGHT, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import MeasureShown, Scale, common_scale, shown
+from tradeassay.report.studies import written_cell
 from tradeassay.report.words import (
     AgentStanding,
     BestAnswer,
@@ -173,8 +175,11 @@ def _place(agent: AgentSummary, place: int) -> int | None:
     return None if agent.result.value is None or failed_too_often(agent) is not None else place + 1
 
 
-def render_html(data: RunSummary) -> str:
-    """Return the page of a run. Every text in ``data`` is escaped; the page works from a file, offline."""
+def render_html(data: RunSummary, studies: Sequence[StudyTable] = ()) -> str:
+    """Return the page of a run. Every text in ``data`` is escaped; the page works from a file, offline.
+
+    ``studies`` are the paper's own tables, where the benchmark has a paper.
+    """
     tabs = _tabs(data.cells)
     cells = [CellOnPage(f"c{place}", tabs[place], cell, data.level) for place, cell in enumerate(data.cells)]
     charts = {view.id: view.charts() for view in cells}
@@ -193,6 +198,8 @@ def render_html(data: RunSummary) -> str:
         "arm_standing": arm_standing,
         "contrast_in_words": contrast_in_words,
         "common_scale": common_scale,
+        "studies": studies,
+        "written_cell": written_cell,
     }
     slots = [{"light": light, "dark": dark} for light, dark in zip(LIGHT, DARK, strict=True)]
     return render_page("run.html.j2", context, {"slots": slots, "cells": charts})
@@ -208,7 +215,9 @@ def write_html(source: Run | CodeRun | RunSummary, path: Path | None = None) -> 
         if isinstance(source, RunSummary):
             raise UserError("no place for the page", mend="give a path")
         path = source.folder / "report.html"
-    return write_page(path, render_html(source if isinstance(source, RunSummary) else summary_of(source)))
+    if isinstance(source, RunSummary):
+        return write_page(path, render_html(source))
+    return write_page(path, render_html(summary_of(source), paper_studies(source, attribution=False)))
 
 
 def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

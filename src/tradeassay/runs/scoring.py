@@ -30,6 +30,7 @@ from tradeassay.play import series_from_records
 from tradeassay.play.journal import read_records
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.outcome import Outcome, read_outcome
+from tradeassay.runs.paper_scores import PAPER_OWN, has_panel, paper_measures
 from tradeassay.runs.scores import NET_RETURN, AgentScores, EpisodeScores, Scores, inference_of, net_return
 from tradeassay.runs.snapshots import snapshot_for
 from tradeassay.runs.store import RunFolder
@@ -49,6 +50,12 @@ def score_agent(task: ScoreTask) -> Scored:
     ]
     scores = [score(one, bootstrap=task.bootstrap) for one in series]
     summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
+    if has_panel(task.benchmark):
+        for episode, one, measures in zip(task.episodes, series, scores, strict=True):
+            records = tuple(read_records(folder.events(episode.key)))
+            measures |= paper_measures(task.benchmark, records, one, snapshot, task.bootstrap)
+        own = (name for name in scores[0] if name not in summaries or name in PAPER_OWN)
+        summaries |= {name: summarise([measures[name] for measures in scores if name in measures]) for name in own}
     first = task.episodes[0]
     if first.by_model:
         currency = venues.get(task.benchmark.market.venue).currency

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, Protocol
@@ -20,6 +21,7 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data import Snapshot
+from tradeassay.data.names import known_names
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.llm.prompting import answer_object
 
@@ -286,12 +288,61 @@ class Levels:
         return nearest(self._archive, apart)
 
 
+class Grid(Levels):
+    """Undoes rebasing by a search: true prices are multiples of a cent, so it looks for the least true price under
+    which all shown prices of the stock are, and matches that price and the turnover with the archive."""
+
+    TICK = 0.01
+    FITS = 0.04
+    """The mean distance from the grid, in steps, below which a scale counts as found; chance gives 0.25."""
+    MOST = 60_000
+    """The greatest true price that is tried, in steps."""
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the nearest price and turnover for every payload whose scale was found."""
+        return [self._with_scale(payload) for payload in payloads]
+
+    def _with_scale(self, payload: ProbePayload) -> Guess | None:
+        bar = _last_bar(payload)
+        close = None if bar is None else _number(bar.get("close"))
+        shown = _shown_prices(payload)
+        if bar is None or close is None or shown.size < 8:
+            return None
+        true = self.true_price(shown, close)
+        return None if true is None else self._guess({**bar, "close": true})
+
+    def true_price(self, shown: Floats, close: float) -> float | None:
+        """Return the least true price of the last close under which all shown prices are on the grid."""
+        steps = np.arange(20, self.MOST, dtype=np.float64)
+        off = np.zeros(steps.size)
+        # A sample of the prices is enough to tell a grid, and keeps the search short.
+        for price in shown[:: max(1, shown.size // 24)].tolist():
+            place = price / close * steps
+            off += np.abs(place - np.round(place))
+        off /= len(shown[:: max(1, shown.size // 24)])
+        fine = np.flatnonzero(off < self.FITS)
+        return float(steps[fine[0]]) * self.TICK if fine.size else None
+
+
 class TextReader:
-    """Repeats what the payload says: a ticker of the archive, a calendar day, the board. The probe's control:
-    under a bright market it must know everything, under a mask nothing."""
+    """Repeats what the payload says: a ticker of the archive, a calendar day, the board; looks for companies in
+    headlines by names of its own. The probe's control: under a bright market it must know everything, under a
+    mask nothing."""
 
     def __init__(self, archive: PriceArchive) -> None:
         self._known = {one.symbol: one for one in archive.instruments}
+        self._spelled = {
+            name: one.symbol
+            for one in archive.instruments
+            for name in (*known_names(one), *((one.name,) if one.name not in ("", one.symbol) else ()))
+            if len(name) > 2
+        }
+        longest = sorted(self._spelled, key=len, reverse=True)
+        self._pattern = (
+            re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, longest)) + r")(?![a-z])")
+            if longest
+            else None
+        )
 
     def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Read every payload."""
@@ -302,16 +353,25 @@ class TextReader:
         instrument = self._known.get(payload.alias)
         row = _snapshot(payload) or _shown_row(payload) or {}
         board = row.get("board")
+        named = self._in_headlines(row) if instrument is None else [instrument.symbol]
         return Guess(
-            tickers=() if instrument is None else (instrument.symbol,),
+            tickers=tuple(named[:TOP]),
             date=day if _ISO.fullmatch(day) else None,
             sector=None if instrument is None else instrument.sector,
             board=board if isinstance(board, str) else None,
         )
 
+    def _in_headlines(self, row: Json) -> list[str]:
+        """Return the companies that the stock's headlines name, the most frequent first."""
+        if self._pattern is None:
+            return []
+        titles = [str(item.get("title", "")) for item in _list(row.get("news")) if isinstance(item, dict)]
+        named = Counter(self._spelled[found] for title in titles for found in self._pattern.findall(title))
+        return [symbol for symbol, _ in named.most_common()]
+
 
 _PROGRAMS: dict[str, type[Match] | type[Levels] | type[TextReader]] = {
-    "match": Match, "levels": Levels, "reader": TextReader,
+    "match": Match, "levels": Levels, "grid": Grid, "reader": TextReader,
 }  # fmt: skip
 
 
@@ -383,6 +443,16 @@ def _last_bar(payload: ProbePayload) -> Json | None:
         return bars[-1]
     row = _shown_row(payload)
     return None if row is None else _mapping(row.get("last_bar"))
+
+
+def _shown_prices(payload: ProbePayload) -> Floats:
+    """Return every price that is shown of the stock: all bars, or the last one."""
+    bars: Sequence[Json] = _bars(payload) or [bar for bar in (_last_bar(payload),) if bar is not None]
+    fields = ("open", "high", "low", "close")
+    found = [
+        value for bar in bars for name in fields if (value := _number(bar.get(name))) is not None and value > 0
+    ]
+    return np.array(found)
 
 
 def _shown_returns(payload: ProbePayload) -> Floats | None:

@@ -23,7 +23,8 @@ HARDENINGS: dict[str, dict[str, bool]] = {
 PROGRAMS = {
     "match": "matches the shown returns against the price archive",
     "levels": "matches the shown price and turnover against the archive",
-    "reader": "repeats names and dates that are plainly shown; knows nothing else",
+    "grid": "searches for the scale under which shown prices are whole cents, then matches price and turnover",
+    "reader": "repeats names and dates that are plainly shown, and looks for companies it knows in headlines",
 }
 """Attackers that are not language models."""
 ALWAYS = "match"

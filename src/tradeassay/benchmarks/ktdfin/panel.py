@@ -17,6 +17,7 @@ from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Side
 from tradeassay.core.view import Floats
+from tradeassay.data.store.history import CSI300
 from tradeassay.metrics import (
     BootstrapConfig,
     EpisodeSeries,
@@ -129,7 +130,7 @@ def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> Comparability:
     checks = (
         (ours.data == "real", "our data is synthetic"),
         (ours.market == "ashare", "our market is not the Chinese A-share market"),
-        (ours.index in ("CSI300", "000300.SH", "SH000300"), "our universe is not the CSI300"),
+        (ours.index is not None and ours.index.casefold() in CSI300, "our universe is not the CSI300"),
         (ours.convention == "paper", "our convention is 'sound': known errors of the paper are removed"),
         (figure.window is None or figure.window == ours.window, f"the figure is for the window {figure.window}"),
         (not ours.structural, "our window has the published length but other dates"),

@@ -7,6 +7,7 @@ members per index and unchanged stretch, actions per session.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -192,11 +193,20 @@ class History:
             for index, spells in self._spells.items()
         }
 
+    def name_of(self, index: str) -> str:
+        """Return the data's own name of an index: ``IDX`` is the one that it has, or the CSI 300 among several."""
+        return main_index(index, {**self.levels, **self._changes})
+
+    def levels_of(self, index: str) -> Floats | None:
+        """Return an index's closing levels, by name or by role; None when there are none."""
+        return self.levels.get(main_index(index, self.levels))
+
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
         """Return an index's members in a session; raises :class:`DataError` for an index unknown by then."""
+        index = main_index(index, self._changes)
         stretch = bisect_right(self._changes.get(index, _NOTHING), row)
         if stretch == 0:
-            if index in self.levels:
+            if main_index(index, self.levels) in self.levels:
                 return ()
             raise self.no_index(index, row)
         return self.members(index, stretch)
@@ -237,3 +247,20 @@ class History:
 
 
 _NOTHING: list[int] = []
+MAIN_INDEX = "IDX"
+"""The role of an index in a benchmark: whichever index the data is about."""
+CSI300 = frozenset(("csi300", "hs300", "000300", "000300.sh", "sh000300", "sh.000300", "399300.sz", "沪深300"))
+"""What vendors call the CSI 300, in lower case."""
+
+
+def main_index(index: str, known: Collection[str]) -> str:
+    """Return the name in ``known`` that is meant: ``index`` itself, or, for :data:`MAIN_INDEX`, the data's own.
+
+    That is the only one there is, or the CSI 300 among several; otherwise the role is not filled.
+    """
+    if index in known or index != MAIN_INDEX:
+        return index
+    names = sorted(name for name in known if name != SPECIAL)
+    if len(names) == 1:
+        return names[0]
+    return next((name for name in names if name.casefold() in CSI300), index)

@@ -210,7 +210,14 @@ FUTURES = SyntheticConfig(
     news=NewsModel(events=24.0, noise=36.0, rumours=10.0, effect=0.015),
 )
 
-PRESETS: dict[str, SyntheticConfig] = {"us": US, "ashare": ASHARE, "crypto": CRYPTO, "futures": FUTURES}
+CSI300 = msgspec.structs.replace(
+    ASHARE, names=345, index_members=300, sessions=252 + 548, new_listings=12, delistings=5
+)
+"""An A-share world of the size of KTD-Fin's: 300 members, and 548 sessions after a year of history."""
+
+PRESETS: dict[str, SyntheticConfig] = {
+    "us": US, "ashare": ASHARE, "csi300": CSI300, "crypto": CRYPTO, "futures": FUTURES,
+}  # fmt: skip
 
 
 def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:

@@ -6,6 +6,8 @@ a target is worth the cost, and keeps a twentieth in cash.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from tradeassay.llm.scripted.reading import Json, Reading, mapping, number, objects
@@ -120,3 +122,69 @@ def _row(raw: Json) -> ScriptedRow | None:
         holding_days=int(number(position.get("holding_days"), LEAST_HOLDING_DAYS)),
         buyable=raw.get("buyable") is not False,
     )
+
+
+GOOD = (
+    "more than expected",
+    "beats",
+    "strong",
+    "wins",
+    "raises",
+    "upgrade",
+    "above",
+    "record",
+    "approval",
+    "buyback",
+)
+BAD = (
+    "misses",
+    "falls short",
+    "weak",
+    "loses",
+    "cuts",
+    "downgrade",
+    "below",
+    "recall",
+    "investigation",
+    "lawsuit",
+)
+CHEAP = 12.0
+"""A price of less than this many yearly earnings speaks for a stock."""
+
+
+def read_everything(reading: Reading) -> dict[str, str]:
+    """Return a note about each name that holds the score of its news and figures, for the decision to come."""
+    notes = {}
+    for raw in objects(reading.payload.get("symbols")):
+        texts = [f"{item.get('title', '')} {item.get('text') or ''}".lower() for item in objects(raw.get("news"))]
+        tone = sum(word in text for text in texts for word in GOOD)
+        tone -= sum(word in text for text in texts for word in BAD)
+        ratio = number(mapping(raw.get("fundamentals")).get("pe"))
+        score = tone + (0.5 if 0.0 < ratio < CHEAP else 0.0)
+        notes[str(raw.get("symbol"))] = f"score {score:+.1f}"
+    return notes
+
+
+def by_scores(reading: Reading, scores: Mapping[str, float]) -> dict[str, ScriptedDecision]:
+    """Return decisions that hold what has a score above 0, equally weighted, and sell what fell below it."""
+    names = rows(reading)
+    wanted = [row for row in names if row.buyable and scores.get(row.symbol, 0.0) > 0.0]
+    target = round(INVESTED * number(reading.payload.get("nav")) / max(10, len(wanted)), 2)
+    money = number(reading.payload.get("cash")) * INVESTED
+    decisions = {}
+    for row in names:
+        score = scores.get(row.symbol, 0.0)
+        if row.value > 0 and score < 0.0:
+            decisions[row.symbol] = ScriptedDecision(
+                action="close",
+                target_cash_amount=0.0,
+                reasons=(f"news and figures: {score:+.1f}",),
+                confidence=0.6,
+            )
+        elif row in wanted and row.value < target * (1 - WORTH_TRADING) and money > target - row.value:
+            money -= target - row.value
+            decisions[row.symbol] = ScriptedDecision(
+                action="increase", target_cash_amount=target, reasons=(f"news and figures: {score:+.1f}",),
+                confidence=0.6,
+            )  # fmt: skip
+    return decisions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
@@ -20,6 +21,7 @@ from tradeassay.llm.scripted.reading import (
     call,
     dump,
     number,
+    objects,
     read_request,
     say,
     say_json,
@@ -74,6 +76,42 @@ class Sensible:
             return say_json({"decisions": self.decisions(reading)})
         spoken = ama.answer(reading)
         return say_json(spoken) if spoken is not None else say("There is nothing here that I can read.")
+
+
+_SCORE: Final = re.compile(r"score ([+-]\d+\.\d)")
+
+
+@scripted_models.register("news-reader")
+class NewsReader(Sensible):
+    """Trades on nothing but the news and figures it is shown in StockBench; elsewhere it is sensible.
+
+    The positive control of the input ablations: what it earns must go away with its inputs.
+    """
+
+    summary: ClassVar[str] = "trades on news and fundamentals alone: what it earns goes away with them"
+
+    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
+        """Answer a stage without tools."""
+        if reading.kind == STOCKBENCH_OVERVIEW:
+            told = [str(row["symbol"]) for row in objects(reading.payload.get("symbols")) if row.get("news")]
+            rest = [name for name in stockbench.pick(reading) if name not in told]
+            most = int(number(reading.payload.get("max_names"), 10))
+            return say_json({"analyse": [*told, *rest][:most], "reason": "there is news about them"})
+        if reading.kind == STOCKBENCH_ANALYSIS:
+            return say_json({"notes": stockbench.read_everything(reading)})
+        if reading.kind == STOCKBENCH_DECISION:
+            return say_json({"decisions": stockbench.by_scores(reading, _own_scores(request))})
+        return super().stage(request, reading)
+
+
+def _own_scores(request: AskModel) -> dict[str, float]:
+    """Return the scores that the model wrote down itself, earlier in the conversation."""
+    for message in reversed(request.messages):
+        notes = (parse_object(message.text) or {}).get("notes") if message.role == "assistant" else None
+        if isinstance(notes, dict):
+            found = {name: _SCORE.search(str(note)) for name, note in notes.items()}
+            return {name: float(score[1]) for name, score in found.items() if score is not None}
+    return {}
 
 
 _TURNED: Final = {"BUY": "SELL", "SELL": "BUY"}

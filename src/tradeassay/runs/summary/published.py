@@ -41,13 +41,24 @@ def _ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSe
     return ktdfin.KtdfinSetting(
         data=badges.data,
         market=benchmark.market.venue.split("-")[0],
-        index=benchmark.index,
+        index=_index_name(run, key, benchmark.index),
         window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
         structural=named is not None and named.structural,
         convention=badges.convention,
         mask=config.get("mask"),
         mode=config.get("mode"),
     )
+
+
+def _index_name(run: Run, key: str, index: str | None) -> str | None:
+    """Return what the data calls the index; its role where the data cannot be read."""
+    if index is None:
+        return None
+    try:
+        snapshot = run.snapshot(key)
+        return snapshot.at(len(snapshot.sessions) - 1, "close").index_name(index)
+    except (DataError, RunError):
+        return index
 
 
 def _stockbench_setting(

@@ -1,0 +1,186 @@
+"""What a benchmark needs from a data set: what is there, what is missing, and what each absence changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.benchmark import Benchmark
+from tradeassay.benchmarks.windows import window_sets
+from tradeassay.core.errors import DataError
+from tradeassay.masking import nameless
+
+if TYPE_CHECKING:
+    from tradeassay.data import AsOfView, Snapshot
+
+NeedStatus = Literal["there", "partly", "missing"]
+
+
+class DataNeed(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a benchmark uses. ``changes`` says what its absence means; empty where it is all there."""
+
+    what: str
+    status: NeedStatus
+    found: str
+    changes: str = ""
+
+
+def data_needs(benchmark: Benchmark, snapshot: Snapshot) -> tuple[DataNeed, ...]:
+    """Return everything a benchmark asks of a data set, most important first."""
+    view = snapshot.at(len(snapshot.sessions) - 1, "close")
+    paper = benchmark.family in ("ktdfin", "stockbench")
+    needs = [_sessions(benchmark, snapshot), _prices(view), _index(benchmark, view)]
+    if paper:
+        needs += [_windows(benchmark, snapshot), _names(view), _actions(view, snapshot)]
+    if benchmark.family == "ktdfin":
+        needs += [_sectors(view), _caps(view), _boards(benchmark, view), _amounts(view)]
+        if benchmark.protocol_params.get("news"):
+            needs.append(_news(view))
+    if benchmark.family == "stockbench":
+        needs += [_news(view), _figures(view)]
+    return tuple(needs)
+
+
+def _sessions(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
+    first, last = str(snapshot.sessions[0]), str(snapshot.sessions[-1])
+    market = benchmark.market
+    before = int(np.searchsorted(snapshot.sessions, np.datetime64(market.first, "D")))
+    covered = first <= market.first and last >= market.last
+    found = f"{len(snapshot.sessions)} sessions, {first} to {last}"
+    if covered and before >= 252:
+        return DataNeed(what="sessions", status="there", found=found)
+    wants = f"the benchmark's own window is {market.first} to {market.last} after a year of history"
+    return DataNeed(
+        what="sessions", status="partly", found=found, changes=f"{wants}; play a named window or --first/--last"
+    )
+
+
+def _prices(view: AsOfView) -> DataNeed:
+    same = [
+        bool(np.array_equal(view.bars(field), view.bars("close"), equal_nan=True))
+        for field in ("open", "high", "low")
+    ]
+    if not any(same):
+        return DataNeed(what="open, high, low, close", status="there", found=f"{len(view.symbols)} symbols")
+    return DataNeed(
+        what="open, high, low, close",
+        status="partly",
+        found="closes only: open, high and low equal them",
+        changes="fills at the open are fills at the same day's close; overnight and intraday factors mean nothing",
+    )
+
+
+def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
+    name = benchmark.index
+    if name is None:
+        return DataNeed(what="index", status="there", found="the benchmark compares with no index")
+    try:
+        view.index_levels(name, 1)
+        levels = True
+    except DataError:
+        levels = False
+    try:
+        members = len(view.members(name))
+    except DataError:
+        members = 0
+    if levels and members:
+        return DataNeed(what=f"index {name}", status="there", found=f"levels and {members} members")
+    missing = " and ".join(
+        word for word, there in (("levels", levels), ("dated members", bool(members))) if not there
+    )
+    changes = "no excess return, information ratio or index row" if members else "nobody knows what may be bought"
+    status: NeedStatus = "partly" if levels or members else "missing"
+    return DataNeed(what=f"index {name}", status=status, found=f"no {missing}", changes=changes)
+
+
+def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
+    found = window_sets.get(benchmark.family)(snapshot, benchmark.convention)
+    printed = [window.code for window in found if not window.structural]
+    if found and len(printed) == len(found):
+        return DataNeed(what="the paper's windows", status="there", found=", ".join(printed))
+    return DataNeed(
+        what="the paper's windows",
+        status="partly" if printed else "missing",
+        found=", ".join(printed) or "none on the printed dates",
+        changes="other windows have the printed length on other dates: not comparable with the paper",
+    )
+
+
+def _names(view: AsOfView) -> DataNeed:
+    unknown = len(nameless(view))
+    count = sum(view.instrument(symbol).kind == "stock" for symbol in view.symbols)
+    if not unknown:
+        return DataNeed(what="company names", status="there", found=f"{count} of {count}")
+    return DataNeed(
+        what="company names",
+        status="missing" if unknown == count else "partly",
+        found=f"{count - unknown} of {count}",
+        changes="a mask cannot hide these companies in texts: news under a stock mask is refused",
+    )
+
+
+def _share(what: str, have: int, count: int, changes: str) -> DataNeed:
+    status: NeedStatus = "there" if have == count else "partly" if have else "missing"
+    return DataNeed(
+        what=what, status=status, found=f"{have} of {count} stocks", changes="" if have == count else changes
+    )
+
+
+def _sectors(view: AsOfView) -> DataNeed:
+    stocks = [item for symbol in view.symbols if (item := view.instrument(symbol)).kind == "stock"]
+    have = sum(item.sector is not None for item in stocks)
+    return _share(
+        "sectors", have, len(stocks), "no tone of sectors, no attribution by sector, no sector in the probe"
+    )
+
+
+def _caps(view: AsOfView) -> DataNeed:
+    stocks = [symbol for symbol in view.symbols if view.instrument(symbol).kind == "stock"]
+    wanted = ("free_float_cap", "free_float_shares", "market_cap", "shares_outstanding")
+    have = sum(any(figure.field in wanted for figure in view.fundamentals(symbol)) for symbol in stocks)
+    return _share(
+        "free-float caps", have, len(stocks), "attribution weighs by the mean traded amount of 20 days instead"
+    )
+
+
+def _boards(benchmark: Benchmark, view: AsOfView) -> DataNeed:
+    if not benchmark.market.venue.startswith("ashare"):
+        return DataNeed(what="boards", status="there", found="the venue has none")
+    stocks = [item for symbol in view.symbols if (item := view.instrument(symbol)).kind == "stock"]
+    have = sum(item.board.value != "none" for item in stocks)
+    return _share("boards", have, len(stocks), "price limits of 10 % are assumed for these stocks")
+
+
+def _amounts(view: AsOfView) -> DataNeed:
+    amounts = view.bars("amount", 20)
+    have = int(np.isfinite(amounts).any(axis=0).sum()) if amounts.size else 0
+    return _share(
+        "traded amounts", have, len(view.symbols), "no ILLIQ, no CV_VOL and no volume cap for these stocks"
+    )
+
+
+def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
+    count = len(view.actions(np.iinfo(np.int64).min))
+    if count or snapshot.facts.adjusted == "total":
+        return DataNeed(what="splits and dividends", status="there",
+                        found=f"{count} actions" if count else "worked into the prices")  # fmt: skip
+    return DataNeed(
+        what="splits and dividends", status="missing", found="none",
+        changes="a split reads as a crash, and no dividend is paid",
+    )  # fmt: skip
+
+
+def _news(view: AsOfView) -> DataNeed:
+    there = bool(view.news(0, limit=1))
+    if there:
+        return DataNeed(what="news", status="there", found="dated items")
+    changes = "the input is empty: comparable only with the ablation without news"
+    return DataNeed(what="news", status="missing", found="none", changes=changes)
+
+
+def _figures(view: AsOfView) -> DataNeed:
+    stocks = [symbol for symbol in view.symbols if view.instrument(symbol).kind == "stock"]
+    have = sum(bool(view.fundamentals(symbol)) for symbol in stocks)
+    return _share("fundamentals", have, len(stocks), "P/E and market cap are unknown for these stocks")

@@ -1,0 +1,210 @@
+"""``tradeassay reproduce``: a paper's cells on data of one's own, its tables beside ours, what may be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeassay.cli._options import asking_options, out_option, take_asking, workers_option
+from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Run, RunSpec
+    from tradeassay.runs.summary.records import PrintedFigures
+
+PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
+
+
+@click.command()
+@click.argument("paper", type=click.Choice(PAPERS))
+@click.option(
+    "--data", metavar="NAME|PATH", help="A data set of the store, or a folder to import (or a task file)."
+)
+@click.option("-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Models to be asked.")
+@click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
+@click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table.")
+@click.option("--attribution/--no-attribution", default=True, show_default=True, help="Take accounts apart.")
+@click.option("--slug", metavar="NAME", help="Name of the run's folder. Default: from its content.")
+@out_option
+@workers_option
+@asking_options
+@json_option
+def reproduce(
+    paper: str,
+    data: str | None,
+    models: tuple[str, ...],
+    seeds: int,
+    grid: bool,
+    attribution: bool,
+    slug: str | None,
+    out: Path,
+    workers: int | None,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Run PAPER's cells: its rules, and the models that are named, with its tables beside ours.
+
+    \b
+    tradeassay reproduce stockbench --data path/to/the/reference
+    tradeassay reproduce ktdfin --data my-csi300 -m openai/gpt-5 --max-usd 50
+
+    stockbench and ktdfin play the paper's window under its conventions; --grid adds sizes, regimes and ablations,
+    or masks, modes and windows. quantcode takes the public task file, systrade a data set, ama a season file.
+    Without --data everything is played on the synthetic stand-ins, and said to be comparable with nothing.
+    """
+    asking = take_asking(asked, out)
+    if paper in ("stockbench", "ktdfin"):
+        return _trading(paper, data, models, seeds, grid, attribution, slug, out, workers, asking, as_json)
+    return _others(paper, data, models, slug, out, workers, asking, as_json)
+
+
+def _trading(
+    paper: str, data: str | None, models: tuple[str, ...], seeds: int, grid: bool, attribution: bool,
+    slug: str | None, out: Path, workers: int | None, asking: Any, as_json: bool,
+) -> int:  # fmt: skip
+    from tradeassay.assay.papers import paper_studies
+    from tradeassay.report.studies import print_studies
+    from tradeassay.runs import Run, run
+
+    dataset = None if data is None else _dataset(paper, data)
+    if dataset is not None and not as_json:
+        _say_needs(_main_benchmark(paper, dataset), dataset)
+    spec = _spec(paper, dataset, models, seeds, grid, slug)
+    done = run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
+    recorded = Run.load(done.folder)
+    studies = paper_studies(recorded, attribution=attribution)
+    printed = _printed(recorded)
+    if as_json:
+        print_json({"run": str(done.folder), "studies": studies, "printed": printed})
+    else:
+        print_studies(studies)
+        for figures in printed:
+            _show_printed(figures)
+        say(f"run: {done.folder}")
+    return 1 if recorded.failed else 0
+
+
+def _dataset(paper: str, data: str) -> str:
+    """Return a data set of the store; a folder is imported first, in the layout it plainly has."""
+    from tradeassay.data import list_datasets
+    from tradeassay.data.files.config import FilesConfig
+    from tradeassay.data.importing import import_files
+    from tradeassay.data.layouts import guess_layout, unpacked
+
+    path = Path(data).expanduser()
+    if not path.exists():
+        return data
+    layout = guess_layout(path)
+    name = f"{paper}-{path.resolve().name}".lower().replace("_", "-").replace(" ", "-")
+    if any(info.name == name and info.problem is None for info in list_datasets()):
+        say(f"data set '{name}' is in the store already; remove it there to import again")
+        return name
+    config = FilesConfig(path=str(path), name=name)
+    if layout is None:
+        result = import_files(config, allow_faults=("gap without corporate action",))
+    else:
+        with unpacked(layout, path, config) as made:
+            result = import_files(made, allow_faults=True)
+    say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
+    say(str(result.report))
+    return name
+
+
+def _main_benchmark(paper: str, dataset: str | None) -> str:
+    if paper == "ktdfin":
+        return "ktdfin-paper-v2"
+    return "stockbench-paper-v2" if dataset is None else "stockbench-djia-paper-v2"
+
+
+def _spec(
+    paper: str, dataset: str | None, models: tuple[str, ...], seeds: int, grid: bool, slug: str | None
+) -> RunSpec:
+    from tradeassay.api import make_spec
+
+    main = _main_benchmark(paper, dataset)
+    rules = ["equal-weight", "momentum-weighted", "sector-equal"] if paper == "stockbench" else ["momentum-12-1"]
+    fields: dict[str, Any] = {"agents": rules, "models": models, "seeds": seeds, "slug": slug}
+    if dataset is not None:
+        fields["dataset"] = dataset
+    if paper == "ktdfin":
+        fields["windows"] = [f"W{n}" for n in range(1, 11)] if grid else ["long"]
+        fields["protocol"] = PRUNED_GRID if grid else {"mask": "blinded", "mode": "open-research"}
+        return make_spec(main, **_known(fields, models))
+    names = [main]
+    if grid and dataset is None:
+        names = [f"stockbench{part}-v2" for part in ("-5", "-10", "", "-30", "-down", "-up")]
+    elif grid:
+        fields["windows"] = ["main", "down", "up"]
+    if grid and models:
+        fields["protocol"] = {"inputs": ["all", "no-news", "no-fundamentals", "neither"]}
+    return make_spec(*names, **_known(fields, models))
+
+
+PRUNED_GRID: dict[str, list[str]] = {
+    "mask": ["bright", "blinded"],
+    "mode": ["memory-only", "fixed-candidate", "open-research"],
+}
+"""The paper's informative cells: both ends of the masks in all three modes."""
+
+
+def _known(fields: dict[str, Any], models: tuple[str, ...]) -> dict[str, Any]:
+    """Leave out the settings of a conversation where nobody is asked."""
+    return fields if models else {key: value for key, value in fields.items() if key != "protocol"}
+
+
+def _say_needs(benchmark: str, dataset: str) -> None:
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.benchmarks.needs import data_needs
+    from tradeassay.data import load_dataset
+
+    for need in data_needs(benchmarks.get(benchmark), load_dataset(dataset)):
+        if need.status != "there":
+            say(f"{need.what}: {need.found}; {need.changes}")
+
+
+def _printed(run: Run) -> list[PrintedFigures]:
+    from tradeassay.runs.summary import summary_of
+
+    return [cell.published for cell in summary_of(run).cells if cell.published is not None]
+
+
+def _show_printed(figures: PrintedFigures) -> None:
+    rows = [
+        (
+            row.who, row.measure, f"{row.printed:+.2%}" if abs(row.printed) < 10 else f"{row.printed:g}",
+            "" if row.ours is None else f"{row.ours:+.2%}", row.ours_by,
+            "yes" if not row.reasons else "no: " + "; ".join(row.reasons),
+        )
+        for row in figures.rows
+    ]  # fmt: skip
+    print_table(figures.source, ("printed by", "measure", "printed", "ours", "of", "comparable"), rows)
+
+
+def _others(
+    paper: str, data: str | None, models: tuple[str, ...], slug: str | None, out: Path, workers: int | None,
+    asking: Any, as_json: bool,
+) -> int:  # fmt: skip
+    """Hand over to the command that plays the paper's tasks; its page holds the paper's tables beside ours."""
+    from tradeassay.cli import main
+
+    if paper == "ama":
+        season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
+        season += ["--db", str(out / f"{slug or 'ama-paper'}.db"), "--speed", "max"]
+        if models:
+            raise UserError("a season names its own entries", mend="put the models into the season file")
+        out.mkdir(parents=True, exist_ok=True)
+        return main(["arena", "run", *season]) or main(
+            ["arena", "standings", "--db", season[season.index("--db") + 1]]
+        )
+    if not models:
+        raise UserError(f"{paper} is about programs that models write: name one", mend="-m scripted/gold")
+    chosen = [part for model in models for part in ("-m", model)]
+    benchmark = {"quantcode": "quantcode-v1", "systrade": "systrade-v1"}[paper]
+    given = [] if data is None else ["--task-file", data] if paper == "quantcode" else ["--dataset", data]
+    named = [] if slug is None else ["--slug", slug]
+    return main(
+        ["code", "run", benchmark, *chosen, *given, *named, "--out", str(out), *(["--json"] if as_json else [])]
+    )

@@ -1,0 +1,378 @@
+"""Layouts that other projects and vendors keep their data in, rewritten as the plain tables that ``import`` reads.
+
+Whatever a layout holds besides bars (actions, memberships, news, figures, names) becomes a side file. What it does
+not hold is left out, never made up; ``tradeassay benchmarks ID --needs DATASET`` says what that changes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.near import did_you_mean
+from tradeassay.core.view import Adjustment
+from tradeassay.data.files.codes import ashare_code
+from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.names import company_name
+from tradeassay.data.panel import CalendarName
+
+Table = dict[str, list[Any]]
+_DAY = re.compile(r"(\d{4}-?\d{2}-?\d{2})\.(?:parquet|csv)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """Tables by the name of the file they become, and what the import must be told about them."""
+
+    bars: pl.DataFrame
+    sides: dict[str, pl.DataFrame] = field(default_factory=dict)
+    calendar: CalendarName | None = None
+    currency: str | None = None
+    adjusted: Adjustment = "none"
+    volume_unit: float = 1.0
+    notes: tuple[str, ...] = ()
+
+
+Unpack = Callable[[Path], Unpacked]
+
+
+@contextmanager
+def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConfig]:
+    """Rewrite a layout into a temporary folder and yield the configuration that imports it.
+
+    Raises :class:`UserError` for an unknown layout, and where the path does not hold what the layout says.
+    """
+    if layout not in LAYOUTS:
+        raise UserError(
+            f"no layout '{layout}'", mend=did_you_mean(layout, LAYOUTS, f"one of {', '.join(LAYOUTS)}")
+        )
+    root = path.expanduser()
+    if not root.exists():
+        raise UserError(f"{path} does not exist", mend="give the folder that holds the layout")
+    found = LAYOUTS[layout](root)
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
+        place = Path(folder) / "data"
+        place.mkdir()
+        found.bars.write_parquet(place / "bars.parquet")
+        for name, table in found.sides.items():
+            if table.height:
+                table.write_csv(place / f"{name}.csv")
+        yield msgspec.structs.replace(
+            config,
+            path=str(place),
+            name=config.name or _plain_name(root),
+            calendar=config.calendar or found.calendar,
+            currency=config.currency or found.currency,
+            adjusted=found.adjusted if config.adjusted == "none" else config.adjusted,
+            volume_unit=config.volume_unit if config.volume_unit != 1.0 else found.volume_unit,
+            biases=(*config.biases, *found.notes),
+        )
+
+
+def _plain_name(root: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
+    return name or "imported"
+
+
+# -- one file per day and symbol: SYMBOL/day/DATE.parquet ---------------------------------------------------------
+
+
+def per_day(root: Path) -> Unpacked:
+    """Read ``SYMBOL/day/DATE.parquet`` (or .csv): one small file per symbol and day."""
+    return Unpacked(bars=_daily_files(root))
+
+
+def _daily_files(root: Path) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        days = folder / "day" if (folder / "day").is_dir() else folder
+        files = sorted(path for path in days.iterdir() if _DAY.search(path.name)) if days.is_dir() else []
+        if files:
+            read = [pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path) for path in files]
+            frames.append(_bars(pl.concat(read, how="diagonal_relaxed"), folder.name, days))
+    if not frames:
+        raise UserError(
+            f"{root} has no SYMBOL/day/DATE.parquet", mend="give the folder above the symbols' folders"
+        )
+    return pl.concat(frames, how="diagonal_relaxed").unique(["symbol", "date"], keep="last").sort("symbol", "date")
+
+
+def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
+    names = {name.lower(): name for name in table.columns}
+    missing = [name for name in ("date", "close") if name not in names]
+    if missing:
+        raise UserError(f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
+                        mend="rename the columns, or import the folder without a layout")  # fmt: skip
+    wanted = [name for name in ("date", "open", "high", "low", "close", "volume", "amount") if name in names]
+    return table.select([pl.col(names[name]).alias(name) for name in wanted]).with_columns(
+        pl.col("date").cast(pl.String).str.slice(0, 10), pl.lit(symbol).alias("symbol")
+    )
+
+
+# -- StockBench's own storage -------------------------------------------------------------------------------------
+
+
+def stockbench(root: Path) -> Unpacked:
+    """Read the storage of StockBench's reference: daily bars, dividends, splits, news by day, filed reports.
+
+    Its file of "current" indicators is not read: it serves one day's figures to all days before it. Earnings per
+    share and share counts come from filed reports instead, each known from its filing on.
+    """
+    storage = next((path for path in (root, root / "storage") if (path / "parquet").is_dir()), None)
+    if storage is None:
+        raise UserError(f"{root} has no folder parquet or storage/parquet", mend="give the reference's folder")
+    bars = _daily_files(storage / "parquet")
+    symbols = [name for name in bars["symbol"].unique().sort().to_list() if name != "SPY"]
+    bars = bars.filter(pl.col("symbol") != "SPY")
+    cache = storage / "cache"
+    instruments = pl.DataFrame({"symbol": symbols, "name": [company_name(symbol) for symbol in symbols]})
+    return Unpacked(
+        bars=bars,
+        sides={
+            "instruments": instruments,
+            "actions": _reference_actions(cache / "corporate_actions", symbols, str(bars["date"].min())),
+            "news": _reference_news(cache / "news_by_day", symbols),
+            "fundamentals": _filed(cache / "financials", symbols),
+        },
+        calendar="XNYS",
+        currency="USD",
+        notes=("picked with hindsight",),
+    )
+
+
+def _reference_actions(folder: Path, symbols: Sequence[str], first: str) -> pl.DataFrame:
+    rows: list[tuple[str, str, str, float]] = []
+    for symbol in symbols:
+        for item in _json_list(folder / f"{symbol}.dividends.json"):
+            rows.append(
+                (symbol, str(item.get("ex_dividend_date")), "dividend", float(item.get("cash_amount") or 0))
+            )
+        for item in _json_list(folder / f"{symbol}.splits.json"):
+            ratio = float(item.get("split_to") or 0) / float(item.get("split_from") or 1)
+            rows.append((symbol, str(item.get("execution_date")), "split", ratio))
+    kept = sorted({row for row in rows if row[1] >= first and row[3] > 0})
+    return pl.DataFrame(kept, schema=["symbol", "ex_date", "kind", "value"], orient="row")
+
+
+def _reference_news(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
+    found: dict[tuple[str, str], tuple[str, str, str, str, str, str]] = {}
+    for symbol in symbols:
+        for file in sorted((folder / symbol).glob("*.json")):
+            body = _json(file)
+            for item in body.get("items", ()) if isinstance(body, dict) else ():
+                at, title = str(item.get("published_utc") or ""), str(item.get("title") or "").strip()
+                if not at or not title:
+                    continue
+                text, site = str(item.get("description") or ""), str(item.get("source") or "")
+                stamp = at if at.endswith("Z") else f"{at}Z"
+                found[symbol, f"{stamp} {title}"] = (stamp, title, symbol, text, site, str(item.get("url") or ""))
+    columns = ["published_at", "title", "symbols", "body", "source", "url"]
+    return pl.DataFrame(list(found.values()), schema=dict.fromkeys(columns, pl.String), orient="row")
+
+
+def _filed(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
+    rows: list[tuple[str, str, str, str, float]] = []
+    for symbol in symbols:
+        quarters = sorted(
+            (str(item["end_date"]), str(item["filing_date"]), item)
+            for item in _json_list(folder / f"{symbol}.all.json")
+            if item.get("timeframe") == "quarterly" and item.get("filing_date") and item.get("end_date")
+        ) if folder.is_dir() else []  # fmt: skip
+        earned: list[float | None] = []
+        for end, filed, item in quarters:
+            statement = (item.get("financials") or {}).get("income_statement") or {}
+            earned.append(_figure(statement, "diluted_earnings_per_share"))
+            last = [value for value in earned[-4:] if value is not None]
+            if len(last) == 4:
+                rows.append((symbol, "eps_ttm", end, filed, float(sum(last))))
+            shares = _figure(statement, "diluted_average_shares")
+            if shares is not None and shares > 0:
+                rows.append((symbol, "shares_outstanding", end, filed, shares))
+    return pl.DataFrame(rows, schema=["symbol", "field", "period_end", "known_at", "value"], orient="row")
+
+
+def _figure(statement: dict[str, Any], name: str) -> float | None:
+    value = (statement.get(name) or {}).get("value")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}", mend="mend or remove the file") from error
+
+
+def _json_list(path: Path) -> list[dict[str, Any]]:
+    body = _json(path) if path.is_file() else []
+    return [item for item in body if isinstance(item, dict)] if isinstance(body, list) else []
+
+
+# -- Qlib's binary store ------------------------------------------------------------------------------------------
+
+
+def qlib(root: Path) -> Unpacked:
+    """Read a Qlib store: ``calendars/day.txt``, ``instruments/*.txt``, ``features/SYMBOL/FIELD.day.bin``.
+
+    Qlib's prices are adjusted; divided by its ``factor`` they are those of the day. Every change of the factor
+    becomes a split of that ratio: dividends are in it too, so that total returns are kept and cash dividends are
+    not.
+    """
+    days = _lines(root / "calendars" / "day.txt")
+    if not days:
+        raise UserError(
+            f"{root} has no calendars/day.txt", mend="give Qlib's data folder, e.g. ~/.qlib/qlib_data/cn_data"
+        )
+    frames, actions = [], []
+    for folder in sorted(path for path in (root / "features").iterdir() if path.is_dir()):
+        frame = _qlib_symbol(folder, days)
+        if frame is not None:
+            frames.append(frame.drop("factor"))
+            actions.append(_qlib_actions(frame))
+    if not frames:
+        raise UserError(f"{root}/features holds no bars", mend="download the data with Qlib first")
+    members = [
+        (path.stem.upper(), *line.split("\t")[:3])
+        for path in sorted((root / "instruments").glob("*.txt"))
+        if path.stem != "all"
+        for line in _lines(path)
+    ]
+    spelled = [(name, _spelled(symbol), start, end) for name, symbol, start, end in members]
+    return Unpacked(
+        bars=pl.concat(frames),
+        sides={
+            "actions": pl.concat(actions),
+            "memberships": pl.DataFrame(spelled, schema=["index", "symbol", "start", "end"], orient="row"),
+        },
+        calendar="XSHG" if any(re.match(r"(?i)s[hz]\d{6}$", name) for _, name, *_ in members) else None,
+    )
+
+
+def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
+    columns: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
+    for name in ("open", "high", "low", "close", "volume", "amount", "factor"):
+        file = folder / f"{name}.day.bin"
+        if file.is_file():
+            raw = np.fromfile(file, dtype="<f4")
+            whole = np.full(len(days), np.nan)
+            start = int(raw[0]) if raw.size else 0
+            values = raw[1:].astype(np.float64)[: max(0, len(days) - start)]
+            whole[start : start + values.size] = values
+            columns[name] = whole
+    if "close" not in columns:
+        return None
+    factor = columns.get("factor", np.ones(len(days)))
+    for name in ("open", "high", "low", "close"):
+        if name in columns:
+            # Prices of the day have two decimals; the store's single precision does not.
+            columns[name] = np.asarray(np.round(columns[name] / factor, 2), dtype=np.float64)
+    if "volume" in columns:
+        columns["volume"] = np.asarray(np.round(columns["volume"] * factor), dtype=np.float64)
+    columns.setdefault("factor", factor)
+    table = pl.DataFrame({"date": list(days), **columns, "symbol": [_spelled(folder.name)] * len(days)})
+    return table.filter(pl.col("close").is_not_nan() & (pl.col("close") > 0))
+
+
+def _qlib_actions(frame: pl.DataFrame) -> pl.DataFrame:
+    factor = frame["factor"].to_numpy()
+    ratio = np.ones(factor.size)
+    with np.errstate(all="ignore"):
+        ratio[1:] = factor[1:] / factor[:-1]
+    changed = np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4)
+    kept = frame.filter(pl.Series(changed))
+    return pl.DataFrame(
+        {
+            "symbol": kept["symbol"],
+            "ex_date": kept["date"],
+            "kind": ["split"] * kept.height,
+            "value": ratio[changed],
+        },
+        schema={"symbol": pl.String, "ex_date": pl.String, "kind": pl.String, "value": pl.Float64},
+    )
+
+
+def _spelled(symbol: str) -> str:
+    """Return ``SH600519`` as ``600519.SH``; other symbols in capitals."""
+    found = re.fullmatch(r"(?i)(sh|sz|bj)(\d{6})", symbol.strip())
+    return f"{found[2]}.{found[1].upper()}" if found else symbol.strip().upper()
+
+
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line] if path.is_file() else []
+
+
+# -- akshare's daily files, and one wide table --------------------------------------------------------------------
+
+_CHINESE = {"日期": "date", "开盘": "open", "最高": "high", "最低": "low", "收盘": "close", "成交量": "volume",
+            "成交额": "amount"}  # fmt: skip
+
+
+def akshare_daily(root: Path) -> Unpacked:
+    """Read akshare's ``stock_zh_a_hist`` as saved: one CSV per symbol, Chinese columns, volume in lots of 100."""
+    frames = []
+    for file in sorted(root.glob("*.csv")):
+        code = ashare_code(file.stem.split("_")[0])
+        if code is None:
+            continue
+        table = pl.read_csv(file, infer_schema_length=2_000)
+        named = {name: _CHINESE[name] for name in table.columns if name in _CHINESE}
+        frames.append(_bars(table.rename(named) if named else table, code, file))
+    if not frames:
+        raise UserError(f"{root} has no file named after an A-share code", mend="name files like 600519.csv")
+    sides = {}
+    names = root / "names.csv"
+    if names.is_file():
+        sides["instruments"] = pl.read_csv(names, infer_schema=False)
+    return Unpacked(bars=pl.concat(frames, how="diagonal_relaxed"), sides=sides, calendar="XSHG", currency="CNY",
+                    volume_unit=100.0)  # fmt: skip
+
+
+def wide(root: Path) -> Unpacked:
+    """Read one table with a row per day and a column per symbol: closing prices."""
+    files = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
+    if len(files) != 1:
+        raise UserError(f"{root} holds {len(files)} tables", mend="give the one wide file itself")
+    table = pl.read_parquet(files[0]) if files[0].suffix == ".parquet" else pl.read_csv(files[0])
+    day, *symbols = table.columns
+    long = table.unpivot(symbols, index=day, variable_name="symbol", value_name="close")
+    bars = long.rename({day: "date"}).with_columns(
+        pl.col("date").cast(pl.String).str.slice(0, 10), pl.col("close").cast(pl.Float64, strict=False)
+    )
+    return Unpacked(bars=bars.drop_nulls("close"))
+
+
+LAYOUTS: dict[str, Unpack] = {
+    "stockbench": stockbench,
+    "qlib": qlib,
+    "akshare-daily": akshare_daily,
+    "per-day": per_day,
+    "wide": wide,
+}
+"""By the name of ``--layout``."""
+Kind = Literal["stockbench", "qlib", "akshare-daily", "per-day", "wide"]
+
+
+def guess_layout(root: Path) -> str | None:
+    """Return the layout that a folder plainly has, None where the ordinary import is the one to try."""
+    if (root / "calendars" / "day.txt").is_file() and (root / "features").is_dir():
+        return "qlib"
+    if any((path / "parquet").is_dir() and (path / "cache").is_dir() for path in (root, root / "storage")):
+        return "stockbench"
+    if root.is_dir() and any((path / "day").is_dir() for path in _folders(root)):
+        return "per-day"
+    return None
+
+
+def _folders(root: Path) -> Iterable[Path]:
+    return (path for path in root.iterdir() if path.is_dir())

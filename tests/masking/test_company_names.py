@@ -1,0 +1,101 @@
+"""Five hundred companies as headlines spell them, none of which may pass a mask; Chinese spellings and days."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tradeassay.core.instruments import Instrument
+from tradeassay.data.names import company_name, us_names
+from tradeassay.masking.days import DateHit
+from tradeassay.masking.lexicon import Lexicon
+from tradeassay.masking.scrubber import Scrubber, Words
+
+KNOWN = us_names()
+LISTED = [Instrument(symbol=ticker) for ticker in list(KNOWN)[::2]]
+WORDS = Words(lambda symbol: "#", lambda hit: f"<{hit.kind}>")
+
+
+def scrubber(instruments: list[Instrument], *, dates: bool = False) -> Scrubber:
+    return Scrubber(Lexicon(instruments), dates=dates, bare=True, years=range(2018, 2027), today=19_990)
+
+
+def headlines(spelling: str) -> list[str]:
+    wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in spelling)
+    hidden = f"{spelling[:2]}\u200b{spelling[2:]}"
+    return [
+        f"{spelling} shares fall after guidance", f"Why {spelling}'s outlook matters", f"{spelling.upper()} BEATS",
+        f"Analysts on “{spelling}” and others", f"Is {spelling.replace(chr(39), chr(8217))} a buy?",
+        f"Bull case: {wide}", f"Watch {hidden} today",
+    ]  # fmt: skip
+
+
+def test_five_hundred_companies_in_every_spelling() -> None:
+    assert len(KNOWN) >= 500 and company_name("BRK-B") == "Berkshire Hathaway"
+    scrub = scrubber(LISTED).scrub
+    through: list[str] = []
+    tried = 0
+    for spellings in KNOWN.values():
+        for spelling in spellings:
+            seen = re.compile(rf"(?<![A-Za-z0-9]){re.escape(spelling)}(?![A-Za-z0-9])", re.IGNORECASE)
+            for text in headlines(spelling):
+                tried += 1
+                shown = scrub(text, WORDS)
+                if seen.search(shown) or "#" not in shown:
+                    through.append(shown)
+    assert tried > 7_500 and not through, through[:20]
+
+
+def test_a_company_that_is_not_in_the_data_is_hidden_too() -> None:
+    shown = scrubber([Instrument(symbol="AAPL")]).scrub(
+        "Apple sues Samsung while Tesla and FedEx watch AppleTV", WORDS
+    )
+    assert shown == "# sues Samsung while # and # watch #"
+
+
+def test_ordinary_words_stay() -> None:
+    text = (
+        "an apple a day; the target of the visa office; a ford across the river; gap risk; the home depot opened"
+    )
+    plain = scrubber([Instrument(symbol="AAPL")]).scrub(text, WORDS)
+    assert "apple a day" in plain and "ford across" in plain and "gap risk" in plain
+
+
+def test_where_no_stock_is_american_no_american_name_is_looked_for() -> None:
+    shares = [Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY")]
+    assert scrubber(shares).scrub("Apple and 贵州茅台", WORDS) == "Apple and #"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["万科A涨停", "万 科Ａ涨停", "万科Ａ涨停", "万科涨停", "万　科Ａ", "*ST康美复牌", "XD康美", "康 美"],
+)
+def test_chinese_names_as_exchanges_print_them(text: str) -> None:
+    shares = [
+        Instrument(symbol="000002.SZ", name="万 科Ａ", currency="CNY"),
+        Instrument(symbol="600518.SH", name="ST康美", currency="CNY"),
+    ]
+    shown = scrubber(shares).scrub(text, WORDS)
+    assert "#" in shown and not re.search("万|科|康|美", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("２０２４年９月２４日", "day"), ("二〇二四年九月二十四日", "day"), ("九月二十四日", "day"),
+        ("24.9.2024", "day"),
+        ("24Q3", "period"), ("3Q24", "period"), ("三季度", "period"), ("国庆", "festival"), ("春节", "festival"),
+        ("Thanksgiving", "festival"), ("Chinese New Year", "festival"), ("Black Friday", "festival"),
+        ("9月24日", "day"), ("Sept. 24, 2024", "day"), ("2024-09-24", "day"),
+    ],
+)  # fmt: skip
+def test_days_in_the_spellings_of_two_languages(text: str, kind: str) -> None:
+    found: list[DateHit] = []
+
+    def note(hit: DateHit) -> str:
+        found.append(hit)
+        return "@"
+
+    shown = scrubber(LISTED, dates=True).scrub(f"Sales on {text} rose", Words(str, note))
+    assert shown == "Sales on @ rose" and found[0].kind == kind
