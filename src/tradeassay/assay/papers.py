@@ -16,6 +16,8 @@ from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.benchmarks import Benchmark, stockbench
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.masking import Truth, find_leaks
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
@@ -178,7 +180,7 @@ def _index_row(run: Run, cell: _Cell) -> StudyRow | None:
         return None
     sessions = tuple(record.session for record in run.records(done[0]))
     try:
-        levels = yardstick(run.snapshot(done[0]), cell.benchmark.index, sessions).levels
+        levels = _index_levels(run.snapshot(done[0]), cell.benchmark, sessions)
     except (DataError, RunError):
         return None
     if levels is None or levels.size < 3:
@@ -196,6 +198,16 @@ def _index_row(run: Run, cell: _Cell) -> StudyRow | None:
         for name, _, _ in _PANEL
     )
     return StudyRow(name=f"{cell.benchmark.index} buy and hold", cells=(*cells, not_scored("an index")))
+
+
+def _index_levels(snapshot: Snapshot, benchmark: Benchmark, sessions: tuple[str, ...]) -> Floats | None:
+    """Return levels from the session before the first: the index itself under ``paper``, else as it is scored."""
+    if benchmark.convention != "paper" or benchmark.index is None:
+        return yardstick(snapshot, benchmark.index, sessions).levels
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if rows.start == 0:
+        return None
+    return snapshot.at(rows.stop - 1, "close").index_levels(benchmark.index, len(rows) + 1)
 
 
 _MASKS = ("bright", "stock-blind", "date-blind", "blinded")

@@ -9,6 +9,8 @@ from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
 from tradeassay.report.shown import MeasureShown
 
+_WIDEST_NAME = 24
+
 
 def written_cell(measure: Measure, form: str) -> MeasureShown:
     """Return one cell: the value, or nothing with the reason as a note."""
@@ -28,7 +30,8 @@ def print_studies(tables: Sequence[StudyTable]) -> None:
 
     for one in tables:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", title=Text(one.title))
-        table.add_column("", overflow="fold")
+        longest = max((len(row.name) for row in one.rows), default=0)
+        table.add_column("", overflow="fold", min_width=min(longest, _WIDEST_NAME))
         for column in one.columns:
             table.add_column(column, justify="right", overflow="fold")
         missing: dict[str, None] = {}
