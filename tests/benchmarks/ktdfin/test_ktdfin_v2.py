@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import ktdfin_game as game
@@ -210,3 +211,52 @@ def test_masks_hold_in_the_new_texts(ashares: Snapshot) -> None:
     play.decide(scripted_models.get("overspender")().answer)
     truth = Truth.of(play.now.view, play.config.mask_config)
     assert not [leak for text in game.texts(play.asked) for leak in find_leaks(text, truth)]
+
+
+def captured(play: Game) -> list[str]:
+    """Go through calls and submissions that go wrong in every way there is; return all that was said."""
+    stocks = [play.shown(symbol) for symbol in play.symbols(3)]
+    words = {"alias": "stock_id", "aliases": "stock_ids"}
+    wrong = [
+        (name, {words.get(key, key): value for key, value in given.items()} if isinstance(given, dict) else given)
+        for name, given in game.mischief(stocks)
+    ]
+    real = play.symbols(1)[0]
+    bad = [
+        submit(order("asset_9999")), submit(order(real)), submit(order(stocks[0], target_weight=0.9)),
+        submit(order(stocks[0], "SELL")), call(("submit_action", {"orders": [], real: 1})), ModelReply(text="no"),
+        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9), call(("submit_action", "{")),
+        submit(order(stocks[0], **{real: 2, "since": "2022-03-03"})),
+    ]  # fmt: skip
+    for turn, refused in enumerate(bad):
+        research = [call(*group) for group in game.batches(wrong, 11)]
+        start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
+        play.decide([*start, refused, submit()])
+    play.buy(2, 0.05)
+    play.decide([DONE, submit()] if play.config.mode == "open-research" else [submit()])
+    return game.texts(play.asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mask", ["stock-blind", "date-blind", "blinded"])
+def test_every_byte_that_is_said_under_a_mask(
+    ashares: Snapshot, us: Snapshot, mask: Any, mode: Any, hard: bool
+) -> None:
+    from tradeassay.masking import Truth, find_leaks
+
+    for world, news in ((ashares, False), (us, True)):
+        hardening = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if hard else {}
+        play = Game(world, config(mask=mask, mode=mode, news=news, news_days=30, **hardening))
+        truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
+        said = captured(play)
+        assert len(said) > 10
+        for text in said:
+            if text.startswith("{"):
+                assert find_leaks(json.loads(text), truth) == []
+            else:
+                # A volume may look like a code: numbers of tables are judged as data, above.
+                assert find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth) == []
+        for request in play.asked:
+            assert find_leaks(json.loads(request.given.observation), truth) == []  # type: ignore[union-attr]

@@ -63,7 +63,8 @@ class _DayV2(KtdfinTalk):
             rules=self.wire.encode(seen.constraints),
             observation=self.wire.encode(seen),
         )
-        self.holds, self.held_words = holds_in_words(self.given.observation)
+        shown = msgspec.json.decode(self.given.observation)
+        self.holds, self.held_words = holds_in_words(shown)
         lot = seen.constraints.lot
         blanks = {"rules": rules_in_words(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)}
         if config.mode != "memory-only":
@@ -76,7 +77,7 @@ class _DayV2(KtdfinTalk):
         research = config.mode == "open-research"
         task = V2.fill("research", tool_calls=config.tool_calls) if research else self._asked()
         cutoff = "none" if desk.as_of is None else gate.day(desk.as_of.iso)
-        user = day_in_words(self.given.observation, self.given.session, cutoff, task)
+        user = day_in_words(shown, self.given.session, cutoff, task)
         return [Message(role="system", text=system), Message(role="user", text=user)]
 
     def _asked(self) -> str:

@@ -6,6 +6,8 @@ Everything is rendered from the payload that agents get as data, after masking: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
 
 import msgspec
 
@@ -27,6 +29,7 @@ SELL_EXAMPLE = {"stock_id": "ID_YOU_HOLD", "side": "SELL", "target_weight": 0, "
                 "reason": "why it should fall"}  # fmt: skip
 
 
+@cache
 def example_action(holds: bool, *, smallest: bool = False) -> str:
     """Return an action of the exact form, as JSON on one line; it sells only where something is held."""
     orders = [BUY_EXAMPLE, SELL_EXAMPLE] if holds and not smallest else [BUY_EXAMPLE]
@@ -34,6 +37,7 @@ def example_action(holds: bool, *, smallest: bool = False) -> str:
     return msgspec.json.format(msgspec.json.encode(action), indent=0).decode()
 
 
+@lru_cache(maxsize=64)
 def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     """Return the rules of the episode; they are the same on every day."""
     board_limits = (
@@ -61,9 +65,8 @@ def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     )
 
 
-def day_in_words(observation: str, day: str, cutoff: str, task: str) -> str:
-    """Return the day's message from its payload (JSON, masked); what is asked comes last."""
-    seen = msgspec.json.decode(observation)
+def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> str:
+    """Return the day's message from its payload (decoded, masked); what is asked comes last."""
     account = seen["account"]
     return V2.fill(
         "user",
@@ -79,9 +82,9 @@ def day_in_words(observation: str, day: str, cutoff: str, task: str) -> str:
     )
 
 
-def holds_in_words(observation: str) -> tuple[bool, str]:
+def holds_in_words(seen: Mapping[str, Any]) -> tuple[bool, str]:
     """Return whether anything is held, and what that means for today's orders."""
-    held = [row["stock_id"] for row in msgspec.json.decode(observation)["account"]["positions"]]
+    held = [row["stock_id"] for row in seen["account"]["positions"]]
     if not held:
         return False, "You hold nothing, so there is nothing to sell: only BUY is possible."
     return True, f"Only these can be sold, because you hold them: {', '.join(held)}."
