@@ -66,6 +66,7 @@ def _trading(
     slug: str | None, out: Path, workers: int | None, asking: Any, as_json: bool,
 ) -> int:  # fmt: skip
     from tradeassay.assay.papers import paper_studies
+    from tradeassay.report import write_html
     from tradeassay.report.studies import print_studies
     from tradeassay.runs import Run, run
 
@@ -76,6 +77,7 @@ def _trading(
     done = run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
     recorded = Run.load(done.folder)
     studies = paper_studies(recorded, attribution=attribution)
+    page = write_html(recorded)
     printed = _printed(recorded)
     if as_json:
         print_json({"run": str(done.folder), "studies": studies, "printed": printed})
@@ -84,6 +86,7 @@ def _trading(
         for figures in printed:
             _show_printed(figures)
         say(f"run: {done.folder}")
+        say(f"report: {page}")
     return 1 if recorded.failed else 0
 
 
@@ -202,7 +205,7 @@ def _others(
     if not models:
         raise UserError(f"{paper} is about programs that models write: name one", mend="-m scripted/gold")
     chosen = [part for model in models for part in ("-m", model)]
-    benchmark = {"quantcode": "quantcode-v1", "systrade": "systrade-v1"}[paper]
+    benchmark = {"quantcode": "quantcode-v2", "systrade": "systrade-v2"}[paper]
     given = [] if data is None else ["--task-file", data] if paper == "quantcode" else ["--dataset", data]
     named = [] if slug is None else ["--slug", slug]
     return main(

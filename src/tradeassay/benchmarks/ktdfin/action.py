@@ -17,7 +17,6 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import DataError
 from tradeassay.core.orders import Order
-from tradeassay.masking import UnknownAlias
 
 SLACK = 1e-9
 """Weights and money are compared with this relative slack."""
@@ -361,7 +360,7 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
             orders.append(_read_order(bytes(one), wire, min_reason))
         except BadArguments as error:
             unread.append(f"order {number}: {error}")
-        except UnknownAlias:
+        except DataError:
             unread.append(f"order {number}: there is no stock with that stock_id; use an id exactly as shown")
     reason = wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
     return Submitted(tuple(orders), reason, tuple(unread))

@@ -1,0 +1,46 @@
+"""``reproduce`` and ``benchmarks --needs``: a paper's cells with its tables, and what the data lacks for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tradeassay.cli import main
+
+
+def test_needs_are_listed_and_go_with_one_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmarks", "--needs", "synthetic/us:7"]) == 2
+    assert "--needs goes with one benchmark" in capsys.readouterr().err
+    assert main(["benchmarks", "stockbench-v2", "--needs", "nowhere"]) == 2
+
+
+def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    from tradeassay.cli._options import after_cutoff
+    from tradeassay.core.errors import UserError
+
+    assert after_cutoff("W4", ()) == "W4"
+    assert after_cutoff("after-cutoff", ["openai/gpt-4o"]).startswith("after-20")
+    for models, said in (([], "goes with models"), (["nobody/nothing"], "is not known")):
+        with pytest.raises(UserError, match=said):
+            after_cutoff("after-cutoff", models)
+
+
+def test_programs_need_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "quantcode"]) == 2
+    assert "name one" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models = ["-m", "scripted/news-reader"]
+    assert main(["reproduce", "stockbench", *models, "--out", str(tmp_path), "--workers", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    table = told["studies"][0]
+    names = [row["name"] for row in table["rows"]]
+    assert {"equal-weight", "scripted-news-reader"} <= set(names) and names[-1].startswith("published baseline")
+    assert "comparable: no, because our data is synthetic" in table["note"]
+    assert any(one["title"].startswith("Figure 3") for one in told["studies"])
+    assert all(row["reasons"] for figures in told["printed"] for row in figures["rows"])
+    assert "published baseline" in (Path(told["run"]) / "report.html").read_text()
