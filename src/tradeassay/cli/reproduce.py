@@ -132,6 +132,9 @@ def _spec(
     fields: dict[str, Any] = {"agents": rules, "models": models, "seeds": seeds, "slug": slug}
     if dataset is not None:
         fields["dataset"] = dataset
+    elif paper == "ktdfin":
+        # The synthetic stand-in of the paper's size: 300 members, 548 sessions.
+        fields["dataset"] = "synthetic/csi300:7"
     if paper == "ktdfin":
         fields["windows"] = [f"W{n}" for n in range(1, 11)] if grid else ["long"]
         fields["protocol"] = PRUNED_GRID if grid else {"mask": "blinded", "mode": "open-research"}

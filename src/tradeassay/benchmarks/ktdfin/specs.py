@@ -129,7 +129,7 @@ class _Family:
             "A model trades the members of an index of China A-shares while a mask hides names, dates or both. In "
             "three modes it gets stock ids only, a table of candidates, or six research tools. Without a real "
             "A-share data set in the store it is played on a synthetic market with the same rules.",
-            self._world,
+            "synthetic/ashare:7",
             self._ashares("ashare-v1"),
         )
         self.paper = self._benchmark(
@@ -138,7 +138,7 @@ class _Family:
             "The same task with the paper's own conventions: names that closed at their price limit are no "
             "candidates, windows as printed, and the paper's definitions of turnover, concentration, abstention "
             "and calibration.",
-            self._world,
+            "synthetic/ashare:7",
             self._ashares("ashare-v1" if version == 1 else PAPER_VENUE.id),
             convention="paper",
         )
@@ -171,11 +171,6 @@ class _Family:
     @property
     def every(self) -> tuple[Benchmark, ...]:
         return (self.main, self.paper, self.us, self.us_real)
-
-    @property
-    def _world(self) -> str:
-        """The synthetic A-shares: 90 members at first, 300 and the paper's 548 sessions since."""
-        return "synthetic/ashare:7" if self.version == 1 else "synthetic/csi300:7"
 
     @staticmethod
     def _ashares(venue: str) -> MarketConfig:
