@@ -9,11 +9,13 @@ import pytest
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.code.checks import PASSED
-from tradeassay.code.evaluation import Decides, EvaluateConfig, Evaluation, evaluate, with_language
+from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, with_language
 from tradeassay.code.judges.behaviour import References, market_plan
+from tradeassay.code.judges.drawn import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.reward import RewardConfig, reward, reward_of
+from tradeassay.code.rules import V1, rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import GLANCE, ValidateConfig, ValidationReport, validate
@@ -81,6 +83,8 @@ class Peep(bt.Strategy):
             self.close()
 """
 PRINTED = GOLD.replace("def next(self):", 'def next(self):\n        print(\'{"score": 1.0, "passed": true}\')')
+PATCHED = GOLD + "\n\nbt.brokers.BackBroker.getvalue = lambda *args, **kwargs: 1e9\n"
+SECRET = "0123456789abcdef" * 2
 TWO = GOLD + "\n\nclass Other(bt.Strategy):\n    pass\n"
 
 
@@ -133,7 +137,8 @@ def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
     assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
     assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
     markets = [market.market for market in found.judge_behaviour.markets]
-    assert len(set(markets)) == 3 and markets[0] == "us/1d/seed 1"
+    assert len(set(markets)) == 3 and markets[0].startswith("us/1d/market 1") and found.rules == 2
+    assert found.walls in ("strong", "standard")
     assert found.judge_language is not None and found.judge_language.criteria
     assert (
         found.earned is not None and found.earned.trades == found.trades and found.earned.hold.sharpe is not None
@@ -152,7 +157,7 @@ def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
          "missing-attribute"),
         (NEVER, "trade", ["passed", "passed", "failed", "not_reached", "not_reached"], "signals-never-activate"),
         (LATER, "judge", ["passed", "passed", "passed", "not_scored", "failed"], "does-not-match"),
-        (PRINTED, "trick", ["passed", "passed", "passed", "not_reached", "not_reached"], "trick"),
+        (PATCHED, "trick", ["passed", "passed", "passed", "not_reached", "not_reached"], "trick"),
     ],
 )  # fmt: skip
 def test_stages_are_nested_and_never_failed_unreached(
@@ -166,8 +171,8 @@ def test_stages_are_nested_and_never_failed_unreached(
 def test_looking_ahead_scores_zero_and_is_named(pool: JobExecutor) -> None:
     found = evaluate(TASK, PEEP, executor=pool, config=QUICK, judge=scripted_judge())
     assert statuses(found) == ["passed", "passed", "passed", "failed", "not_reached"]
-    assert found.outcome == "lookahead" and found.score == 0.0 and found.lookahead.error_class == "future-index"
-    assert found.leak is not None and found.leak.evidence and not found.grave_tricks
+    assert found.outcome == "lookahead" and found.score == 0.0 and "index [1] in line 8" in found.lookahead.reason
+    assert found.leak is not None and found.leak.verdict == "leaky" and not found.grave_tricks
     assert reward_of(found, judged=False).value == 0.0
     assert found.judge_language is None  # nobody is asked about a program that is void
 
@@ -184,8 +189,8 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExec
 
 def test_a_task_may_ask_for_less_agreement(pool: JobExecutor) -> None:
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK).judge_behaviour
-    assert found is not None and found.agreement is not None and 0.0 < found.agreement < 0.9
-    easier = tiny_task(agreement=found.agreement / 2)
+    assert found is not None and found.agreement is not None and found.agreement < 0.9
+    easier = tiny_task(agreement=max(found.agreement / 2, 1e-9))
     assert evaluate(easier, LATER, executor=pool, config=NO_LEAK).judge.passed
 
 
@@ -231,7 +236,19 @@ def test_a_reference_that_hardly_trades_cannot_judge(pool: JobExecutor) -> None:
     lazy = tiny_task(reference=HOLD)
     found = evaluate(lazy, GOLD, executor=pool, config=NO_LEAK)
     assert found.judge_behaviour is not None and found.judge_behaviour.status == "not_scored"
-    assert "3 are needed" in found.judge_behaviour.reason
+    assert "3 are needed" in found.judge_behaviour.reason and found.drawn_again
+
+
+def test_markets_come_from_the_secret_and_the_first_version_is_as_it_was(pool: JobExecutor) -> None:
+    one, same, other = (
+        draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS) for secret in (SECRET, SECRET, "ff" * 16)
+    )
+    closes = [[market.bars.feeds["A"]["close"][0] for market in judging.markets] for judging in (one, same, other)]
+    assert closes[0] == closes[1] and not set(closes[0]) & set(closes[2]) and not one.immaterial
+    first = evaluate(TASK, PRINTED, executor=pool, config=QUICK, rules=V1)
+    assert first.outcome == "trick" and first.rules == 1
+    found = evaluate(TASK, GOLD, executor=pool, config=NO_LEAK, rules=V1)
+    assert found.judge_behaviour is not None and found.judge_behaviour.markets[0].market == "us/1d/seed 1"
 
 
 def test_markets_are_others_in_seed_and_kind() -> None:
@@ -263,8 +280,10 @@ def test_rewards_grow_with_the_stages(pool: JobExecutor) -> None:
 
 def test_reward_is_one_call(pool: JobExecutor) -> None:
     config = RewardConfig(evaluate=QUICK)
-    trick = reward(TASK, PRINTED, "behaviour", executor=pool, config=config)
-    assert (trick.value, trick.outcome, set(trick.parts.values())) == (0.0, "trick", {0.0})
+    printed = reward(TASK, PRINTED, "behaviour", executor=pool, config=config, secret=SECRET)
+    assert (printed.value, printed.outcome) == (1.0, "solved"), "what is printed is never believed, nor punished"
+    peeping = reward(TASK, PEEP, "behaviour", executor=pool, config=config, secret=SECRET)
+    assert (peeping.value, peeping.outcome, set(peeping.parts.values())) == (0.0, "lookahead", {0.0})
     asked = reward(TASK, GOLD, scripted_judge(), executor=pool, config=config)
     assert asked.value == 1.0 and asked.judged and asked.evaluation.decided_by == "language"
 
@@ -287,7 +306,8 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
         tell=lambda line: seen.append(line.name),
     )
     assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok
-    assert [line.program for line in report.lines[:7]] == ["gold", *(decoy.name for decoy in TASK.decoys)]
+    told_apart = [decoy.name for decoy in TASK.decoys if decoy.name != "printed"]
+    assert [line.program for line in report.lines[:6]] == ["gold", *told_apart]
     assert sorted(seen) == sorted(line.name for line in report.lines)
     behaviour, language = report.judges
     assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (0.0, 0.0) and behaviour.note

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
-from tradeassay.sandbox.syscalls import ALLOWED, ALLOWED_INT, AUDIT_ARCH, QUIET, STAT, SYSCALLS, WATCHED
+from tradeassay.sandbox.syscalls import ALLOWED, ALLOWED_INT, AUDIT_ARCH, MISSING, QUIET, STAT, SYSCALLS, WATCHED
 
 MACHINES = ("x86_64", "aarch64")
 PID = 4321
@@ -61,6 +61,8 @@ def test_without_a_listener_refused_calls_fail_and_watched_ones_pass(machine: st
             assert got == RET_ALLOW, name
         elif name == "clone":
             assert got == RET_ERRNO | errno.EAGAIN
+        elif name in MISSING:
+            assert got == RET_ERRNO | MISSING[name], name
         elif name not in QUIET:
             assert got == RET_ERRNO | errno.EPERM, name
 

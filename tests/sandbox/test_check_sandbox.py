@@ -60,7 +60,7 @@ class PlainSubprocess:
             "import sys, resource\n"
             "resource.setrlimit(resource.RLIMIT_CPU, (8, 8))\n"
             "from tradeassay.sandbox.codec import Caps, decode, encode\n"
-            "from tradeassay.sandbox.strategy import Call, parse, run_code\n"
+            "from tradeassay.sandbox.strategy import StrategyCall as Call, parse, run_code\n"
             "import msgspec\n"
             "order = msgspec.json.decode(sys.argv[1], type=Call)\n"
             "code, _ = parse(sys.argv[2], None)\n"

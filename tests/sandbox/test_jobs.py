@@ -311,3 +311,39 @@ def run(frame):
     assert result.attempts == ()
     if result.tier.level == "strong":
         assert result.files["x.png"].startswith(b"\x89PNG")
+
+
+def test_no_refused_call_is_hidden_behind_many_others(sandbox: Sandbox) -> None:
+    """The first 64 kinds have their details; a new call after them is counted all the same."""
+    source = """
+import ctypes, os
+def run(columns):
+    for number in range(90):
+        try:
+            open(f"/etc/nothing-{number}")
+        except OSError:
+            pass
+    libc = ctypes.CDLL(None)
+    libc.syscall(435, None, 64)
+    libc.syscall(437, -100, b"/etc/passwd", None, 24)
+    libc.flock(0, 1)
+    return {"a": [1.0]}
+"""
+    job = Job(source=source, pass_as="columns", guard_imports=False, fail_on=frozenset())
+    result = sandbox.run(job)
+    calls = {attempt.call: attempt for attempt in result.attempts}
+    assert {"clone3", "openat2", "flock", "openat"} <= set(calls), result.attempts
+    assert sum(attempt.count for attempt in result.attempts if attempt.call == "openat") == 90
+    assert calls["clone3"].family == "process" and calls["openat2"].family == "file"
+
+
+def test_the_random_devices_are_shut_and_the_calls_are_seeded(sandbox: Sandbox) -> None:
+    source = """
+import os
+def run(columns):
+    return {"a": [float(int.from_bytes(os.getrandom(4), "big")), float(int.from_bytes(os.urandom(4), "big"))]}
+"""
+    one, two = (sandbox.run(Job(source=source, pass_as="columns", seed=3)).need()["a"].tolist() for _ in range(2))
+    assert one == two
+    shut = sandbox.run(Job(source="def run(c):\n    open('/dev/urandom')", pass_as="columns"))
+    assert isinstance(shut.failure, FileAttempt)

@@ -190,6 +190,7 @@ def test_long_and_odd_messages_are_cut_and_cleaned() -> None:
 
 def test_every_source_of_randomness_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", os.urandom)
+    monkeypatch.setattr(os, "getrandom", os.getrandom)
     monkeypatch.setattr(random, "_urandom", random._urandom)  # type: ignore[attr-defined]
     state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
 

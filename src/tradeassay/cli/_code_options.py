@@ -95,7 +95,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FILTERS = (
     click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
-    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 15m, 5m or 1m."),
+    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
     click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
     click.option("--sample", type=click.IntRange(1), metavar="N", help="So many of them, evenly spread."),
     click.option(

@@ -164,7 +164,12 @@ def evaluate(
     else:
         from tradeassay.report import print_evaluation
 
-        print_evaluation(found, name=program.name)
+        unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
+        print_evaluation(found, name=f"{program.name}{unjudged}")
+        for what in chosen.lacks:
+            say(f"the task comes without {what}")
+        for attempt in found.attempts:
+            say(f"refused: {attempt}")
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" else 1

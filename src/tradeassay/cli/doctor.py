@@ -54,6 +54,9 @@ _OPTIONAL = {
 }
 
 
+_GOOD = "everything needed is here"
+
+
 def examine() -> tuple[MachineFinding, ...]:
     """Look at everything."""
     checks: tuple[Callable[[], Iterator[MachineFinding]], ...] = (
@@ -65,6 +68,7 @@ def examine() -> tuple[MachineFinding, ...]:
         _plugins,
         _tools,
         _sandbox,
+        _libraries,
     )
     return tuple(finding for check in checks for finding in _looked_at(check))
 
@@ -238,6 +242,23 @@ def _benchmark(name: str, datasets: tuple[str, ...]) -> Iterator[MachineFinding]
             yield MachineFinding(f"data {dataset}", "ok", f"for {name}")
 
 
+def _libraries() -> Iterator[MachineFinding]:
+    """What programs are promised, imported where they will import it: inside the sandbox."""
+    from tradeassay.core.errors import MissingExtra, TradeassayError
+
+    if find_spec("backtrader") is None and find_spec("talib") is None:
+        return  # the extra is not installed, which stands above
+    try:
+        from tradeassay.code.running import PROMISED, open_code_executor
+
+        with open_code_executor():
+            yield MachineFinding("libraries", "ok", f"programs can import {', '.join(PROMISED)}")
+    except MissingExtra as missing:
+        yield MachineFinding("libraries", "broken", str(missing))
+    except TradeassayError:
+        return  # no sandbox, which stands above
+
+
 @click.command()
 @click.option("--for", "what", metavar="SPEC",
               help="Only what this needs: a spec file, a benchmark or a model. Nothing is asked.")  # fmt: skip
@@ -258,5 +279,7 @@ def doctor(what: str | None, as_json: bool) -> int:
             [(f.part, marks[f.state], f.finding) for f in findings],
         )
         broken = [f.part for f in findings if f.state == "broken"]
-        say("everything needed is here" if not broken else f"needs attention: {', '.join(broken)}")
+        shut = any(f.part == "sandbox" and f.state == "absent" for f in findings)
+        good = "everything needed is here, but programs cannot be run: see sandbox" if shut else _GOOD
+        say(good if not broken else f"needs attention: {', '.join(broken)}")
     return 1 if any(f.state == "broken" for f in findings) else 0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Clock = Literal["exchange", "futures", "always"]
 Times = NDArray[np.datetime64]
 
-MINUTES: Final[dict[Timeframe, int]] = {"1d": 1440, "1h": 60, "15m": 15, "5m": 5, "1m": 1}
+MINUTES: Final[dict[Timeframe, int]] = {"1d": 1440, "1h": 60, "30m": 30, "15m": 15, "5m": 5, "1m": 1}
 """Minutes from one bar's open to the next one's."""
 
 OPEN_MINUTE: Final[dict[Clock, int]] = {"exchange": 570, "futures": 1080, "always": 0}

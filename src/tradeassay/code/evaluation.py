@@ -39,7 +39,8 @@ from tradeassay.code.judges.drawn import (
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.code.leak import LeakConfig, LeakRecord
-from tradeassay.code.lookahead import BRIEF, program_lookahead
+from tradeassay.code.leak.trace import first_difference
+from tradeassay.code.lookahead import BRIEF, POINTERS, program_lookahead
 from tradeassay.code.lookahead_v2 import SCORED_FED, frame_lookahead
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs, task_bars
@@ -51,7 +52,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
-from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of
+from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, Tier, kind_of
 
 _SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
 
@@ -121,11 +122,11 @@ class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole record of one program on one task. JSON-able; equal programs get equal records, usage aside.
 
-    ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and
-    ``judge_language`` are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls
-    that the kernel refused on any market. From version 2 of the ``rules`` on: ``walls`` is the level of isolation
-    that it ran behind, ``drawn_again`` are markets that were set aside, and ``immaterial`` names constants of the
-    task that the judged markets do not exercise.
+    ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and ``judge_language``
+    are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls that the kernel
+    refused on any market. From version 2 of the ``rules`` on: ``walls`` is the level of isolation that it ran
+    behind and what was missing there, ``drawn_again`` are markets that were set aside, and ``immaterial`` names
+    constants of the task that the judged markets do not exercise.
     """
 
     task: str
@@ -432,9 +433,27 @@ class _DrawnProgram(_Program):
             (whole,) = self._run([self.bars], fed=False)
             if whole.ok:
                 assert self.home.failure is not None
-                self.fed_failure = self.home.failure.text
+                self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
                 self.runs = [whole]
+        elif self.framework == "backtrader" and self.home.ok and POINTERS & {t.name for t in self.home.tricks}:
+            self._compare_with_whole()
         return compile_failure(self.home) or found
+
+    def _compare_with_whole(self) -> None:
+        """Run a program that asks for later bars where it has them: what it decides then says whether it used
+        them.
+
+        It gains nothing either way. But a program that trades only with later bars at hand has looked ahead, and
+        is told so instead of being told that it does not trade.
+        """
+        (whole,) = self._run([self.bars], fed=False)
+        if not whole.ok:
+            return
+        differs = first_difference(self.home.trace(), whole.trace(), self.bars.rows, BRIEF.rtol)
+        if differs is not None:
+            row, fed, held = differs
+            self.fed_failure = f"on bar {row} it decides {fed}, with all bars at hand {held}"
+            self.runs = [whole]
 
     def looks_ahead(self) -> Finding:
         """Fed bar by bar nothing can look ahead; programs on frames are grown on every judged market."""
@@ -442,7 +461,7 @@ class _DrawnProgram(_Program):
             return not_scored("the look-ahead check was left out")
         if self.fed_failure:
             names = "".join(f"; {trick.name}: {trick.evidence}" for trick in self.home.tricks if not trick.grave)
-            reason = f"it runs only where it holds all bars; fed bar by bar it breaks: {self.fed_failure}{names}"
+            reason = f"it depends on later bars: {self.fed_failure}{names}"
             self.leak = LeakRecord(verdict="leaky", reason=reason, runs=1, bars=self.bars.rows, fed="differs")
             return failed(reason, "look_ahead")
         if self.framework == "backtrader":
@@ -471,7 +490,9 @@ class _DrawnProgram(_Program):
             self.behaviour = BehaviourVerdict(status="not_scored", reason=reason)
         else:
             self._run_away()
-            self.behaviour = judge_decisions(self.task, self.judging, self.runs, DECISIONS)
+            need = DECISIONS.threshold if self.task.agreement is None else self.task.agreement
+            rule = msgspec.structs.replace(DECISIONS, threshold=need)
+            self.behaviour = judge_decisions(self.task, self.judging, self.runs, rule)
         if any(trick.grave for trick in _tricks(self.runs)):
             return not_reached("a trick was found on another market")
         found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
@@ -485,7 +506,7 @@ class _DrawnProgram(_Program):
             plain,
             rules=2,
             attempts=tuple(tried),
-            walls=self.executor.tier.level if self.runs else "",
+            walls=walls_of(self.executor.tier) if self.runs else "",
             drawn_again=() if self.judging is None else self.judging.again,
             immaterial=() if self.judging is None else self.judging.immaterial,
         )
@@ -517,6 +538,11 @@ class _DrawnProgram(_Program):
             )
         self.spend(len(done), sum(run.usage.cpu_s for run in done))
         return done
+
+
+def walls_of(tier: Tier) -> str:
+    """Return the walls that stood, and what was missing, in one line."""
+    return f"{tier.level} (missing: {'; '.join(tier.missing)})" if tier.missing else tier.level
 
 
 def wants_language_judge(found: Evaluation) -> bool:

@@ -51,7 +51,8 @@ NOT_CLEARED: Final = "not_cleared"
 """The class of a finding that is neither passed nor failed: look-ahead could not be excluded nor shown."""
 
 _PROOF: Final = "fed bar by bar it decides the same on every bar: no decision can depend on a later one"
-_POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
+POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
+"""Tricks that point to later bars; whether they were used is for a check to prove."""
 
 
 def look_for_leaks(
@@ -92,7 +93,7 @@ def program_lookahead(
     limits: JobLimits | None = None,
 ) -> tuple[Finding, LeakRecord]:
     """Check a program of a task; returns the finding and its record."""
-    pointers = [trick for trick in run.tricks if trick.name in _POINTERS]
+    pointers = [trick for trick in run.tricks if trick.name in POINTERS]
     fed = _fed(executor, task, source, bars, run, config, limits) if framework == "backtrader" else None
     if fed is not None and fed.proven:
         return PASSED, LeakRecord(verdict="clean", reason=_PROOF, runs=1, bars=bars.rows, fed="same")

@@ -12,6 +12,7 @@ from tradeassay.code.frames import FrameSubject, many_frames, read_with_targets
 from tradeassay.code.frames import sandbox_job as frame_job
 from tradeassay.code.rules import V1, Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
+from tradeassay.core.errors import MissingExtra
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
 
@@ -19,11 +20,25 @@ if TYPE_CHECKING:
     from tradeassay.code.leak import LeakSubject
 
 HOME_SEED = 1
+PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
+"""What the prompts tell a model that it can import, beside the standard library."""
 
 
 def open_code_executor(workers: int = 1) -> JobExecutor:
-    """Return a sandbox for programs of every framework; raises SandboxRefused where code cannot be contained."""
-    return SandboxPool(sandbox_config(), workers=workers)
+    """Return a sandbox for programs of every framework.
+
+    Raises SandboxRefused where code cannot be contained, and MissingExtra, before any program is run and charged
+    for it, when a library that programs are promised cannot be imported inside.
+    """
+    pool = SandboxPool(sandbox_config(), workers=workers)
+    missing = [name for name in PROMISED if name not in pool.modules]
+    if missing:
+        pool.close()
+        raise MissingExtra(
+            f"programs are promised {', '.join(PROMISED)}, and the sandbox cannot import {', '.join(missing)}",
+            mend="pip install 'tradeassay[code]' into the environment that runs tradeassay",
+        )
+    return pool
 
 
 def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import msgspec
 
 Difficulty = Literal["easy", "medium", "hard"]
-Timeframe = Literal["1d", "1h", "15m", "5m", "1m"]
+Timeframe = Literal["1d", "1h", "30m", "15m", "5m", "1m"]
 Family = Literal[
     "trend",
     "mean-reversion",

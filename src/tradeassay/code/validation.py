@@ -186,7 +186,7 @@ def validate(
     """
     config = config or ValidateConfig()
     chosen = tuple(tasks)
-    programs = [program for task in chosen for program in _programs(task)]
+    programs = [program for task in chosen for program in _programs(task, config.rules)]
 
     def one(program: _Program) -> ProgramLine:
         client = judge if program.framework == "backtrader" else frame_judge
@@ -233,7 +233,8 @@ def _drawn_twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine
     return TwinLine(task=task.id, agreement=found.agreement or 0.0, accepted=found.status == "passed")
 
 
-def _programs(task: CodeTask) -> list[_Program]:
+def _programs(task: CodeTask, rules: Rules) -> list[_Program]:
+    """Return gold and decoys. Where what is printed is not looked at, printing makes no decoy."""
     found: list[_Program] = []
     decoys: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
     if task.frame is not None:
@@ -242,7 +243,11 @@ def _programs(task: CodeTask) -> list[_Program]:
         gold = reference_of(task, framework)
         if gold:
             found.append(_Program(task=task, framework=framework, source=gold, decoy=None))
-        found += [_Program(task=task, framework=framework, source=decoy.source, decoy=decoy) for decoy in these]
+        found += [
+            _Program(task=task, framework=framework, source=decoy.source, decoy=decoy)
+            for decoy in these
+            if decoy.kind != "printed-result" or rules.believes_print
+        ]
     return found
 
 

@@ -26,7 +26,7 @@ from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
 from tradeassay.runs.code_protocol import AskRole, CodeAsk
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
+from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
 from tradeassay.sandbox import JobExecutor
 
 __all__ = ["quantcode"]
@@ -49,6 +49,7 @@ def quantcode(
     judge: str | None = None,
     decides: str = "reference-first",
     task_file: str | None = None,
+    secret: str | None = None,
     workers: int = 2,
 ) -> Task:
     """QuantCode: a model writes a trading strategy that was described in words.
@@ -66,9 +67,10 @@ def quantcode(
         judge: A model that reads the programs, besides the behavioural judge.
         decides: Which judge the judge stage goes by.
         task_file: A copy of the public 400-task file, instead of our tasks.
+        secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
     """
-    protocol = QuantCodeProtocol(_spec(locals()))
+    protocol = QuantCodeV2Protocol(_spec(locals()))
     items = protocol.episodes()
     if not items:
         raise UserError("no task is left", mend="drop a filter")
@@ -86,7 +88,7 @@ def quantcode(
 
 
 @solver
-def write_program(protocol: QuantCodeProtocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
+def write_program(protocol: QuantCodeV2Protocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
     """Carry a task's conversation with the model under evaluation, examining every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -128,7 +130,7 @@ def stage_scorer() -> Scorer:
     return score
 
 
-def _spec(given: dict[str, Any]) -> QuantCodeSpec:
+def _spec(given: dict[str, Any]) -> QuantCodeV2Spec:
     def one(name: str) -> list[str]:
         return [given[name]] if given[name] is not None else []
 
@@ -146,16 +148,17 @@ def _spec(given: dict[str, Any]) -> QuantCodeSpec:
         "turns": given["turns"],
         "judge": given["judge"],
         "evaluate": {"decides": given["decides"]},
+        **({"secret": given["secret"]} if given["secret"] else {}),
     }
     try:
-        return msgspec.convert(values, QuantCodeSpec)
+        return msgspec.convert(values, QuantCodeV2Spec)
     except msgspec.ValidationError as error:
         raise UserError(
             f"the task cannot be set up so: {error}", mend="see docs/reference/quantcode.md"
         ) from error
 
 
-def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
+def _sample(protocol: QuantCodeV2Protocol, item: EpisodeSpec) -> Sample:
     found, settings = protocol.tasks[item.task], protocol.settings(item)
     about = {
         "task": found.id,
@@ -168,7 +171,7 @@ def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
     )
 
 
-async def _carry(protocol: QuantCodeProtocol, item: EpisodeSpec, writer: Asker, workers: int) -> TaskOutcome:
+async def _carry(protocol: QuantCodeV2Protocol, item: EpisodeSpec, writer: Asker, workers: int) -> TaskOutcome:
     judge = _judge(protocol.spec.judge)
 
     async def answer(ask: CodeAsk) -> Any:
@@ -206,7 +209,7 @@ class _Sandbox:
         self._lock = threading.Lock()
         self._executor: JobExecutor | None = None
 
-    def open(self, protocol: QuantCodeProtocol, workers: int) -> JobExecutor:
+    def open(self, protocol: QuantCodeV2Protocol, workers: int) -> JobExecutor:
         """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
             if self._executor is None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tradeassay.runs.progress import ProgressEvent as ProgressEvent
     from tradeassay.runs.progress import RunEnded as RunEnded
     from tradeassay.runs.quantcode import QuantCodeSpec as QuantCodeSpec
+    from tradeassay.runs.quantcode import QuantCodeV2Spec as QuantCodeV2Spec
     from tradeassay.runs.recorded import CodeRun as CodeRun
     from tradeassay.runs.recorded import Run as Run
     from tradeassay.runs.recorded import load_run as load_run

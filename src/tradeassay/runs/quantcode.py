@@ -321,8 +321,10 @@ class QuantCodeV2Protocol(QuantCodeProtocol):
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
     """Return the tasks that a spec asks for; raises :class:`UserError` for a missing id or file."""
-    every = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
-    return choose_tasks(spec, every)
+    if spec.task_file is None:
+        return choose_tasks(spec, load_tasks())
+    version: Version = 1 if spec.benchmark == QUANTCODE_V1 else 2
+    return choose_tasks(spec, load_public_tasks(Path(spec.task_file), version=version))
 
 
 def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:

@@ -234,7 +234,7 @@ def _groups(
 
 
 _ORDER: Final = {
-    name: place for place, name in enumerate(("easy", "medium", "hard", "1d", "1h", "15m", "5m", "1m"))
+    name: place for place, name in enumerate(("easy", "medium", "hard", "1d", "1h", "30m", "15m", "5m", "1m"))
 }
 
 

@@ -20,8 +20,10 @@ from tradeassay.sandbox import kernel
 _SITE_NAMES: Final = frozenset({"site-packages", "dist-packages"})
 _ZONES: Final = "/usr/share/zoneinfo"
 _OWN_PACKAGE: Final = __name__.partition(".")[0]
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")
-"""Device files that are harmless and that libraries open; the first may be written to."""
+DEVICES: Final = ("/dev/null", "/dev/zero")
+"""Device files that are harmless and that libraries open; the first may be written to. None gives randomness: a
+program whose draws nobody can repeat cannot be examined twice.
+"""
 
 
 class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +58,7 @@ def find_roots() -> LibraryRoots:
         os.path.dirname(os.__file__),
     )
     covered = [os.path.join(folder, name) for folder in stdlib for name in _SITE_NAMES]
-    sites = {entry for entry in sys.path if os.path.basename(entry) in _SITE_NAMES and os.path.isdir(entry)}
+    sites = {entry for entry in sys.path if os.path.isdir(entry) and not _is_stdlib(entry, stdlib)}
     packages = package_roots(sites, [*_module_files(), *_mapped_files()])
     packages |= {os.path.join(site, "tzdata") for site in sites}
     return LibraryRoots(
@@ -67,16 +69,24 @@ def find_roots() -> LibraryRoots:
     )
 
 
+def _is_stdlib(entry: str, stdlib: Iterable[str]) -> bool:
+    """Return whether a folder of the search path belongs to the standard library; its site folders do not."""
+    if os.path.basename(entry) in _SITE_NAMES:
+        return False
+    return any(entry == folder or entry.startswith(folder.rstrip("/") + "/") for folder in stdlib)
+
+
 def package_roots(sites: Iterable[str], files: Iterable[str]) -> set[str]:
     """Return the topmost folder or file below one of ``sites`` for each of ``files``, except this package."""
     roots: set[str] = set()
-    prefixes = [site.rstrip("/") + "/" for site in sites]
+    # The innermost site counts: a folder that holds another site must not be opened as if it were a package.
+    prefixes = sorted((site.rstrip("/") + "/" for site in sites), key=len, reverse=True)
     for path in files:
-        for prefix in prefixes:
-            if path.startswith(prefix):
-                top = path[len(prefix) :].partition("/")[0]
-                if top and top != _OWN_PACKAGE:
-                    roots.add(prefix + top)
+        prefix = next((one for one in prefixes if path.startswith(one)), None)
+        if prefix is not None:
+            top = path[len(prefix) :].partition("/")[0]
+            if top and top != _OWN_PACKAGE:
+                roots.add(prefix + top)
     return roots
 
 

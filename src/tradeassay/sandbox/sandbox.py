@@ -143,6 +143,11 @@ class SandboxPool:
         """The walls that jobs run behind."""
         return self._sandbox.tier
 
+    @property
+    def modules(self) -> frozenset[str]:
+        """Top-level modules that guarded code may import."""
+        return self._sandbox.modules
+
     def run(self, job: Job) -> JobResult:
         """Run one job and wait for it."""
         return self.submit(job).result()

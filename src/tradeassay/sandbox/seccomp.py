@@ -19,6 +19,7 @@ from tradeassay.sandbox import kernel
 from tradeassay.sandbox.syscalls import (
     ALLOWED,
     ALLOWED_INT,
+    MISSING,
     QUIET,
     SIGABRT,
     STAT,
@@ -124,6 +125,8 @@ def build(spec: FilterSpec) -> bytes:
         if name in known:
             program.answer(known[name], RET_ERRNO | code)
     if not spec.notify:
+        for name, code in sorted(MISSING.items()):
+            program.answer(number(machine, name), RET_ERRNO | code)
         program.answer(number(machine, "clone"), RET_ERRNO | errno.EAGAIN)
     program.emit(_RETURN, refuse)
     return program.bytes()

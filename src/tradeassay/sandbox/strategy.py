@@ -137,6 +137,8 @@ def fix_seeds(seed: int) -> None:
         return hashlib.shake_256(f"{seed}:{counter}".encode()).digest(size)
 
     os.urandom = drawn
+    if hasattr(os, "getrandom"):
+        os.getrandom = lambda size, flags=0: drawn(size)
     random._urandom = drawn  # type: ignore[attr-defined]  # where secrets and numpy's default_rng() draw from
 
 

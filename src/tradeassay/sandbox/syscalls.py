@@ -109,7 +109,7 @@ ALLOWED: Final[frozenset[str]] = frozenset(
     "restart_syscall getrandom sched_yield sched_getaffinity getcpu "
     # Descriptors it already has.
     "read write readv writev pread64 pwrite64 preadv pwritev close close_range lseek dup dup2 dup3 pipe pipe2 "
-    "poll ppoll select pselect6 sendfile copy_file_range ftruncate fallocate fsync fdatasync flock fadvise64 "
+    "poll ppoll select pselect6 sendfile copy_file_range ftruncate fallocate fsync fdatasync fadvise64 "
     # Looking at files it can reach.
     "fstat getdents getdents64 getcwd fchdir statfs fstatfs umask "
     # Time and its own signals.
@@ -129,19 +129,23 @@ WATCHED: Final[frozenset[str]] = frozenset(
 )
 """Calls that name a path. The kernel (Landlock) decides; the host records the ones that reach outside."""
 
-QUIET: Final[dict[str, int]] = {"clone3": errno.ENOSYS, "rseq": errno.ENOSYS, "openat2": errno.ENOSYS}
-"""Refused without a report. glibc falls back from clone3 to clone, which *is* reported."""
+QUIET: Final[dict[str, int]] = {"rseq": errno.ENOSYS}
+"""Refused without a report: libc makes them by itself."""
+
+MISSING: Final[dict[str, int]] = {"clone3": errno.ENOSYS, "openat2": errno.ENOSYS}
+"""Refused as if the kernel lacked them, and reported where it can report: libc falls back to clone and openat."""
 
 CONTROL_FD: Final = 5
 """The only descriptor a child may ``sendmsg`` on; closed before untrusted code runs. No socket can be made."""
 
 _TTY_AND_CLOEXEC: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-_DUP_FLAGS_LOCKS_SEALS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1034)
+_DUP_FLAGS_SEALS: Final = (0, 1, 2, 3, 4, 1030, 1034)
+"""No locks: a library's file is the host's, and a lock on it would be felt outside."""
 SIGABRT: Final = 6
 
 ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
     "ioctl": (1, _TTY_AND_CLOEXEC),
-    "fcntl": (1, _DUP_FLAGS_LOCKS_SEALS),
+    "fcntl": (1, _DUP_FLAGS_SEALS),
     "prctl": (0, (15, 16)),
     "sendmsg": (0, (CONTROL_FD,)),
 }
@@ -160,7 +164,7 @@ _FAMILIES: Final[dict[Family, str]] = {
     "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat truncate utime utimes utimensat futimesat "
     "mknod mknodat setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr "
     "removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat removexattrat "
-    "inotify_init inotify_init1 inotify_add_watch sync syncfs",
+    "inotify_init inotify_init1 inotify_add_watch sync syncfs flock fcntl",
     "memory": "memfd_create memfd_secret shmget shmat shmctl shmdt mlock mlock2 mlockall mq_open mq_unlink semget "
     "semop semctl semtimedop msgget msgsnd msgrcv msgctl remap_file_pages vmsplice",
     "privileged": "mount umount2 pivot_root chroot unshare setns setuid setgid setreuid setregid "

@@ -8,6 +8,7 @@ run at all.
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from typing import Literal
 
@@ -46,7 +47,11 @@ IN_PROCESS = Tier(level="trusted-in-process", missing=("every wall: the code ran
 
 
 class Kernel(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be learned about the machine without starting anything."""
+    """What can be learned about the machine without starting anything.
+
+    ``filtered``: this process already runs under somebody's call filter, as in most containers. What is missing
+    then may be there and forbidden.
+    """
 
     system: str
     machine: str
@@ -54,6 +59,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
     landlock_abi: int
     seccomp_filter: bool
     seccomp_notify: bool
+    filtered: bool = False
 
 
 def ask_kernel() -> Kernel:
@@ -68,7 +74,30 @@ def ask_kernel() -> Kernel:
         landlock_abi=landlock.abi() if known else 0,
         seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
         seccomp_notify=known and seccomp.has_action(seccomp.RET_NOTIFY),
+        filtered=known and _filtered(),
     )
+
+
+def _filtered() -> bool:
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return any(line.split() == ["Seccomp:", "2"] for line in status)
+    except OSError:
+        return False
+
+
+_LANDLOCK_SINCE = (5, 13)
+
+
+def _has_landlock_by_age(release: str) -> bool:
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _LANDLOCK_SINCE
+
+
+_PROFILE = (
+    "allow the calls seccomp, landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the "
+    "container's profile, e.g. docker run --security-opt seccomp=unconfined; see docs/howto/run-untrusted-code.md"
+)
 
 
 def refusal(kernel: Kernel) -> SandboxRefused | None:
@@ -81,10 +110,20 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
             f"the system calls of {kernel.machine} are not known to the sandbox",
             mend=f"use one of {', '.join(machines())}",
         )
+    if kernel.landlock_abi < 1 and kernel.filtered and _has_landlock_by_age(kernel.release):
+        return SandboxRefused(
+            f"a call filter around this process blocks Landlock, which kernel {kernel.release} is new enough for, "
+            "so files could not be held shut",
+            mend=_PROFILE,
+        )
     if kernel.landlock_abi < 1:
         return SandboxRefused(
             f"kernel {kernel.release} has no Landlock, so files could not be held shut",
             mend="use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER,
+        )
+    if not kernel.seccomp_filter and kernel.filtered:
+        return SandboxRefused(
+            "a call filter around this process blocks seccomp, so system calls could not be refused", mend=_PROFILE
         )
     if not kernel.seccomp_filter:
         return SandboxRefused(

@@ -103,6 +103,8 @@ def _borrowed_randomness(seed: int) -> Iterator[None]:
     numpy: Any = sys.modules["numpy"]
     drawing: Any = random  # its private name _urandom is where secrets and numpy draw from
     kept = (random.getstate(), numpy.random.get_state(), os.urandom, drawing._urandom)
+    system: Any = os
+    getrandom = getattr(os, "getrandom", None)
     fix_seeds(seed)
     try:
         yield
@@ -110,5 +112,7 @@ def _borrowed_randomness(seed: int) -> Iterator[None]:
         random.setstate(kept[0])
         numpy.random.set_state(kept[1])
         os.urandom = kept[2]
+        if getrandom is not None:
+            system.getrandom = getrandom
         drawing._urandom = kept[3]
         sys.modules.pop("strategy", None)

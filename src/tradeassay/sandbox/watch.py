@@ -24,6 +24,10 @@ from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
 
 _MAX_PATH: Final = 4096
 _MAX_KINDS: Final = 64
+"""How many calls are kept with their details; those after them are added up by call."""
+_OTHERS: Final = "others"
+_ABSENT: Final = frozenset({"clone3", "openat2"})
+"""Calls that are refused as if the kernel did not have them: libc then falls back to calls that it knows."""
 _AT_FDCWD: Final = 0xFFFFFF9C
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_THREAD: Final = 0x10000
@@ -80,7 +84,8 @@ class ChildWatch:
             self._answer_path(listener, notice, name)
             return
         self._record(name, self._detail(name, notice))
-        seccomp.refuse(listener, notice, errno.EAGAIN if name == "clone" else errno.EPERM)
+        code = errno.ENOSYS if name in _ABSENT else errno.EAGAIN if name == "clone" else errno.EPERM
+        seccomp.refuse(listener, notice, code)
 
     def _answer_path(self, listener: int, notice: Notice, name: str) -> None:
         self.file_calls += 1
@@ -136,6 +141,10 @@ class ChildWatch:
             return self._text(first)
         if name in ("fchmodat", "fchownat", "linkat", "execveat", "symlinkat", "utimensat", "mknodat"):
             return self._text(first if name == "symlinkat" else second)
+        if name == "openat2":
+            return self._text(second)
+        if name in ("flock", "fcntl"):
+            return f"descriptor {_signed(first)}"
         if name in ("kill", "tkill"):
             return f"pid {_signed(first)}, signal {second}"
         if name == "tgkill":
@@ -159,7 +168,9 @@ class ChildWatch:
         detail = plain_line(detail, 200)
         known = self._seen.get((name, detail))
         if known is None and len(self._seen) >= _MAX_KINDS:
-            return
+            # Details are the code's own words and without end; calls are not, so none goes uncounted.
+            detail = _OTHERS
+            known = self._seen.get((name, detail))
         count = known.count + 1 if known else 1
         self._seen[name, detail] = RefusedCall(family=family_of(name), call=name, detail=detail, count=count)
 

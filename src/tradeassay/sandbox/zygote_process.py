@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import select
 import socket
@@ -21,11 +22,29 @@ from tradeassay.sandbox.watch import Reach
 from tradeassay.sandbox.zygote import Hello
 
 _START: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from tradeassay.sandbox.zygote import main; main(int(sys.argv[2]))"
+    "import sys; sys.path += [one for one in sys.argv[3:] if one not in sys.path]; sys.path.append(sys.argv[1]); "
+    "from tradeassay.sandbox.zygote import main; main(int(sys.argv[2]))"
 )
 _PACKAGE_PARENT: Final = str(Path(__file__).resolve().parents[2])
 _STOP_S: Final = 5.0
 _HELLO_BYTES: Final = 1 << 18
+
+
+def _homes(modules: tuple[str, ...]) -> list[str]:
+    """Return the folders that hold promised modules, wherever this process finds them: the zygote's own search
+    path knows nothing of PYTHONPATH and of what was added at run time.
+    """
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(module.partition(".")[0] for module in modules):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        place = None if spec is None else next(iter(spec.submodule_search_locations or ()), spec.origin)
+        if place is not None and os.path.isabs(place):
+            found[os.path.dirname(place)] = None
+    standard = os.path.dirname(os.__file__)
+    return [folder for folder in found if folder != standard and not folder.startswith(f"{standard}/lib-")]
 
 
 class ZygoteProcess:
@@ -38,7 +57,10 @@ class ZygoteProcess:
             # A new session keeps the terminal's Ctrl-C from reaching it; it ends when our end of the socket
             # closes.
             self._process = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())],
+                [
+                    *(sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())),
+                    *_homes(config.preload),
+                ],
                 env={**ENVIRONMENT, "PYTHONHASHSEED": str(config.hash_seed)},
                 cwd="/",
                 stdin=subprocess.DEVNULL,

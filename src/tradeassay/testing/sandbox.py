@@ -17,6 +17,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
 from tradeassay.testing._escape.arena import VISIBLE, Arena, secret_in_environment
 from tradeassay.testing._escape.attack import TIGHT, Attack, AttackOutcome
+from tradeassay.testing._escape.attacks_examiner import EXAMINER
 from tradeassay.testing._escape.attacks_files import CHANGING, READING
 from tradeassay.testing._escape.attacks_limits import LIMITS
 from tradeassay.testing._escape.attacks_network import NETWORK
@@ -35,6 +36,7 @@ ATTACKS: tuple[Attack, ...] = (
     *FORGING,
     *FUTURE,
     *PRIVILEGED,
+    *EXAMINER,
 )
 """All attacks, by family."""
 
@@ -179,6 +181,7 @@ def _record(result: JobResult) -> str:
     if result.failure is not None:
         return result.failure.text
     if result.attempts:
-        return "refused " + result.attempts[0].text
+        grave = [attempt for attempt in result.attempts if attempt.family != "file"]
+        return "refused " + (grave or result.attempts)[0].text
     assert result.columns is not None
     return "ran, and found: " + ", ".join(str(item) for item in result.columns.get("evidence", ()))[:80]

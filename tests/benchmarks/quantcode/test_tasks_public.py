@@ -119,3 +119,21 @@ def test_odd_values_never_break_the_loader(values: dict[str, Any]) -> None:
             assert "record 1" in str(error)
         else:
             assert task.formal == values["reformulated_task"]
+
+
+def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path: Path) -> None:
+    texts = {
+        1: "Buy when the price of 45,000 is crossed. Sell 5 % below.",
+        2: "Buy on positive news sentiment.",
+        3: "A pairs trading strategy on two stocks.",
+        4: "Buy when RSI(14) is below 30 and sell above 70, stop at 2 %.",
+    }
+    records = [record(id=number, reformulated_task=text, timeframe="30m") for number, text in texts.items()]
+    file = written(tmp_path, records)
+    found = {task.id: " ".join(task.lacks) for task in load_public_tasks(file)}
+    assert "price levels" in found["public-001"] and "external data" in found["public-002"]
+    assert "several assets" in found["public-003"]
+    assert not any(word in found["public-004"] for word in ("price levels", "external", "several"))
+    assert {task.timeframe for task in load_public_tasks(file)} == {"30m"}
+    old = load_public_tasks(file, version=1)
+    assert {task.timeframe for task in old} == {"1d"} and "price levels" not in " ".join(old[0].lacks)

@@ -91,7 +91,8 @@ def test_orders_of_the_last_bar_stay_with_the_broker() -> None:
         ({"turn": 3, "ref": 0}, "ref"),
         ({"turn": 3, "parent": 9}, "does not exist"),
         ({"turn": 3, "oco": 9}, "does not exist"),
-        ({"turn": 3, "action": 1, "ref": 9}, "does not exist"),
+        ({"turn": 3, "action": 1, "ref": 9, "size": 0.0, "side": 0, "transmit": 0}, "does not exist"),
+        ({"turn": 3, "action": 1, "parent": 9}, "says more than which order"),
         ({"turn": 3, "action": 2}, "neither an order"),
         ({"turn": 3, "transmit": 5}, "'transmit'"),
     ],
@@ -115,11 +116,10 @@ def test_too_many_orders_are_not_read() -> None:
         read_orders(table, ROWS, 1)
 
 
-def test_orders_that_would_keep_the_host_busy_for_ever_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradeassay.code.backtrader.host_broker.MAX_STEPS", 300)
+def test_orders_that_would_keep_the_host_busy_for_ever_are_refused() -> None:
     waiting = [{"turn": 1, "ref": k + 1, "kind": 2, "given": 1, "price": 0.01} for k in range(60)]
     with pytest.raises(BadOrders, match="more open orders"):
-        replay(log(*waiting), BARS, TERMS)
+        replay(log(*waiting), BARS, TERMS, steps=300)
 
 
 def test_a_huge_group_of_orders_does_not_keep_the_host_busy() -> None:

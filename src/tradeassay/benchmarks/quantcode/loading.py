@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -119,16 +119,43 @@ PUBLIC_KEYS = (
 )
 """The ten keys of a record; only ``id`` and ``reformulated_task`` are required."""
 
-PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "15m": 1560, "5m": 4680, "1m": 2730}
+PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "30m": 1560, "15m": 1560, "5m": 4680, "1m": 2730}
 """Bars per timeframe (ours): about the length of history that the authors' harness downloads."""
 
 _LACKS = ("a conversational wording", "a reference program", "decoys")
-_NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m15": "15m", "m5": "5m"}
+_NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m30": "30m", "m15": "15m", "m5": "5m"}
 _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
 
 
-def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
+_HARD_PRICE = re.compile(
+    r"(?<![\w.])(?:\$|USD ?|EUR ?|€|£)\s?\d[\d,]*(?:\.\d+)?|\b(?:price|level|support|resistance|strike)s?"
+    r"(?: level)?(?: of| at| is| =|:)?\s+\$?\d{2,}(?:[\d,]*)(?:\.\d+)?(?!\s*(?:%|percent|bars?|days?|periods?))",
+    re.IGNORECASE,
+)
+_EXTERNAL = re.compile(
+    r"\b(?:news|sentiment|twitter|tweets?|earnings|fundamentals?|order ?book|open interest|funding rate|on-chain|"
+    r"options? chain|implied volatility|economic calendar|interest rates?|CSV file|API|download)\b",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(
+    r"\b(?:pairs? trad\w+|two (?:assets|stocks|instruments|symbols|coins)|several (?:assets|stocks|symbols)|"
+    r"multiple (?:assets|stocks|symbols|tickers|instruments)|basket|portfolio of|"
+    r"second (?:asset|symbol|data feed)|spread between)\b",
+    re.IGNORECASE,
+)
+_FLAGS = (
+    (_HARD_PRICE, "prices of other data: it names price levels, which synthetic bars may never reach"),
+    (_EXTERNAL, "external data that it asks for: programs get bars and nothing else"),
+    (_SEVERAL, "several assets, which it asks for: programs get one"),
+)
+"""What a public task asks for and our bars do not have. Said on the task: a program cannot be blamed for it."""
+
+
+def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[CodeTask, ...]:
     """Return the tasks of a public file, ids ``public-001`` and on.
+
+    Version 2 has bars of 30 minutes for tasks that ask for them, and says in ``lacks`` where a task names price
+    levels, needs other data than bars, or trades several assets. Version 1 reads the file as it always did.
 
     A missing or unknown value is replaced by a default, and the task says so in ``lacks``.
     Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
@@ -146,10 +173,10 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
         records = records.get("tasks")
     if not isinstance(records, list) or not records:
         raise DataError(f"{file.name} holds no list of tasks", mend=f"a record has {', '.join(PUBLIC_KEYS)}")
-    return check_ids(_task(record, number, file.name) for number, record in enumerate(records, start=1))
+    return check_ids(_task(record, number, file.name, version) for number, record in enumerate(records, start=1))
 
 
-def _task(record: Any, number: int, where: str) -> CodeTask:
+def _task(record: Any, number: int, where: str, version: Literal[1, 2]) -> CodeTask:
     if not isinstance(record, dict):
         raise DataError(
             f"{where}: record {number} is not an object", mend=f"a record has {', '.join(PUBLIC_KEYS)}"
@@ -159,7 +186,9 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
         mend = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
         raise DataError(f"{where}: record {number} has no 'reformulated_task'", mend=mend)
     lacks = list(_LACKS)
-    timeframe = _timeframe(record.get("timeframe"), lacks)
+    timeframe = _timeframe(record.get("timeframe"), lacks, version)
+    if version > 1:
+        lacks += [what for pattern, what in _FLAGS if pattern.search(text)]
     symbol = record.get("yf_symbol") or record.get("ticker")
     return CodeTask(
         id=_id(record.get("id"), number, lacks),
@@ -214,11 +243,11 @@ def _difficulty(value: object, lacks: list[str]) -> Difficulty:
     return "medium"
 
 
-def _timeframe(value: object, lacks: list[str]) -> Timeframe:
+def _timeframe(value: object, lacks: list[str], version: Literal[1, 2]) -> Timeframe:
     name = str(value).strip().lower() if value else ""
     name = _NAMES.get(name, name)
     for known in TIMEFRAMES:
-        if name == known:
+        if name == known and (known != "30m" or version > 1):
             return known
     lacks.append(f"a known timeframe (has {value!r}, taken as 1d)")
     return "1d"

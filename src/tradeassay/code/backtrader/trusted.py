@@ -72,7 +72,7 @@ def _trade(trade: Any) -> RoundTrip:
     )
 
 
-_MINUTES: Final = {"1h": 60, "15m": 15, "5m": 5, "1m": 1}
+_MINUTES: Final = {"1h": 60, "30m": 30, "15m": 15, "5m": 5, "1m": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -24,6 +24,9 @@ from tradeassay.sandbox.strategy import MODULE, NoEntry
 _ORIGINAL: Final[list[Print | Members]] = fingerprint()
 
 
+_NAN: Final = float("nan")
+
+
 class NoStrategy(NoEntry):
     """The code does not define exactly one strategy."""
 
@@ -127,12 +130,16 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
         values = line.values
         if values is None:
             return False
-        self.lines.datetime[0] = values[0]
         start = 1 + len(PRICES) * place
-        for name, value in zip(PRICES, values[start : start + len(PRICES)], strict=True):
-            getattr(self.lines, name)[0] = value
-        self.lines.openinterest[0] = float("nan")
+        # The lines are filled past their own accessors, which look for other lines bound to them; these have none.
+        for cell, value in zip(self._cells, (values[0], *values[start : start + len(PRICES)], _NAN), strict=True):
+            cell.array[cell._idx] = value
         return True
+
+    def start(self) -> None:
+        """Take hold of the lines once: a bar is six assignments, and there are many bars."""
+        super().start()
+        self._cells = [getattr(self.lines, name) for name in ("datetime", *PRICES, "openinterest")]
 
     def _tick_nullify(self) -> None:
         """Do nothing; see :class:`ColumnFeed`."""

@@ -91,6 +91,7 @@ def _oco(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 _FRAMES: Final = {
     "1d": (bt.TimeFrame.Days, 1),
     "1h": (bt.TimeFrame.Minutes, 60),
+    "30m": (bt.TimeFrame.Minutes, 30),
     "15m": (bt.TimeFrame.Minutes, 15),
     "5m": (bt.TimeFrame.Minutes, 5),
     "1m": (bt.TimeFrame.Minutes, 1),

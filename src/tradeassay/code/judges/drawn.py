@@ -7,6 +7,7 @@ or could not be mended is recorded.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -25,6 +26,12 @@ from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.draws import seed_from
 from tradeassay.core.hashing import sha256_of
 from tradeassay.sandbox import JobExecutor
+
+_NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")
+_WORDS: Final = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
+_ORDINALS: Final = tuple("zeroth first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_FEWEST: Final = 2
+"""A market on which the reference makes fewer trades is never taken."""
 
 
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +117,7 @@ def draw_markets(
     hand = _Hand(executor, task, framework, rules, config, source)
     for slot in range(config.markets):
         hand.take(slot)
-    left = hand.unnoticed(mutants_of(source))
+    left = hand.unnoticed([mutant for mutant in mutants_of(source) if is_stated(mutant, task, framework)])
     for mended in range(config.mended):
         if not left or not hand.markets:
             break
@@ -127,6 +134,21 @@ def draw_markets(
         immaterial=tuple(f"line {mutant.line}: {mutant.change}" for mutant in left),
         runs=hand.runs,
     )
+
+
+def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
+    """Return whether the task's words name the number that a mutant changes, as it is or in per cent.
+
+    Others are the reference's own way of writing it down, and a task promises nothing about them.
+    """
+    if mutant.kind != "constant":
+        return False
+    words = task.text("formal", framework) or task.formal
+    old = float(mutant.change.partition(" ")[0])
+    named = {float(number.replace(",", "")) for number in _NUMBER.findall(words)}
+    spoken = re.findall("[a-z]+", words.lower())
+    named |= {float(names.index(word)) for word in spoken for names in (_WORDS, _ORDINALS) if word in names}
+    return old != 1.0 and any(abs(old * scale - number) < 1e-9 for number in named for scale in (1.0, 100.0))
 
 
 def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -> TaskBars:
@@ -182,7 +204,7 @@ class _Hand:
                 best = found
             why = f"the reference makes {found.trades} trades" if done.ok else "the reference does not run"
             self.again.append(DrawnAgain(market=bars.name, reason=why))
-        if best is None or not best.trades:
+        if best is None or best.trades < _FEWEST:
             return False
         self.again = [one for one in self.again if one.market != best.bars.name]
         self.markets.append(best)
