@@ -23,6 +23,8 @@ from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision
 
+NAME = "file"
+
 Param = bool | int | float | str
 
 
@@ -94,7 +96,7 @@ class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
     settings: Annotated[str, Meta(description="the class's own parameters, as JSON")] = ""
 
 
-@agents.register("file")
+@agents.register(NAME)
 class OwnFile:
     """Plays a class of the user's own file that sees the observation."""
 

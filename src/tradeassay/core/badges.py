@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 Convention = Literal["paper", "sound"]
+NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
+"""What is said of replies that nobody but their model could give again."""
 
 
 class Badges(msgspec.Struct, frozen=True, kw_only=True):

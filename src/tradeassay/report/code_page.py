@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.report import numbers
 from tradeassay.report.palette import styles
 from tradeassay.report.paper_tables import quantcode_paper, way
@@ -123,7 +124,8 @@ def answer_badges(run: CodeRun) -> list[tuple[str, str]]:
     """Return a badge for every kind of answer in a run."""
     words = {"scripted": "scripted models", "replayed": "replayed answers", "live": "live models"}
     kinds = sorted({outcome.answers for _, outcome in run.outcomes()})
-    return [("bias" if kind == "scripted" else "plain", words[kind]) for kind in kinds]
+    said = [("bias" if kind == "scripted" else "plain", words[kind]) for kind in kinds]
+    return [*said, *([("plain", NOT_REDERIVABLE)] if {"live", "replayed"} & set(kinds) else [])]
 
 
 def failed_badge(run: CodeRun) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.badges import Badges
+from tradeassay.core.badges import NOT_REDERIVABLE, Badges
 from tradeassay.report import numbers
 from tradeassay.runs.summary import (
     AgentSummary,
@@ -59,6 +59,7 @@ def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str,
         ("convention", f"{badges.convention} convention"),
         *(("model", ANSWERS[kind]) for kind in models),
         *((("model", "rules only, no model"),) if not models else ()),
+        *((("model", NOT_REDERIVABLE),) if {"live", "replayed"} & set(models) else ()),
         *(("bias", f"known bias: {bias}") for bias in badges.biases),
     )
 

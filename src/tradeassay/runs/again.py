@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 
 from tradeassay.agents import make_agent
+from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.core.events import StepRecord
@@ -42,9 +44,6 @@ from tradeassay.runs.progress import ProgressEvent
 from tradeassay.runs.store import RunFolder
 from tradeassay.runs.tasks import PlayTask
 
-NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
-"""What is said of replies that nobody but their model could give again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -63,6 +62,9 @@ class NotAgain(Exception):
 def at_once_again(task: PlayTask) -> Again:
     """Ask a rule again; raises :class:`NotAgain` for an agent that is not here, or whose answers cost money."""
     name = task.episode.agent.name
+    if name == OWN_FILE:
+        # A recorded run must never decide which file is executed: it may have been sent by anybody.
+        raise NotAgain("its decisions come from a program of the runner's, which is not run here")
     try:
         agent = make_agent(name, task.episode.agent.params)
     except MissingExtra as error:

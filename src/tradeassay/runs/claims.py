@@ -16,6 +16,7 @@ import msgspec
 
 from tradeassay.account import Ledger
 from tradeassay.benchmarks import Benchmark
+from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import LedgerError, RunError, TradeassayError
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
@@ -26,7 +27,6 @@ from tradeassay.play import Market
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.again import (
-    NOT_REDERIVABLE,
     Again,
     NotAgain,
     asked_again,
@@ -117,10 +117,10 @@ def check_episode(task: CheckTask) -> Checked:
     if evidence is None:
         found.say("decisions", "contradicted", "the record cannot be read")
         return found.result(steps)
-    found.contradict(spending_is_that_of_the_dialogue(evidence))
     found.contradict(cassette_is_sound(evidence))
     _say_cassette(found, evidence)
     if task.data_sha256 is None:
+        found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
         broken = found.contradict(money_adds_up(evidence))
         for claim in ("decisions", "account"):
@@ -157,6 +157,7 @@ def _trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: Pl
     except TradeassayError as error:
         broken = found.contradict(iter([(None, "replay", error.message)]))
     if broken or why:
+        found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
         found.contradict(money_adds_up(evidence))
         broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, ground)))

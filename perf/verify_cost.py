@@ -1,0 +1,72 @@
+"""What ``verify`` costs: against a replay from recorded answers, against a first examination, and on the demo.
+
+CPU seconds of this process and its children, one worker, everything warm. Bars: 1.5 times a replay; for programs
+1.2 times the first examination; the demo's episodes in under 10 CPU-seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import tradeassay
+from tradeassay.agents import agents as registered
+from tradeassay.agents import converses
+from tradeassay.runs import Asking, run
+from tradeassay.runs.quantcode import QuantCodeSpec
+
+RULES = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
+
+
+def cpu() -> float:
+    """Return the CPU seconds of this process and its ended children."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return what a call takes."""
+    began = cpu()
+    work()
+    return cpu() - began
+
+
+def main() -> None:
+    """Print one line per bar."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        models = ("scripted/sensible", "scripted/broken-json")
+        spec = tradeassay.make_spec(
+            "ktdfin-v1",
+            agents=["momentum-12-1"],
+            models=models,
+            first="2022-03-01",
+            last="2022-05-31",
+            slug="talk",
+        )
+        first = run(spec, folder / "first", workers=1)
+        asking = Asking(replay=True, cassettes=first.folder)
+        replay = timed(lambda: run(spec, folder / "again", workers=1, asking=asking))
+        check = timed(lambda: tradeassay.verify(first.folder, workers=1))
+        print(f"models: replay {replay:.2f} s, verify {check:.2f} s: {check / replay:.2f} times (bar 1.5)")
+
+        agents = [
+            name for name in registered.names() if name not in ("file", "factor-model") and not converses(name)
+        ]
+        demo = tradeassay.make_spec(benchmarks=RULES, agents=agents, slug="demo")
+        rules = run(demo, folder / "demo", workers=1)
+        check = timed(lambda: tradeassay.verify(rules.folder, workers=1))
+        print(f"demo: {len(rules.episodes)} episodes in {check:.2f} s (bar 10)")
+
+        if "--programs" in sys.argv:
+            code = QuantCodeSpec(models=("scripted/coder-gold", "scripted/coder-sma"), tasks=("d-ibs-long",))
+            began = timed(lambda: run(code, folder / "code", workers=1))
+            check = timed(lambda: tradeassay.verify(folder / "code", workers=1))
+            print(f"programs: first {began:.2f} s, verify {check:.2f} s: {check / began:.2f} times (bar 1.2)")
+
+
+if __name__ == "__main__":
+    main()
