@@ -48,8 +48,8 @@ _PLAYING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
     click.option(
-        "--cassettes", type=click.Path(path_type=Path), metavar="RUN",
-        help="Take over the answers that another run recorded.",
+        "--cassettes", type=click.Path(path_type=Path), metavar="RUN|FILE|recorded/MODEL",
+        help="Take over recorded answers: of another run, of a recording's file, or recorded/MODEL.",
     ),
     click.option("--base-url", metavar="URL", help="Another server that speaks the provider's language."),
 )  # fmt: skip
@@ -67,17 +67,21 @@ def asking_options(command: F) -> F:
     return command
 
 
-def take_asking(options: dict[str, Any], out: Path | None = None) -> Asking:
+def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str | None = None) -> Asking:
     """Take the options of this file out of ``options``; raises :class:`UserError` for what makes no sense.
 
-    ``out`` holds the runs, for naming one by its slug.
+    ``out`` holds the runs, for naming one by its slug; ``benchmark`` chooses among a model's recordings.
     """
     from tradeassay.runs import Asking
 
     names = ("concurrency", "max_usd", "replay", "cassettes", "base_url", "prices")
     taken = {name: options.pop(name) for name in names if name in options}
     source = taken.get("cassettes")
-    if source is not None and out is not None and not (source / "models").is_dir():
+    if source is not None and (source.is_file() or source.parts[0] == "recorded"):
+        from tradeassay.runs.recordings import find_recording, open_recording
+
+        taken["cassettes"] = open_recording(find_recording(str(source), benchmark)).folder
+    elif source is not None and out is not None and not (source / "models").is_dir():
         taken["cassettes"] = find_run(str(source), out)
     return Asking(**taken)
 
@@ -115,6 +119,13 @@ def spec_options(command: F) -> F:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def only_benchmark(described: dict[str, Any]) -> bool:
+    """Tell whether nothing but one benchmark's id was given to describe a run."""
+    plain = {"what": described["what"], "seeds": 1}
+    named = len(described["what"]) == 1 and not described["what"][0].endswith((".toml", ".json"))
+    return named and not any(value for key, value in described.items() if value != plain.get(key))
 
 
 def parse_agent(text: str) -> AgentSpec:

@@ -11,6 +11,7 @@ from tradeassay.cli._options import (
     asking_options,
     build_spec,
     find_run,
+    only_benchmark,
     out_option,
     planning_options,
     spec_options,
@@ -40,15 +41,29 @@ def run(out: Path, workers: int | None, executor: Any, as_json: bool, **describe
     tradeassay run daily-us-v1 daily-ashare-v1 -a momentum-12-1:k=10 -a random --seeds 3
     tradeassay run my-grid.toml
     tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
+    tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
     """
     from tradeassay.runs import run as run_spec
 
-    asking = take_asking(described, out)
+    recorded = described["cassettes"]
+    asking = take_asking(described, out, described["what"][0])
+    if asking.replay and only_benchmark(described) and recorded is not None and asking.cassettes != recorded:
+        return _play_again(asking, recorded, out, workers, as_json)
     spec = build_spec(**described)
     done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
     return finish(done, as_json=as_json)
+
+
+def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json: bool) -> int:
+    """Play a recording's own run, of either kind: nothing but its benchmark was named."""
+    from tradeassay.runs import run as run_spec
+    from tradeassay.runs.recordings import recorded_spec
+
+    spec = recorded_spec(asking.cassettes)
+    slug = "-".join(("replay", *name.parts[-2:])).removesuffix(".tar.xz")
+    return finish(run_spec(spec, out / slug, workers=workers, progress="auto", asking=asking), as_json=as_json)
 
 
 @click.command()

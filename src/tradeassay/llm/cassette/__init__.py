@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.llm.cassette.models import CassetteMismatch, RecordingModel, ReplayingModel, first_difference
-from tradeassay.llm.cassette.store import CassetteStore, RecordedAnswer, answer_key
+from tradeassay.llm.cassette.store import CassetteStore, RecordedAnswer, answer_key, without_texts
 
 __all__ = [
     "CassetteMismatch",
@@ -13,4 +13,5 @@ __all__ = [
     "ReplayingModel",
     "answer_key",
     "first_difference",
+    "without_texts",
 ]

@@ -12,6 +12,8 @@ _AROUND = 30
 
 def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
     """Return the first thing in which a question differs from a recorded one, in one sentence."""
+    if not recorded.texts:
+        return _hash_difference(question, request, recorded.asked)
     for number, (now, then) in enumerate(zip(request.messages, recorded.messages, strict=False)):
         if now != then:
             return f"message {number} ({now.role}) differs: {_message_difference(now, then)}"
@@ -22,21 +24,31 @@ def first_difference(question: RecordedQuestion, request: AskModel, recorded: Re
         return f"message {at} ({longer[at].role}) is {word}: {_excerpt(longer[at].text, 0)}"
     if request.tools != recorded.tools:
         return f"the tools differ: {_tools_difference(request, recorded)}"
-    for field in (
-        "model",
-        "params",
-        "must_call",
-        "answer_schema",
-        "purpose",
-        "attempt",
-        "step",
-        "sample",
-        "index",
-    ):
-        now, then = getattr(question, field), getattr(recorded.asked, field)
+    return _setting_difference(question, recorded.asked)
+
+
+_SETTINGS = ("model", "params", "must_call", "answer_schema", "purpose", "attempt", "step", "sample", "index")
+
+
+def _setting_difference(question: RecordedQuestion, recorded: RecordedQuestion) -> str:
+    for field in _SETTINGS:
+        now, then = getattr(question, field), getattr(recorded, field)
         if now != then:
             return f"{field} is {now!r}, recorded was {then!r}"
     return "nothing differs"
+
+
+def _hash_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedQuestion) -> str:
+    """Return the first difference from a question of which only the hashes are kept."""
+    for number, (now, then) in enumerate(zip(question.messages, recorded.messages, strict=False)):
+        if now != then:
+            text = _excerpt(request.messages[number].text, 0)
+            return f"message {number} ({request.messages[number].role}) is another text: {text}"
+    if len(question.messages) != len(recorded.messages):
+        return f"it has {len(question.messages)} messages, recorded were {len(recorded.messages)}"
+    if question.tools != recorded.tools:
+        return "the tools differ"
+    return _setting_difference(question, recorded)
 
 
 def _message_difference(now: Message, then: Message) -> str:

@@ -92,10 +92,11 @@ ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "t
 FORMAT = 1
 
 
-class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette"):
-    """The first line of a file."""
+class HeadLine(msgspec.Struct, frozen=True, kw_only=True, tag="cassette", omit_defaults=True):
+    """The first line of a file. Without ``texts`` questions are known by the hashes of their messages alone."""
 
     format: int
+    texts: bool = True
 
 
 class MessageLine(msgspec.Struct, frozen=True, kw_only=True, tag="message"):
@@ -136,6 +137,7 @@ class Contents(msgspec.Struct, kw_only=True):
     messages: dict[str, Message] = {}
     tools: dict[str, tuple[ToolSpec, ...]] = {}
     end: int = 0
+    texts: bool = True
 
 
 def read_cassette(path: Path) -> Contents:
@@ -151,14 +153,15 @@ def read_cassette(path: Path) -> Contents:
     contents.end = raw.rfind(b"\n") + 1
     for number, line in _lines(path, raw[: contents.end]):
         match line:
-            case HeadLine():
-                pass
+            case HeadLine(texts=texts):
+                contents.texts = texts
             case MessageLine(id=name, message=message):
                 contents.messages[name] = message
             case ToolsLine(id=name, tools=tools):
                 contents.tools[name] = tools
             case AnswerLine():
-                _check_references(path, number, line, contents)
+                if contents.texts:
+                    _check_references(path, number, line, contents)
                 contents.answers.append(line)
     return contents
 
@@ -225,6 +228,17 @@ class _Order:
         return "the question had its answer already" if again else None
 
 
+def without_texts(path: Path) -> bytes:
+    """Return a cassette with its answers and the hashes of its questions, but none of the questions' texts.
+
+    Where a question was answered several times, the newest answer stays, as a replay would take it.
+    Raises :class:`RunError` for a damaged file.
+    """
+    newest = {line.key: line for line in read_cassette(path).answers}
+    lines: list[Line] = [HeadLine(format=FORMAT, texts=False), *newest.values()]
+    return b"".join(ENCODER.encode(line) + b"\n" for line in lines)
+
+
 def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
     for number, text in enumerate(raw.splitlines(), start=1):
         try:
@@ -246,13 +260,17 @@ _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded question with its messages and tools, and the answer."""
+    """One recorded question with its messages and tools, and the answer.
+
+    Where only hashes were kept, ``texts`` is false and there are neither messages nor tools.
+    """
 
     key: str
     asked: RecordedQuestion
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     reply: ModelReply
+    texts: bool = True
 
 
 class CassetteStore:
@@ -289,9 +307,10 @@ class CassetteStore:
             RecordedAnswer(
                 key=line.key,
                 asked=line.asked,
-                messages=tuple(contents.messages[name] for name in line.asked.messages),
-                tools=contents.tools[line.asked.tools] if line.asked.tools is not None else (),
+                messages=tuple(contents.messages[name] for name in line.asked.messages) if contents.texts else (),
+                tools=contents.tools[line.asked.tools] if line.asked.tools and contents.texts else (),
                 reply=line.reply,
+                texts=contents.texts,
             )
             for line in contents.answers
         )

@@ -1,0 +1,1 @@
+"""Recorded answers of real models, a folder per model and a file per run."""

@@ -1,0 +1,144 @@
+"""Commands about recordings: ``record``, ``recordings``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradeassay.cli._options import asking_options, build_spec, find_run, out_option, spec_options, take_asking
+from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.errors import UserError
+
+
+@click.command()
+@spec_options
+@out_option
+@click.option(
+    "-o", "--file", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.tar.xz",
+    help="Where to write the recording.",
+)  # fmt: skip
+@click.option("--engine", default="not stated", metavar="TEXT", help="What ran the model, e.g. 'vLLM 0.20, H200'.")
+@click.option("--precision", default="not stated", metavar="TEXT", help="Of its weights, e.g. bf16 or Q4_K_M.")
+@asking_options
+@json_option
+def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **described: Any) -> int:
+    """Play a spec with a model, or take a run that was played, and pack the answers into one file.
+
+    \b
+    tradeassay record ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20 -o gpt-5.tar.xz
+    tradeassay record runs/quantcode -o gpt-5-quantcode.tar.xz
+
+    The file holds replies and hashes of messages, none of the texts that the model was asked. Exits with 1 when an
+    episode failed: its answers are packed all the same.
+    """
+    from tradeassay.runs import load_run
+    from tradeassay.runs import run as run_spec
+    from tradeassay.runs.recordings import pack_recording
+
+    asking = take_asking(described, out)
+    folder = _played(described["what"], out)
+    if folder is None:
+        spec = build_spec(**described)
+        folder = out / spec.slug
+        run_spec(spec, folder, progress="auto", asking=asking)
+    command = f"tradeassay {shlex.join(sys.argv[1:])}"
+    label = pack_recording(folder, file, engine=engine, precision=precision, command=command)
+    if as_json:
+        print_json(label)
+    else:
+        say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
+    failed = load_run(folder).failed
+    if failed:
+        say(f"{len(failed)} episodes failed: {', '.join(list(failed)[:3])}")
+    return 1 if failed else 0
+
+
+def _played(what: tuple[str, ...], out: Path) -> Path | None:
+    """Return the folder of a run that is named instead of a spec, or None."""
+    if len(what) != 1:
+        return None
+    for folder in (Path(what[0]), out / what[0]):
+        if (folder / "manifest.json").is_file():
+            return folder
+    if "/" in what[0] or (out / what[0]).is_dir():
+        return find_run(what[0], out)
+    return None
+
+
+@click.group()
+def recordings() -> None:
+    """Recorded answers of real models: list them, check one, play one again.
+
+    \b
+    tradeassay recordings list
+    tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
+    """
+
+
+_COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision", "recorded", "whole", "MB")
+
+
+@recordings.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the recordings that are installed."""
+    from tradeassay.runs.recordings import list_recordings
+
+    found = list_recordings()
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            f"recorded/{one.name}", ", ".join(one.label.benchmarks), str(one.label.answers),
+            str(one.label.output_tokens), one.label.engine, one.label.precision, one.label.recorded,
+            "yes" if one.label.complete else "no", f"{one.megabytes:.2f}",
+        )
+        for one in found
+    ]  # fmt: skip
+    print_table("recordings", _COLUMNS, rows)
+    if not found:
+        say("none is installed: pip install tradeassay-recordings, or name a folder in TRADEASSAY_RECORDINGS")
+
+
+@recordings.command()
+@click.argument("recording")
+@click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; do not play it again.")
+@json_option
+def check(recording: str, no_replay: bool, as_json: bool) -> int:
+    """Check a recording as it would be checked on arrival: hashes, texts, prompts, and a replay of its scores.
+
+    Exits with 1 and names what does not hold.
+    """
+    from tradeassay.runs.recordings import (
+        answer_faults,
+        changed_facts,
+        find_recording,
+        open_recording,
+        replay_recording,
+        score_differences,
+    )
+
+    opened = open_recording(find_recording(recording))
+    found = [
+        f"{name} has changed since: record it again with: {opened.label.command}" for name in changed_facts(opened)
+    ]
+    found += answer_faults(opened)
+    if not found and not no_replay:
+        if not opened.label.complete:
+            raise UserError("the run was not finished: it has no scores to compare", mend="check with --no-replay")
+        with tempfile.TemporaryDirectory() as place:
+            replay_recording(opened, Path(place) / "replay")
+            found += score_differences(opened, Path(place) / "replay")
+    if as_json:
+        print_json({"label": opened.label, "problems": found})
+    else:
+        for line in found[:50]:
+            click.echo(line)
+        say("holds" if not found else f"{len(found)} things do not hold")
+    return 1 if found else 0

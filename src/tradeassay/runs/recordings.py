@@ -1,0 +1,348 @@
+"""Recordings: what a model answered in a run, packed into one file that can be passed on and replayed.
+
+A recording holds the run's manifest, its scores, how every episode ended, and its cassettes without the texts that
+the model was asked: replies and hashes, nothing of anybody else's. ``recording.json`` says whose answers they are
+and what every other file hashes to::
+
+    recording.json            model, engine, precision, date, hashes
+    manifest.json             the run's
+    scores.json               the run's
+    episodes/<key>/outcome.json
+    models/<key>.jsonl        answers by the hash of their question
+
+``recorded/NAME`` means the recordings in the folder that ``TRADEASSAY_RECORDINGS`` names, else those of the
+installed package ``tradeassay-recordings``, else those of the checkout: a folder per model, a file per run.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import math
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from tradeassay import __version__
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
+from tradeassay.core.near import did_you_mean
+from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.time import SECOND, iso
+from tradeassay.llm.cassette.store import cassette_faults, read_cassette, without_texts
+from tradeassay.runs.code_protocol import CodeSpec
+from tradeassay.runs.conversation import describe_protocol, with_protocol
+from tradeassay.runs.manifest import Manifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.models import Asking
+from tradeassay.runs.programs import reopen
+from tradeassay.runs.recorded import CodeRun, Run
+from tradeassay.runs.runner import run
+from tradeassay.runs.spec import RunSpec
+
+RECORDING_FORMAT = 1
+PREFIX = "recorded/"
+SUFFIX = ".tar.xz"
+PACKAGE = "tradeassay_recordings"
+FOLDER = "TRADEASSAY_RECORDINGS"
+_LABEL = "recording.json"
+
+
+class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose answers a recording holds. ``files`` are the hashes of everything else in it.
+
+    ``engine`` and ``precision`` are what whoever recorded it states; ``recorded`` is the day of the last answer.
+    """
+
+    format: int = RECORDING_FORMAT
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
+    engine: str
+    precision: str
+    recorded: str
+    tradeassay: str
+    answers: int
+    input_tokens: int
+    output_tokens: int
+    complete: bool
+    command: str
+    files: dict[str, str]
+
+
+class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One recording that can be named: by ``name``, which is what follows ``recorded/``."""
+
+    name: str
+    path: str
+    megabytes: float
+    label: RecordingLabel
+
+
+class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
+    """An unpacked recording: a folder that can be taken over as another run's cassettes."""
+
+    folder: Path
+    label: RecordingLabel
+    manifest: Manifest
+
+    @property
+    def spec(self) -> RunSpec | CodeSpec:
+        """What was run; raises :class:`UserError` when its benchmark is not known here."""
+        return recorded_spec(self.folder)
+
+
+def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
+    """Return what was run, from the manifest in a folder; raises :class:`UserError` for an unknown benchmark."""
+    manifest = read_manifest(folder / "manifest.json")
+    return manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+
+
+def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, command: str = "") -> RecordingLabel:
+    """Pack a run's answers into ``file``; the same run gives the same bytes.
+
+    ``command`` records it again. Raises :class:`RunError` when the run is not there or no model played in it.
+    """
+    manifest = read_manifest(folder / "manifest.json")
+    place = folder_of(folder, manifest)
+    found: dict[str, bytes] = {"manifest.json": place.manifest.read_bytes()}
+    if place.scores.is_file():
+        found["scores.json"] = place.scores.read_bytes()
+    answers = inputs = outputs = 0
+    models: set[str] = set()
+    moment = 0.0
+    for episode in manifest.episodes:
+        if (outcome := place.outcome(episode.key)).is_file():
+            found[f"episodes/{episode.key}/outcome.json"] = outcome.read_bytes()
+        cassette = place.models / f"{episode.key}.jsonl"
+        if not cassette.is_file():
+            continue
+        found[f"models/{episode.key}.jsonl"] = without_texts(cassette)
+        moment = max(moment, cassette.stat().st_mtime)
+        for line in read_cassette(cassette).answers:
+            answers += 1
+            inputs += line.reply.usage.input_tokens
+            outputs += line.reply.usage.output_tokens
+            models.add(line.asked.model)
+    if not models:
+        raise RunError(f"{folder} holds no recorded answers", mend="name a run that models played")
+    label = RecordingLabel(
+        benchmarks=benchmarks_of(manifest), models=tuple(sorted(models)), engine=engine, precision=precision,
+        recorded=_day(moment), tradeassay=__version__, answers=answers, input_tokens=inputs,
+        output_tokens=outputs, complete="scores.json" in found, command=command,
+        files={name: sha256_bytes(clean_bytes(content)) for name, content in sorted(found.items())},
+    )  # fmt: skip
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = {_LABEL: msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"} | found
+    write_packed(file, {name: clean_bytes(one) for name, one in content.items()})
+    return label
+
+
+def write_packed(file: Path, content: dict[str, bytes]) -> None:
+    """Write an archive whose bytes depend on its content alone."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in sorted(content.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(lzma.compress(packed.getvalue(), preset=9))
+    temporary.replace(file)
+
+
+def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
+    """Return the ids of the benchmarks that a manifest is about."""
+    return tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
+
+
+def list_recordings() -> list[RecordingInfo]:
+    """Return the recordings that can be named, sorted."""
+    found = []
+    for root in _roots():
+        for path in sorted(root.glob(f"*/*{SUFFIX}")):
+            name = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+            label = read_label(path)
+            found.append(
+                RecordingInfo(name=name, path=str(path), megabytes=path.stat().st_size / 1e6, label=label)
+            )
+    return found
+
+
+def find_recording(name: str, benchmark: str | None = None) -> Path:
+    """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or of a path to one.
+
+    ``benchmark`` chooses among a model's recordings. Raises :class:`UserError` with near names.
+    """
+    direct = Path(name)
+    if direct.is_file():
+        return direct
+    wanted = name.removeprefix(PREFIX)
+    known = list_recordings()
+    chosen = [one for one in known if wanted in (one.name, one.name.partition("/")[0])]
+    if benchmark is not None and len(chosen) != 1:
+        named = [one for one in chosen if benchmark in one.label.benchmarks]
+        if not named and chosen:
+            has = ", ".join(sorted({id for one in chosen for id in one.label.benchmarks}))
+            raise UserError(f"nothing of '{name}' was recorded with '{benchmark}'", mend=f"it has {has}")
+        chosen = named
+    if not chosen:
+        names = dict.fromkeys(part for one in known for part in (one.name.partition("/")[0], one.name))
+        near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
+        raise UserError(f"there is no recording '{name}'", mend=near if known else _INSTALL)
+    if len(chosen) > 1:
+        several = ", ".join(PREFIX + one.name for one in chosen)
+        raise UserError(f"'{name}' means several recordings", mend=f"name one of {several}")
+    return Path(chosen[0].path)
+
+
+_INSTALL = f"install tradeassay-recordings, or name a folder in {FOLDER}"
+
+
+def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
+    """Unpack a recording into the user's folder and check it; one that is there already is only checked.
+
+    Raises :class:`RunError` when it is damaged or is not what its label says.
+    """
+    configured = os.environ.get("TRADEASSAY_HOME")
+    default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+    folder = (home or default) / "recordings" / sha256_file(file)[:16]
+    if not (folder / _LABEL).is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            fresh = Path(temporary) / "fresh"
+            for name, content in _members(file):
+                target = fresh / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            shutil.rmtree(folder, ignore_errors=True)
+            fresh.rename(folder)
+    label = _label((folder / _LABEL).read_bytes(), file)
+    for name, digest in label.files.items():
+        if not (folder / name).is_file() or sha256_file(folder / name) != digest:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise RunError(f"{name} in {file.name} is not what its label says", mend="get the recording again")
+    return OpenRecording(folder=folder, label=label, manifest=read_manifest(folder / "manifest.json"))
+
+
+def read_label(file: Path) -> RecordingLabel:
+    """Return a recording's label; raises :class:`RunError` for a file that is none."""
+    for name, content in _members(file):
+        if name == _LABEL:
+            return _label(content, file)
+    raise RunError(f"{file} is not a recording", mend="pack one with tradeassay record")
+
+
+def _members(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it."""
+    try:
+        with tarfile.open(file, mode="r:xz") as archive:
+            for entry in archive:
+                parts = Path(entry.name).parts
+                if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
+                    raise RunError(f"{file} holds '{entry.name}', which is no plain file", mend="do not use it")
+                source = archive.extractfile(entry)
+                assert source is not None
+                yield entry.name, source.read()
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise RunError(f"{file} is not a recording: {error}", mend="get it again") from error
+
+
+def _label(content: bytes, file: Path) -> RecordingLabel:
+    try:
+        label = msgspec.json.decode(content, type=RecordingLabel)
+    except msgspec.DecodeError as error:
+        raise RunError(f"the label of {file} cannot be read: {error}", mend="get the recording again") from None
+    if label.format != RECORDING_FORMAT:
+        raise RunError(f"{file} has format {label.format}", mend="use the version that wrote it")
+    return label
+
+
+def _roots() -> Iterator[Path]:
+    if configured := os.environ.get(FOLDER):
+        yield Path(configured)
+        return
+    package = find_spec(PACKAGE)
+    if package is not None:
+        yield from map(Path, package.submodule_search_locations or ())
+        return
+    checkout = Path(__file__).parents[3] / "recordings" / "src" / PACKAGE
+    if checkout.is_dir():
+        yield checkout
+
+
+def _day(moment: float) -> str:
+    return iso(int(moment * SECOND))[:10]
+
+
+_HASHES = frozenset(["work_sha256", "events_sha256", "outcomes"])
+"""Fields of scores that hash files which say whether a model was live or replayed."""
+
+
+def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None = None) -> Run | CodeRun:
+    """Play a recording's run again from its answers alone; raises what a run raises."""
+    asking = Asking(replay=True, cassettes=opened.folder)
+    done: Run | CodeRun = run(opened.spec, folder, asking=asking, workers=workers)
+    return done
+
+
+def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
+    """Return where the scores of a replay differ from the recorded ones by more than 1e-12."""
+    before = msgspec.json.decode((opened.folder / "scores.json").read_bytes())
+    after = msgspec.json.decode((replayed / "scores.json").read_bytes())
+    return list(_differences(after, before, ""))
+
+
+def _differences(found: object, wanted: object, place: str) -> Iterator[str]:
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in sorted({*found, *wanted} - _HASHES):
+            if (key in found) != (key in wanted):
+                yield f"{place}/{key} is {'new' if key in found else 'missing'}"
+            else:
+                yield from _differences(found[key], wanted[key], f"{place}/{key}")
+    elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
+        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            yield from _differences(one, other, f"{place}/{number}")
+    elif isinstance(wanted, float) and isinstance(found, float):
+        if not math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12):
+            yield f"{place} is {found!r}, recorded was {wanted!r}"
+    elif found != wanted:
+        yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
+
+
+def answer_faults(opened: OpenRecording) -> list[str]:
+    """Return what is wrong with a recording's answers: keys that are not their question's, texts of questions."""
+    found = []
+    for path in sorted((opened.folder / "models").glob("*.jsonl")):
+        found += [f"{path.name}: {fault}" for fault in cassette_faults(path)]
+        contents = read_cassette(path)
+        if contents.texts or contents.messages or contents.tools:
+            found.append(f"{path.name} holds texts that the model was asked")
+    return found
+
+
+def changed_facts(opened: OpenRecording) -> list[str]:
+    """Return what a recording was made with that is another thing here: prompts, rules, settings, tasks.
+
+    Data sets that are not stored here are left out: a replay says so itself.
+    """
+    manifest = opened.manifest
+    if isinstance(manifest, RunManifest):
+        now = {
+            f"the prompt {name}": digest
+            for episode in manifest.episodes
+            if episode.cell in manifest.protocols
+            for name, digest in describe_protocol(
+                with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+            ).prompts.items()
+        }
+        now |= {f"benchmark '{name}'": sha256_of(benchmarks.get(name)) for name in manifest.benchmarks}
+    else:
+        now = dict(reopen(manifest)[0].facts())
+    then = manifest.facts
+    return sorted(name for name in now if name in then and then[name] != now[name])

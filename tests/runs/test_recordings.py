@@ -1,0 +1,130 @@
+"""A run's answers are packed without the texts they answer, named, checked and played again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tradeassay.cli import main
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.llm import CassetteMismatch
+from tradeassay.runs.recordings import (
+    answer_faults,
+    changed_facts,
+    find_recording,
+    list_recordings,
+    open_recording,
+    pack_recording,
+    replay_recording,
+    score_differences,
+    write_packed,
+)
+
+RUN = Path(__file__).parent.parent / "recorded" / "v1" / "ktdfin-paper" / "run"
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of recordings with one recording in it."""
+    monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
+    file = tmp_path / "shelf" / "sensible" / "ktdfin-paper.tar.xz"
+    pack_recording(RUN, file, engine="a program", precision="none", command="tradeassay record again")
+    return file
+
+
+def members(file: Path) -> dict[str, bytes]:
+    with tarfile.open(file) as archive:
+        return {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+
+
+def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(shelf: Path, tmp_path: Path) -> None:
+    texts = [
+        line["message"]["text"]
+        for path in (RUN / "models").glob("*.jsonl")
+        for line in map(json.loads, path.read_text().splitlines())
+        if line["type"] == "message" and line["message"]["role"] != "assistant"
+    ]
+    packed = b"".join(members(shelf).values()).decode()
+    assert texts and not [text for text in texts if json.dumps(text)[1:-1] in packed]
+    again = tmp_path / "again.tar.xz"
+    pack_recording(RUN, again, engine="a program", precision="none", command="tradeassay record again")
+    assert again.read_bytes() == shelf.read_bytes()
+
+
+def test_a_recording_is_played_again_by_its_name(
+    shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "runs"
+    argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--out", str(out), "--json"]
+    assert main(argv) == 0
+    opened = open_recording(shelf)
+    assert score_differences(opened, out / "replay-recorded-sensible") == []
+    assert changed_facts(opened) == [] and answer_faults(opened) == []
+    (one,) = list_recordings()
+    assert one.name == "sensible/ktdfin-paper" and one.label.models == ("scripted/sensible",)
+
+
+def test_a_changed_question_is_named_without_its_recorded_text(shelf: Path, tmp_path: Path) -> None:
+    opened = open_recording(shelf)
+    (cassette,) = (opened.folder / "models").glob("*.jsonl")
+    lines = cassette.read_text().splitlines()
+    changed = [json.loads(line) for line in lines]
+    changed[1]["asked"]["messages"][0] = "0" * 64
+    changed[1]["key"] = "0" * 64
+    cassette.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
+    assert any("belongs to another question" in fault for fault in answer_faults(opened))
+    with pytest.raises(CassetteMismatch, match=r"message 0 \(system\) is another text"):
+        replay_recording(opened, tmp_path / "again")
+
+
+def test_a_changed_prompt_gives_the_command_that_records_again(
+    shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = members(shelf)
+    manifest = json.loads(content["manifest.json"])
+    (cell,) = manifest["protocols"]
+    name = next(iter(manifest["protocols"][cell]["prompts"]))
+    manifest["protocols"][cell]["prompts"][name] = "0" * 64
+    content["manifest.json"] = json.dumps(manifest).encode()
+    label = json.loads(content["recording.json"])
+    label["files"]["manifest.json"] = hashlib.sha256(content["manifest.json"]).hexdigest()
+    content["recording.json"] = json.dumps(label).encode()
+    write_packed(shelf, content)
+    assert main(["recordings", "check", "recorded/sensible"]) == 1
+    assert f"the prompt {name} has changed since: record it again with: tradeassay record again" in (
+        capsys.readouterr().out
+    )
+
+
+def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path) -> None:
+    content = members(shelf)
+    content["scores.json"] = b"{}"
+    write_packed(shelf, content)
+    with pytest.raises(RunError, match=r"scores\.json in .* is not what its label says"):
+        open_recording(shelf)
+    climbing = tmp_path / "climbing.tar.xz"
+    write_packed(climbing, {"../outside": b"x"})
+    with pytest.raises(RunError, match="no plain file"):
+        open_recording(climbing)
+    assert not (tmp_path / "outside").exists()
+    torn = tmp_path / "torn.tar.xz"
+    torn.write_bytes(lzma.compress(b"not a tar" * 100)[:-20])
+    with pytest.raises(RunError, match="is not a recording"):
+        open_recording(torn)
+    with pytest.raises(UserError, match=r"no recording 'recorded/sensibel'.*sensible"):
+        find_recording("recorded/sensibel")
+    with pytest.raises(RunError, match="no recorded answers"):
+        pack_recording(RUN.parent.parent / "daily" / "run", tmp_path / "x", engine="", precision="")
+
+
+def test_record_packs_a_run_that_was_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.tar.xz"
+    assert main(["record", str(RUN), "-o", str(file), "--engine", "a program", "--json"]) == 0
+    label = msgspec.json.decode(capsys.readouterr().out)
+    assert label["benchmarks"] == ["ktdfin-paper-v1"] and label["complete"] and label["answers"] > 0
