@@ -71,7 +71,7 @@ def test_a_recording_is_played_again_by_its_name(
 
 
 def test_a_changed_question_is_named_without_its_recorded_text(shelf: Path, tmp_path: Path) -> None:
-    opened = open_recording(shelf)
+    opened = open_recording(shelf, tmp_path / "home")
     (cassette,) = (opened.folder / "models").glob("*.jsonl")
     lines = cassette.read_text().splitlines()
     changed = [json.loads(line) for line in lines]

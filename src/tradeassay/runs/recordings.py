@@ -205,29 +205,46 @@ _INSTALL = f"install tradeassay-recordings, or name a folder in {FOLDER}"
 
 
 def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
-    """Unpack a recording into the user's folder and check it; one that is there already is only checked.
+    """Unpack a recording into the user's folder and check it; one that is there and whole is taken as it is.
 
     Raises :class:`RunError` when it is damaged or is not what its label says.
     """
     configured = os.environ.get("TRADEASSAY_HOME")
     default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
     folder = (home or default) / "recordings" / sha256_file(file)[:16]
-    if not (folder / _LABEL).is_file():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            fresh = Path(temporary) / "fresh"
-            for name, content in _members(file):
-                target = fresh / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
-            shutil.rmtree(folder, ignore_errors=True)
-            fresh.rename(folder)
+    if _damage(folder) is not None:
+        _unpack(file, folder)
+    damage = _damage(folder)
+    if damage is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RunError(f"{damage} in {file.name} is not what its label says", mend="get the recording again")
     label = _label((folder / _LABEL).read_bytes(), file)
+    return OpenRecording(folder=folder, label=label, manifest=read_manifest(folder / "manifest.json"))
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        fresh = Path(temporary) / "fresh"
+        for name, content in _members(file):
+            target = fresh / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        if not (fresh / _LABEL).is_file():
+            raise RunError(f"{file} is not a recording", mend="pack one with tradeassay record")
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
+
+
+def _damage(folder: Path) -> str | None:
+    """Return the first file of an unpacked recording that is not what its label says, or None."""
+    if not (folder / _LABEL).is_file():
+        return _LABEL
+    label = _label((folder / _LABEL).read_bytes(), folder)
     for name, digest in label.files.items():
         if not (folder / name).is_file() or sha256_file(folder / name) != digest:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise RunError(f"{name} in {file.name} is not what its label says", mend="get the recording again")
-    return OpenRecording(folder=folder, label=label, manifest=read_manifest(folder / "manifest.json"))
+            return name
+    return None
 
 
 def read_label(file: Path) -> RecordingLabel:
