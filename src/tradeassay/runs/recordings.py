@@ -29,7 +29,6 @@ from pathlib import Path
 
 import msgspec
 
-from tradeassay import __version__
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
@@ -66,7 +65,7 @@ class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     precision: str
     recorded: str
-    tradeassay: str
+    python: str
     answers: int
     input_tokens: int
     output_tokens: int
@@ -133,7 +132,7 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
         raise RunError(f"{folder} holds no recorded answers", mend="name a run that models played")
     label = RecordingLabel(
         benchmarks=benchmarks_of(manifest), models=tuple(sorted(models)), engine=engine, precision=precision,
-        recorded=_day(moment), tradeassay=__version__, answers=answers, input_tokens=inputs,
+        recorded=_day(moment), python=manifest.versions.python, answers=answers, input_tokens=inputs,
         output_tokens=outputs, complete="scores.json" in found, command=command,
         files={name: sha256_bytes(clean_bytes(content)) for name, content in sorted(found.items())},
     )  # fmt: skip
