@@ -76,13 +76,17 @@ class AskModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens and dollars of one answer. ``usd`` is None when the model's price is unknown, never 0."""
+    """Tokens and dollars of one answer. ``usd`` is None when the model's price is unknown, never 0.
+
+    ``estimated`` says that the provider counted nothing, or less than can be true, and the house counted itself.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
     cached_tokens: int = 0
     usd: float | None = None
+    estimated: bool = False
 
     def plus(self, other: Usage) -> Usage:
         """Return the sum; its price is unknown when either price is."""
@@ -92,6 +96,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
+            estimated=self.estimated or other.estimated,
         )
 
 

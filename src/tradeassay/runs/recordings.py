@@ -117,7 +117,7 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
     moment = 0.0
     for episode in manifest.episodes:
         if (outcome := place.outcome(episode.key)).is_file():
-            found[f"episodes/{episode.key}/outcome.json"] = outcome.read_bytes()
+            found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
         cassette = place.models / f"{episode.key}.jsonl"
         if not cassette.is_file():
             continue

@@ -158,13 +158,54 @@ def _text(chain: list[BaseException]) -> str:
     """Return the provider's own words on one line, without secrets, or what the innermost exception says."""
     scrub(chain[0])
     said = next((words for link in chain if (words := _words(getattr(link, "body", None)))), None)
-    said = said or next((str(link) for link in reversed(chain) if str(link)), type(chain[0]).__name__)
+    said = said or _page(chain) or _innermost(chain)
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     line = " ".join(clean_words(f"{status}: {said}" if status is not None else said).split())
     return line if len(line) <= 400 else line[:397] + "..."
 
 
+_NOISE = ("no running event loop", "RetryError")
+"""What libraries ask themselves on the way (which event loop is this?) and leave in an exception's context."""
+_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]+>", re.IGNORECASE | re.DOTALL)
+
+
+def _innermost(chain: list[BaseException]) -> str:
+    """Return the words of the innermost cause that has any. What merely happened to be handled is no cause."""
+    causes = [chain[0]]
+    while (inner := _cause(causes[-1])) is not None and inner not in causes:
+        causes.append(inner)
+    told = [link for link in reversed(causes) if _tells(link)] or [link for link in chain if _tells(link)]
+    if not told:
+        return type(chain[0]).__name__
+    if isinstance(told[0], ValueError) and type(told[0]).__name__ == "JSONDecodeError":
+        return f"the answer is not JSON: {told[0]}"
+    return str(told[0])
+
+
+def _cause(link: BaseException) -> BaseException | None:
+    last = getattr(link, "last_attempt", None)
+    inner = last.exception() if last is not None and hasattr(last, "exception") else None
+    return inner or link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+
+
+def _tells(link: BaseException) -> bool:
+    text = str(link)
+    return bool(text) and not any(noise in text for noise in _NOISE)
+
+
+def _page(chain: list[BaseException]) -> str | None:
+    """Return the text of a page that came instead of an answer: a proxy's or a login's."""
+    for link in chain:
+        body = getattr(link, "body", None)
+        text = body if isinstance(body, str) else getattr(getattr(link, "response", None), "text", None)
+        if isinstance(text, str) and text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
+            return f"a web page came instead of an answer: {' '.join(_TAG.sub(' ', text).split())[:200]}"
+    return None
+
+
 def _words(body: object) -> str | None:
+    if isinstance(body, list) and len(body) == 1:  # Google wraps an error into a list
+        body = body[0]
     if not isinstance(body, dict):
         return None
     inner = body.get("error")

@@ -205,23 +205,39 @@ def _failed(kind: str, error: str, output: ModelOutput, request: AskModel, price
     return msgspec.structs.replace(reply, usage=_usage(output.usage, request, reply, price))
 
 
+LEAST_SHARE = 0.25
+"""A provider that counts less than this share of what the house counts has not counted: the larger is taken."""
+
+
 def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price: Price | None) -> Usage:
-    """Return tokens and dollars; tokens are estimated where a server does not count them."""
+    """Return tokens and dollars. A count that is missing, negative or too low to be true never lowers the bill."""
     if usage is None and reply.error_kind == "context":
         return Usage(usd=0.0)  # rejected outright: nothing was read, nothing is billed
+    asked, said = estimate_request(request), estimate_reply(reply)
     if usage is None:
-        tokens = Tokens(plain=estimate_request(request), output=estimate_reply(reply))
+        tokens, counted = Tokens(plain=asked, output=said), False
     else:
-        tokens = Tokens(
-            plain=usage.input_tokens,
-            cache_read=usage.input_tokens_cache_read or 0,
-            cache_write=usage.input_tokens_cache_write or 0,
-            output=usage.output_tokens,
-        )
+        tokens, counted = _plausible(usage, asked, said)
+    thought = usage.reasoning_tokens or 0 if usage is not None else 0
     return Usage(
         input_tokens=tokens.input,
         output_tokens=tokens.output,
-        reasoning_tokens=(usage.reasoning_tokens or 0) if usage is not None else 0,
+        reasoning_tokens=max(0, thought),
         cached_tokens=tokens.cache_read,
         usd=None if price is None else price.usd(tokens),
+        estimated=not counted,
     )
+
+
+def _plausible(usage: ModelUsage, asked: int, said: int) -> tuple[Tokens, bool]:
+    """Return a provider's count, or the house's where it is larger and the provider's cannot be true."""
+    read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+    negative = min(usage.input_tokens, read, written, usage.output_tokens) < 0
+    total = usage.input_tokens + read + written
+    few = total < LEAST_SHARE * asked or usage.output_tokens < LEAST_SHARE * said
+    if not (negative or few):
+        return Tokens(
+            plain=usage.input_tokens, cache_read=read, cache_write=written, output=usage.output_tokens
+        ), True
+    plain = max(0, usage.input_tokens) + max(0, read) + max(0, written)
+    return Tokens(plain=max(plain, asked), output=max(usage.output_tokens, said)), False

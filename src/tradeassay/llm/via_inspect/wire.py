@@ -82,17 +82,34 @@ async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield clean_bytes(b"".join([chunk async for chunk in chunks]))
 
 
+_BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
+_ENDS = (
+    b'"message_stop"', b'"response.completed"', b'"response.incomplete"', b'"response.failed"', b"[DONE]",
+    b'"error"',
+)  # fmt: skip
+
+
 async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass server-sent events on, each Anthropic tool input as one piece that is a JSON object."""
+    """Pass server-sent events on, each Anthropic tool input as one piece that is a JSON object.
+
+    Raises :class:`ConnectionResetError` when a stream ends before the answer in it does: a client would pass on
+    what it has, and the cable's fault would count as the model's.
+    """
     pending = b""
     inputs: dict[int, str] = {}
+    begun = ended = False
     async for chunk in chunks:
         *whole, pending = (pending + chunk).replace(b"\r\n", b"\n").split(b"\n\n")
         for event in whole:
+            begun = begun or any(mark in event for mark in _BEGINNINGS)
+            ended = ended or any(mark in event for mark in _ENDS)
             for mended in _mend_event(event, inputs):
                 yield clean_bytes(mended) + b"\n\n"
     if pending:
+        ended = ended or any(mark in pending for mark in _ENDS)
         yield clean_bytes(pending)
+    if begun and not ended:
+        raise ConnectionResetError("the stream ended in the middle of the answer")
 
 
 def _mend_event(event: bytes, inputs: dict[int, str]) -> list[bytes]:

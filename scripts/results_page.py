@@ -1,0 +1,193 @@
+"""Writes ``docs/results.md`` from the recordings: what small real models do on the benchmarks.
+
+    python scripts/results_page.py
+
+Every number comes out of a recording's own scores, outcomes and label; nothing is typed in by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tradeassay.core.measure import Measure
+from tradeassay.runs import CodeRun, Run, load_run
+from tradeassay.runs.recordings import OpenRecording, list_recordings, open_recording
+
+PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+
+HEAD = """# What two small real models do
+
+Two open models played the benchmarks as anybody else's would: the same prompts, the same rules, every answer
+recorded. This page is made from those recordings by `scripts/results_page.py`; play them again with
+
+```text
+tradeassay recordings list
+tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
+```
+
+**What 135 million and 1.5 billion parameters can show.** That prompts can be followed, that refusals are the
+model's and not ours, how tokens are spent and what a failure profile looks like. They cannot show skill at
+trading: the windows are short, the intervals wide, and a return without a failure profile beside it means nothing
+here. A dash is a number that could not be computed.
+"""
+
+
+def shown(measure: Measure | None, form: str = ".1%") -> str:
+    """Write a measure with its interval."""
+    if measure is None or measure.value is None:
+        return "-"
+    text = format(measure.value, form)
+    if measure.low is None or measure.high is None:
+        return text
+    return f"{text} ({format(measure.low, form)} to {format(measure.high, form)})"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Write a table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def trading(run: Run) -> str:
+    """Write a run that trades: returns, failed days and tokens, cell by cell."""
+    rows = []
+    for one in run.scores.agents:
+        measures = {name: found.median for name, found in one.measures.items()}
+        kinds: Counter[str] = Counter()
+        questions = said = 0
+        for episode in run.scores.episodes:
+            if episode.key in one.episodes:
+                kinds.update(episode.failures)
+                outcome = run.outcome(episode.key)
+                spent = None if outcome is None else outcome.spending
+                questions += 0 if spent is None else spent.calls
+                said += 0 if spent is None else spent.output_tokens
+        setting = one.cell.split("__")[-1] if one.cell.count("__") > 1 else ""
+        rows.append(
+            (
+                setting.replace("+", ", "), one.agent + (" (baseline)" if one.baseline else ""),
+                shown(measures.get("cumulative_return")), shown(measures.get("failure_rate"), ".0%"),
+                shown(measures.get("abstention_rate"), ".0%"), shown(measures.get("turnover"), ".2f"),
+                ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(4)) or "-",
+                f"{questions}" if questions else "-", f"{said:,}" if said else "-",
+            )
+        )  # fmt: skip
+    head = (
+        "setting", "agent", "return", "days without a valid answer", "days without an order", "turnover",
+        "failures by kind", "questions", "tokens written",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def quantcode(run: CodeRun) -> str:
+    """Write a run of QuantCode: how far the programs came."""
+    rows = []
+    stages = ("compile", "backtest", "trade", "judge")
+    for cell in run.scores.cells:
+        rates = cell.rates
+        found = [shown(getattr(rates, stage), ".1%") for stage in stages]
+        rows.append((cell.setting, cell.wording, str(rates.items), str(rates.failed), *found))
+    text = table(("setting", "wording", "programs", "no answer", *stages), rows)
+    ends: Counter[str] = Counter()
+    forms: Counter[str] = Counter()
+    for record in run.records().values():
+        ends[str(record.failure_class or "solved")] += 1
+        forms.update(str(turn.form) for turn in record.turns)
+    last = ", ".join(f"{name} {count}" for name, count in ends.most_common(10))
+    written = ", ".join(f"{name} {count}" for name, count in forms.most_common())
+    return f"{text}\n\nHow the last programs ended: {last}. How answers were written: {written}."
+
+
+def systrade(run: CodeRun) -> str:
+    """Write a run of SysTradeBench: gates and scores."""
+    parts = []
+    for model in run.scores.models:
+        gates = [(name, shown(rate, ".0%")) for name, rate in model.gates.items()]
+        scores = [(name, shown(score, ".2f")) for name, score in model.scores.items()]
+        handed = sum(
+            any(one.submission is not None for one in record.iterations) for record in run.records().values()
+        )
+        parts += [
+            f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable hand-in; "
+            f"valid: {shown(model.valid, '.0%')}.",
+            table(("gate", "passed"), gates), table(("score", "value"), scores),
+        ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def spent(opened: OpenRecording) -> str:
+    """Write what a recording says of itself."""
+    label = opened.label
+    return (
+        f"`{', '.join(label.models)}`, {label.engine}, {label.precision}, recorded {label.recorded}; "
+        f"{label.answers:,} answers, {label.input_tokens:,} tokens read, {label.output_tokens:,} written."
+    )
+
+
+def body(opened: OpenRecording) -> str:
+    """Write one recording."""
+    run: Any = load_run(opened.folder)
+    if isinstance(run, Run):
+        return trading(run)
+    return quantcode(run) if run.benchmark.startswith("quantcode") else systrade(run)
+
+
+def beside(folder: Path) -> list[str]:
+    """Write what is kept beside a model's recordings: the mask probe and the model as a judge, as JSON."""
+    parts = []
+    if (file := folder / "probe.json").is_file():
+        report = json.loads(file.read_text())
+        names = [key for key, value in report["rows"][0].items() if isinstance(value, str | int | float | dict)]
+        rows = [tuple(_plain(row.get(name)) for name in names) for row in report["rows"]]
+        parts += [f"### The mask probe, attacked by this model ({report['benchmark']})", table(tuple(names), rows)]
+    if (file := folder / "judge.json").is_file():
+        rows = [
+            (one["judge"], _plain(one["false_rejects"]), _plain(one["false_accepts"]), one.get("note") or "-")
+            for one in json.loads(file.read_text())["judges"]
+        ]
+        parts += [
+            "### This model as a judge of programs: references it rejects, decoys it accepts",
+            table(("judge", "rejects a reference", "accepts a decoy", "note"), rows),
+        ]
+    return parts
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict) and "value" in value:
+        if value["value"] is None:
+            return "-"
+        low, high, n = value.get("low"), value.get("high"), value.get("n")
+        span = "" if low is None else f" ({low:.1%} to {high:.1%})"
+        return f"{value['value']:.1%}{span}" + (f" of {n}" if n else "")
+    return f"{value:.3g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def render() -> str:
+    """Return the page."""
+    parts = [HEAD.strip()]
+    model = ""
+    left_out = []
+    for info in list_recordings():
+        if model and info.name.partition("/")[0] != model:
+            parts += beside(Path(info.path).parent.parent / model)
+        name, _, what = info.name.partition("/")
+        if not info.label.complete:
+            left_out.append(f"`{info.name}` was not finished ({info.label.answers} answers are in it)")
+            continue
+        if name != model:
+            parts.append(f"## {name}")
+            model = name
+        opened = open_recording(Path(info.path))
+        parts += [f"### {', '.join(info.label.benchmarks)} ({what})", spent(opened), body(opened)]
+    if model:
+        parts += beside(Path(list_recordings()[-1].path).parent)
+    if left_out:
+        parts.append("## What is missing\n\n" + "\n".join(f"- {line}" for line in left_out))
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
