@@ -11,7 +11,7 @@ from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat, openai_error
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
 from tradeassay.llm.asking import AskingModel
 from tradeassay.llm.model import Attempt, failed_reply
@@ -159,5 +159,24 @@ def test_a_cancelled_caller_frees_its_connection() -> None:
             gate.set()
             reply = await model.ask(PLAIN, place(1))
             assert reply.text == "ok" and first.cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_provider_that_has_gone_silent_stops_the_run() -> None:
+    """Time-outs in a row are counted per episode; an answer, or another kind of failure, starts anew."""
+    late = Attempt(reply=failed_reply("timeout", "no answer", billed=True))
+    gone = Attempt(reply=failed_reply("refused", "no"))
+
+    async def main() -> None:
+        says = [late, late, GOOD, late, late, gone, late, late, late]
+        model = AskingModel(Listed(*says), connections=1, retry=RetryPolicy(silences=3), sleep=Slept())
+        other = AskingModel(Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept())
+        for at in range(8):
+            await model.ask(PLAIN, place(at))
+        with pytest.raises(RunError, match="3 questions in a row.*resume"):
+            await model.ask(PLAIN, place(9))
+        for at in range(40):
+            await other.ask(PLAIN, place(at))
 
     asyncio.run(main())

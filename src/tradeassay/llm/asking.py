@@ -11,20 +11,24 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm.model import Provider, QuestionPlace
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Exponential waits between attempts. A provider's own Retry-After is honoured up to ``patience_s``.
 
-    A longer one ends the attempts: a caller told to come back in an hour should not hold a connection.
+    A longer one ends the attempts: a caller told to come back in an hour should not hold a connection. After
+    ``silences`` time-outs in a row in one episode the run is stopped, to be resumed: waiting out every question of
+    a provider that has gone silent would take days, and each would count as a day without an answer. None never
+    stops.
     """
 
     attempts: Annotated[int, Meta(ge=1)] = 6
     first_s: Annotated[float, Meta(ge=0.0)] = 1.0
     longest_s: Annotated[float, Meta(ge=0.0)] = 60.0
     patience_s: Annotated[float, Meta(ge=0.0)] = 300.0
+    silences: Annotated[int, Meta(ge=1)] | None = 5
 
     def wait(self, failed: int, wanted_s: float | None, place: QuestionPlace) -> float | None:
         """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
@@ -63,6 +67,7 @@ class AskingModel:
         self._retry = retry
         self._sleep = sleep
         self._slots = asyncio.Semaphore(connections)
+        self._silent: dict[str, int] = {}
 
     @property
     def name(self) -> str:
@@ -70,7 +75,21 @@ class AskingModel:
         return self._provider.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request, trying again as the policy says."""
+        """Answer one request, trying again as the policy says.
+
+        Raises :class:`RunError` when the provider has gone silent: what is recorded stays, the run can be resumed.
+        """
+        reply = await self._ask(request, place)
+        silent = self._silent.get(place.episode, 0) + 1 if reply.error_kind == "timeout" else 0
+        self._silent[place.episode] = silent
+        if self._retry.silences is not None and silent >= self._retry.silences:
+            raise RunError(
+                f"{self.name} did not answer {silent} questions in a row within its time limit",
+                mend="resume the run when it answers again; a longer timeout_s may help",
+            )
+        return reply
+
+    async def _ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         async with self._slots:
             failed = 0
             while True:

@@ -1,0 +1,51 @@
+"""The recordings in this checkout were made with its prompts and rules, and hold what they may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradeassay.core.errors import UserError
+from tradeassay.runs.recordings import (
+    RecordingInfo,
+    answer_faults,
+    changed_facts,
+    list_recordings,
+    open_recording,
+    replay_recording,
+    score_differences,
+)
+
+SHIPPED = list_recordings()
+MOST_MEGABYTES = 25.0
+ANSWERS_OF_A_SAMPLE = 60
+
+
+def test_all_recordings_together_stay_small() -> None:
+    assert sum(one.megabytes for one in SHIPPED) < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize("one", SHIPPED, ids=lambda one: one.name)
+def test_a_changed_prompt_needs_a_new_recording(one: RecordingInfo, tmp_path: Path) -> None:
+    opened = open_recording(Path(one.path), tmp_path)
+    changed = [fact for fact in changed_facts(opened) if "version" not in fact]
+    assert not changed, f"{changed[0]} has changed: record again with: {one.label.command}"
+    assert not answer_faults(opened)
+    assert one.label.complete and one.label.engine != "not stated"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(one, marks=() if one.label.answers <= ANSWERS_OF_A_SAMPLE else pytest.mark.slow, id=one.name)
+        for one in SHIPPED
+    ],
+)
+def test_a_recording_gives_its_scores_again(one: RecordingInfo, tmp_path: Path) -> None:
+    opened = open_recording(Path(one.path), tmp_path / "home")
+    try:
+        replay_recording(opened, tmp_path / "again", workers=1)
+    except UserError as error:
+        pytest.skip(f"this machine cannot play it: {error}")
+    assert score_differences(opened, tmp_path / "again") == []
