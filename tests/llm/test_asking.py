@@ -174,7 +174,7 @@ def test_a_provider_that_has_gone_silent_stops_the_run() -> None:
         other = AskingModel(Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept())
         for at in range(8):
             await model.ask(PLAIN, place(at))
-        with pytest.raises(RunError, match="3 questions in a row.*resume"):
+        with pytest.raises(RunError, match=r"3 questions in a row.*resume"):
             await model.ask(PLAIN, place(9))
         for at in range(40):
             await other.ask(PLAIN, place(at))
