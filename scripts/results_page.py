@@ -140,9 +140,13 @@ def beside(folder: Path) -> list[str]:
     parts = []
     if (file := folder / "probe.json").is_file():
         report = json.loads(file.read_text())
-        names = [key for key, value in report["rows"][0].items() if isinstance(value, str | int | float | dict)]
-        rows = [tuple(_plain(row.get(name)) for name in names) for row in report["rows"]]
-        parts += [f"### The mask probe, attacked by this model ({report['benchmark']})", table(tuple(names), rows)]
+        names = list(report["rows"][0]["of_all"])
+        rows = [
+            (row["attacker"], row["mask"], _plain(row["response"]), *(_plain(row["of_all"][one]) for one in names))
+            for row in report["rows"]
+        ]
+        head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
+        parts += [f"### The mask probe, attacked by this model ({report['benchmark']})", table(head, rows)]
     if (file := folder / "judge.json").is_file():
         rows = [
             (one["judge"], _plain(one["false_rejects"]), _plain(one["false_accepts"]), one.get("note") or "-")
