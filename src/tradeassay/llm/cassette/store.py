@@ -208,6 +208,7 @@ class _Order:
         self.fresh: list[str] = []
         self._seen: set[str] = set()
         self._final: set[str] = set()
+        self._texts = True
 
     def fault(self, number: int, line: Line) -> str | None:
         """Take one line; returns what is wrong with its place."""
@@ -215,10 +216,11 @@ class _Order:
             self.fresh.append(line.id)
             return None
         if isinstance(line, HeadLine):
+            self._texts = line.texts
             return "a second beginning" if number > 1 else None
         tools = () if line.asked.tools is None else (line.asked.tools,)
         wanted = [name for name in dict.fromkeys((*line.asked.messages, *tools)) if name not in self._seen]
-        misplaced, self.fresh = self.fresh != wanted, []
+        misplaced, self.fresh = self.fresh != (wanted if self._texts else []), []
         self._seen.update(wanted)
         again = line.key in self._final
         if line.reply.error_kind in ANSWERS:
