@@ -29,6 +29,8 @@ class _Loop(asyncio.SelectorEventLoop):
     def __init__(self, time: VirtualTime) -> None:
         self._virtual = time
         super().__init__(_Jumping(time))
+        # After 2^24 seconds a nanosecond is lost in a float, and a timer that is due would never be found due.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         return self._virtual.passed
