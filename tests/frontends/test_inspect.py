@@ -59,7 +59,12 @@ def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutp
         )
         for message in input
     )
-    offered = tuple(ToolSpec(name=tool.name, description=tool.description, schema="{}") for tool in tools)
+    offered = tuple(
+        ToolSpec(
+            name=tool.name, description=tool.description, schema=tool.parameters.model_dump_json(exclude_none=True)
+        )
+        for tool in tools
+    )
     must = tool_choice.name if isinstance(tool_choice, ToolFunction) else None
     reply = Sensible().answer(AskModel(purpose="any", messages=messages, tools=offered, must_call=must))
     output = ModelOutput.from_content("mockllm/model", reply.text)

@@ -21,6 +21,7 @@ NAMES = (
     "code-judge",
     "contrarian",
     "future-asker",
+    "news-reader",
     "injector",
     "never-submits",
     "overspender",

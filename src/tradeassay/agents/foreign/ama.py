@@ -45,7 +45,7 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
 
     recommended_action: Action
-    reasoning: str = ""
+    reasoning: str
     confidence: float | None = None
     allocation: float | None = None
     message: str | None = None
