@@ -159,7 +159,7 @@ def test_badges_name_every_kind_of_answer() -> None:
     plain = Badges(data="synthetic", convention="sound")
     assert ("model", "rules only, no model") in badge_words(plain)
     said = [text for kind, text in badge_words(plain, ("live", "scripted")) if kind == "model"]
-    assert said == ["live model", "scripted model"]
+    assert said == ["live model", "scripted model", "answers as recorded by the runner, not re-derivable"]
     assert ("model", "replayed model") in badge_words(msgspec.structs.replace(plain, model="replayed"))
 
 

@@ -17,7 +17,7 @@ from tradeassay.data.synthetic.source import SyntheticQuery, SyntheticSource
 
 
 def test_presets_carry_their_own_name() -> None:
-    assert set(PRESETS) == {"us", "ashare", "crypto", "futures"}
+    assert set(PRESETS) == {"us", "ashare", "crypto", "csi300", "futures"}
     for name, config in PRESETS.items():
         assert config.preset == name
         assert msgspec.json.decode(msgspec.json.encode(config), type=SyntheticConfig) == config
