@@ -64,7 +64,7 @@ def test_the_power_command(monkeypatch: pytest.MonkeyPatch) -> None:
     lucky = json.loads(ask("luck", str(run.folder), "--agent", "test-provoker", "--portfolios", "100", "--json"))
     assert [one["agent"] for one in lucky] == ["test-provoker"] * 8
     table = ask("luck", str(run.folder), "--agent", "index-hold", "--portfolios", "100", "--by", "sharpe")
-    assert "50.0%" in table
+    assert "hardly differ" in " ".join(table.split())
 
 
 def test_the_luck_command_on_a_file(tmp_path: Path) -> None:

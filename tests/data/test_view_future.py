@@ -84,6 +84,7 @@ def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
             for a in ("none", "split", "total")
         ],
         "members": [lambda i=i: view.members(i) for i in INDICES],
+        "index_name": [lambda i=i: view.index_name(i) for i in INDICES],
         "index_levels": [lambda i=i, k=k: view.index_levels(i, k) for i in INDICES for k in LOOKBACKS],
         "actions": [lambda s=s: view.actions(s) for s in sinces],
         "earlier": [lambda s=s: view.earlier(s) for s in sinces],

@@ -79,6 +79,7 @@ class History:
         self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
         listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
         self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
+        self.listed_rows.flags.writeable = False
         self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
         last = [entry.delisted for entry in listings]
         self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
@@ -94,7 +95,9 @@ class History:
         if SPECIAL not in self._spells:
             return None
         names = set(self.members_at(SPECIAL, row)) if row >= self._changes[SPECIAL][0] else set()
-        return np.array([item.symbol in names for item in self.every_instrument[:visible]], dtype=np.bool_)
+        special = np.array([item.symbol in names for item in self.every_instrument[:visible]], dtype=np.bool_)
+        special.flags.writeable = False
+        return special
 
     def _symbols(self, visible: int) -> tuple[str, ...]:
         return tuple(item.symbol for item in self.every_instrument[:visible])
