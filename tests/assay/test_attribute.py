@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
+import runs_world as world
 from attribute_runs import OPEN, every_venue
 
 from tradeassay.assay import Attribution, RunAttribution, attribute_episode, attribute_run, check_identity
@@ -94,13 +96,18 @@ def test_fees_and_slippage_are_named(played: Run, taken: RunAttribution) -> None
     assert daily.trading_parts["slippage"][row] == pytest.approx(-slip / nav[row])
 
 
-def test_an_index_fund_is_uncovered_and_moves_with_the_market(taken: RunAttribution) -> None:
+def test_an_index_fund_is_the_market_and_nothing_of_it_is_selection(taken: RunAttribution) -> None:
     held = one(taken, "us", "index-hold")
-    assert held.covered_share == pytest.approx(0.0)
+    assert held.covered_share == 1.0
     assert held.linked is not None
-    assert held.linked["uncovered"] == held.linked["selection"]
-    assert held.linked["common"] != 0
-    assert held.preferences["MOM_12_1"].value is None
+    assert held.linked["uncovered"] == held.linked["selection"] == held.linked["style"] == 0.0
+    assert set(held.daily.selection) == {0.0}
+    panel = world.tiny_panel()
+    close = panel.bars["close"][-len(held.daily.sessions) - 1 :, panel.symbols.index("IDXF")]
+    earned = np.array(held.daily.invested) * (close[1:] / close[:-1] - 1.0)
+    assert np.array(held.daily.common) == pytest.approx(earned, abs=1e-15)
+    assert held.linked["common"] == pytest.approx(-0.05599226611708803, abs=1e-12)
+    assert all(liked.value is None for liked in held.preferences.values()), "no factor says what a fund leans to"
 
 
 def test_marked_at_the_open_is_taken_open_to_open(taken: RunAttribution) -> None:

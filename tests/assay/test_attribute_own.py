@@ -16,6 +16,7 @@ import runs_world as world
 
 from tradeassay.assay import Attribution, OwnAccount, attribute_tables, check_identity
 from tradeassay.assay.own import read_returns
+from tradeassay.assay.own_tables import read_series
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 
@@ -197,8 +198,7 @@ def test_a_wrong_table_is_one_clear_line(
     [
         ([0.01, None, 0.02], "row 2 of 2024-01-30 has no 'return'"),
         ([0.01, float("nan"), 0.02], "row 2 of 2024-01-30 has no 'return'"),
-        ([1.3, -1.2, -2.0], "write 0.01 for 1 %"),
-        (["1 %", "2 %", "3 %"], "numbers as numbers"),
+        (["1 %", "soon", "3 %"], "row 2 of 2024-01-30 has no 'return'"),
     ],
 )
 def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp_path: Path) -> None:
@@ -206,6 +206,27 @@ def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp
     with pytest.raises(UserError, match=match) as caught:
         read_returns(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("returns", "read", "note"),
+    [
+        (
+            [1.3, -1.2, -2.0],
+            [0.013, -0.012, -0.02],
+            "'return' is read as per cent: its standard deviation is 1.41 (--unit says otherwise)",
+        ),
+        (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], "'return' is read as per cent, as its signs say"),
+    ],
+)
+def test_returns_in_per_cent_are_read_and_said(
+    returns: list[object], read: list[float], note: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
+    found = read_series(path)
+    assert found.returns == pytest.approx(dict(zip(days(20, 23), read, strict=True)), abs=1e-15)
+    assert found.notes == (f"{path}: {note}",)
+    assert read_returns(path) == found.returns
 
 
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:

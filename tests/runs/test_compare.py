@@ -33,6 +33,8 @@ def test_the_same_run_does_not_differ(finished: Run, home: Path) -> None:
         assert pair.comparable
         assert pair.measures["sharpe"].difference == 0.0
         assert pair.paired.distinguishable is False
+        difference = pair.paired.difference
+        assert (difference.value, difference.low, difference.high) == (0.0, 0.0, 0.0), pair.agent
 
 
 def test_differences_are_second_minus_first_and_paired(first: Run, home: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     rest = {plain: title for plain, title in column_of.items() if title != day_title}
     against_title = _against(name, rest, reading.against)
     rest = {plain: title for plain, title in rest.items() if title != against_title}
-    title, by_value = _which(name, rest, reading.column, table)
+    title, by_value = _which(name, rest, reading.column, table, days)
     notes: list[str] = []
     if title not in ("return", "returns"):
         notes.append(f"{name}: the column '{title}' is read as the account's {'value' if by_value else 'returns'}")
@@ -134,11 +134,13 @@ def _against(name: str, columns: dict[str, str], asked: str | None) -> str | Non
     return found[0] if found and len(columns) > 1 else None
 
 
-def _which(name: str, columns: dict[str, str], asked: str | None, table: dict[str, list[Any]]) -> tuple[str, bool]:
+def _which(
+    name: str, columns: dict[str, str], asked: str | None, table: dict[str, list[Any]], days: Sequence[str]
+) -> tuple[str, bool]:
     """Return the account's column, and whether it holds its value rather than its returns."""
     if asked is not None:
         title = _find(name, columns, (), "returns", asked)
-        return title, _plain(title) in VALUES or _looks_like_value(name, title, table[title])
+        return title, _plain(title) in VALUES or _looks_like_value(name, title, table[title], days)
     for one in RETURNS:
         if one in columns:
             return columns[one], False
@@ -147,16 +149,16 @@ def _which(name: str, columns: dict[str, str], asked: str | None, table: dict[st
             return columns[one], True
     if len(columns) == 1:
         title = next(iter(columns.values()))
-        return title, _looks_like_value(name, title, table[title])
+        return title, _looks_like_value(name, title, table[title], days)
     raise UserError(
         f"{name} does not say which column is the account's",
         mend=f"name it with --column: one of {', '.join(columns.values()) or 'none'}",
     )
 
 
-def _looks_like_value(name: str, title: str, values: Sequence[Any]) -> bool:
+def _looks_like_value(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> bool:
     """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
-    numbers, _ = _numbers(name, title, values)
+    numbers, _ = _numbers(name, title, values, days)
     if numbers.size < 3 or not (numbers > 0).all():
         return False
     return bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
@@ -171,14 +173,15 @@ def _returns(
     unit: Unit | None,
     notes: list[str],
 ) -> dict[str, float]:
-    numbers, percent = _numbers(name, title, values)
+    given = days
+    numbers, percent = _numbers(name, title, values, given)
     if len(set(days)) != len(days):
         twice = next(day for day in days if list(days).count(day) > 1)
         raise UserError(f"{name}: {twice} is given twice", mend="keep one row of each")
     order = np.argsort(np.array(days))
     days, numbers = [days[place] for place in order.tolist()], numbers[order]
     if by_value is None:
-        by_value = _looks_like_value(name, title, values) and _plain(title) not in RETURNS
+        by_value = _looks_like_value(name, title, values, given) and _plain(title) not in RETURNS
     if by_value:
         if not (numbers > 0).all():
             raise UserError(
@@ -285,25 +288,25 @@ def _checked(name: str, row: int, year: int, month: int, day: int) -> str:
         ) from None
 
 
-def _numbers(name: str, title: str, values: Sequence[Any]) -> tuple[Floats, bool]:
-    """Return a column as numbers, and whether it is written with per cent signs."""
+def _numbers(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> tuple[Floats, bool]:
+    """Return a column as numbers, and whether it is written with per cent signs; ``days`` name its rows."""
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
         numbers = np.array(values, dtype=np.float64)
-        _finite(name, title, numbers)
+        _finite(name, title, numbers, days)
         return numbers, False
     texts = ["" if value is None else str(value).strip() for value in values]
     percent = any(text.endswith("%") for text in texts)
     comma = _decimal_comma(texts)
     numbers = np.array([_number(text, comma=comma) for text in texts])
-    _finite(name, title, numbers)
+    _finite(name, title, numbers, days)
     return numbers, percent
 
 
-def _finite(name: str, title: str, numbers: Floats) -> None:
+def _finite(name: str, title: str, numbers: Floats, days: Sequence[str]) -> None:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise UserError(
-            f"{name}: row {bad[0] + 1} has no '{title}' that can be used",
+            f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used",
             mend="give a number (0 for nothing), or leave the row out",
         )
 

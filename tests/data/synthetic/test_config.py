@@ -19,7 +19,9 @@ from tradeassay.data.synthetic.source import SyntheticQuery, SyntheticSource
 def test_presets_carry_their_own_name() -> None:
     assert set(PRESETS) == {"us", "ashare", "crypto", "csi300", "futures"}
     for name, config in PRESETS.items():
-        assert config.preset == ("ashare" if name == "csi300" else name), "csi300 is an A-share world of 300 members"
+        assert config.preset == ("ashare" if name == "csi300" else name), (
+            "csi300 is an A-share world of 300 members"
+        )
         assert msgspec.json.decode(msgspec.json.encode(config), type=SyntheticConfig) == config
 
 

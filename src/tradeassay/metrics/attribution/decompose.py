@@ -24,8 +24,9 @@ class DailyParts:
 
     All have shape (T,), ``style`` and ``exposures`` (T, K). ``uncovered`` is the part of ``selection`` earned by
     names outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both
-    sides counted, that is inside it. ``exposures`` is the portfolio's exposure, ``invested`` its net and
-    ``gross`` its gross weight at the start of the day.
+    sides counted, that is inside it or in a fund, which is the market. ``exposures`` is the portfolio's exposure,
+    ``invested`` its net and ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of
+    funds, None without any: no factor says what they lean to.
     """
 
     factors: tuple[str, ...]
@@ -39,6 +40,7 @@ class DailyParts:
     exposures: Floats
     invested: Floats
     gross: Floats
+    funds: Floats | None = None
 
     def error(self) -> float:
         """Return the greatest distance of a day's sum of parts from its total; 0 without days."""
@@ -88,6 +90,7 @@ def decompose(
         exposures=exposures,
         invested=invested,
         gross=gross,
+        funds=np.abs(funds).sum(axis=1),
     )
 
 

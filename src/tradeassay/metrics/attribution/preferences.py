@@ -76,6 +76,8 @@ def sign_agreement(
 
 def _on_invested_days(daily: DailyParts) -> Floats:
     share = np.nan_to_num(daily.covered_share) * daily.gross
+    if daily.funds is not None:
+        share = share - daily.funds
     invested = share > INVESTED
     held: Floats = daily.exposures[invested] / share[invested][:, None]
     return held
