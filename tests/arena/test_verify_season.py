@@ -5,8 +5,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.cli import main
@@ -26,6 +28,9 @@ def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_everything_but_the_decisions_is_re_derived(season: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = RECORDED.read_bytes()
     found = verify_arena(str(RECORDED))
+    with closing(sqlite3.connect(season)) as db:
+        spec, sha256 = db.execute("SELECT spec, sha256 FROM seasons").fetchone()
+    assert msgspec.json.decode(spec, type=Season).sha256 == sha256, "an older season keeps its hash"
     assert (found.violations, found.exit_code) == ((), 3)
     assert {one.outcome for one in found.claims if "decisions" not in one.claim} == {"re-derived"}
     assert any("decisions as recorded by the runner" in one for one in found.unchecked)
@@ -51,7 +56,9 @@ def test_everything_but_the_decisions_is_re_derived(season: Path, capsys: pytest
         "UPDATE seasons SET spec = '{'",
         "DELETE FROM bookings WHERE id = 20",
         "DELETE FROM decisions WHERE id = 20",
-        "INSERT INTO bookings SELECT max(id) + 1, slot, 7, season, stage, entry, asset, kind, position_before,"
+        "INSERT INTO bookings (id, slot, number, season, stage, entry, asset, kind, position_before, position,"
+        " nav_before, fee, earned, nav, exposure_before, exposure)"
+        " SELECT max(id) + 1, slot, 7, season, stage, entry, asset, kind, position_before,"
         " position, nav_before, fee, earned, nav * 2, exposure_before, exposure FROM bookings",
     ],
 )

@@ -14,6 +14,7 @@ from tradeassay.code.scores.discipline import Breach, Discipline
 from tradeassay.code.scores.paper import PaperScore
 from tradeassay.code.scores.robustness import CostPoint, Robustness
 from tradeassay.code.scores.scorecard import Scorecard, overall
+from tradeassay.code.submission_run import SubmissionRun
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import CodeRun
 from tradeassay.runs import run as run_spec
@@ -97,7 +98,15 @@ def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any) 
         year_reason=None if ran and honest else "a result that may know the future says nothing",
         complexity=1.5, data=bars.name,
     )  # fmt: skip
-    return Examined(scorecard=card, trail=trail() if ran else None, scenarios={})
+    traces = on_scenarios(submission, spec, executor, config)
+    return Examined(scorecard=card, trail=trail() if ran else None, scenarios=traces)
+
+
+def on_scenarios(submission: Any, spec: Any, executor: Any, config: Any) -> dict[str, SubmissionRun]:
+    """Return the frozen decisions as traces, and none of a source that crashes."""
+    if "raise KeyError" in submission.source:
+        return {}
+    return {one.name: SubmissionRun(cpu_s=0.0, decisions=one.expected) for one in spec.scenarios}
 
 
 def systrade_run(folder: Path, **changes: Any) -> CodeRun:
@@ -108,7 +117,7 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
     nothing = mock.MagicMock()
     with (
         mock.patch("tradeassay.runs.systrade.examine_submission", examined),
-        mock.patch("tradeassay.runs.systrade.run_scenarios", lambda *args: {}),
+        mock.patch("tradeassay.runs.systrade.run_scenarios", on_scenarios),
         mock.patch("tradeassay.runs.systrade.SystradeProtocol.open_executor", lambda self, n: nothing),
     ):
         return run_spec(spec, folder, workers=1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from tradeassay.benchmarks.ama.rules import AmaRules, Kind, rules_for
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import sha256_of
+from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_day
 
 Scalar = bool | int | float | str
@@ -217,7 +217,14 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def sha256(self) -> str:
         """The hash under which the spec is frozen."""
-        return sha256_of(self)
+        return sha256_bytes(self.frozen)
+
+    @property
+    def frozen(self) -> bytes:
+        """The spec as it is stored and hashed. A setting that seasons did not always have is written only where it
+        differs from its default, so that an older season keeps its hash.
+        """
+        return canonical_json(_frozen(self))
 
     @property
     def money(self) -> AmaRules:
@@ -247,6 +254,30 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if any(entry.id == BASELINE for entry in self.entries):
             return self.entries
         return (*self.entries, Entry(id=BASELINE, architecture="rule", label="Buy and hold"))
+
+
+_ALWAYS: dict[type, frozenset[str]] = {
+    Season: frozenset(
+        "title convention last warmup cash fee_bp window_s timeout_s news_days seed temperature max_tokens"
+        " rules".split()
+    ),
+    Entry: frozenset(("model", "label")),
+    OptionalRules: frozenset(("cross_asset", "messages", "feedback")),
+}
+"""Settings with a default that were written from the first season on. Nothing is ever added here."""
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_frozen(one) for one in value]
+    if not isinstance(value, msgspec.Struct):
+        return value
+    always = _ALWAYS.get(type(value), frozenset())
+    return {
+        field.name: _frozen(getattr(value, field.name))
+        for field in msgspec.structs.fields(value)
+        if field.name in always or getattr(value, field.name) != field.default
+    }
 
 
 def load_season(path: Path) -> Season:

@@ -82,7 +82,7 @@ class _Season:
             self._broken("season", f"its spec cannot be read: {error}")
             self._say("season", "contradicted")
             return
-        if season.sha256 != self._row.sha256 or season.id != self._row.id:
+        if sha256_bytes(self._row.spec.encode()) != self._row.sha256 or season.id != self._row.id:
             self._broken("season", "its spec is not the one under whose hash it is frozen")
         self._say("season", "contradicted" if self.violations else "re-derived")
         played = list(

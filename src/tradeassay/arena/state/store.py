@@ -129,7 +129,7 @@ class Store:
             with self.write("season") as db:
                 known = db.execute(select(seasons.c.spec).where(seasons.c.id == season.id)).scalar()
                 if known is None:
-                    spec = canonical_json(season).decode()
+                    spec = season.frozen.decode()
                     db.execute(
                         insert(seasons).values(id=season.id, spec=spec, sha256=season.sha256, created_at=now)
                     )
