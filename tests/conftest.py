@@ -11,6 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Timing never decides a test, on a loaded machine least of all.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 collect_ignore = [
     file
