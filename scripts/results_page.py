@@ -33,8 +33,8 @@ model's and not ours, how tokens are spent and what a failure profile looks like
 trading: the windows are short, the intervals wide, and a return without a failure profile beside it means nothing
 here. A dash is a number that could not be computed.
 
-**What is not here.** StockBench of both models, SmolLM2 in KTD-Fin and as a judge, and the arena: these runs had not ended
-when recording stopped.
+**What is not here.** StockBench of both models, SmolLM2 in KTD-Fin and as a judge, and the arena: these runs had
+not ended when recording stopped.
 """
 
 
