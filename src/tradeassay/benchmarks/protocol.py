@@ -15,6 +15,7 @@ from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.orders import Decision
 from tradeassay.core.registry import Registry
+from tradeassay.core.schema import schema_of_type
 
 
 class ProtocolConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +53,7 @@ protocols: Registry[type[ModelProtocol]] = Registry("protocol")
 
 def schema_of(kind: type) -> str:
     """Return the JSON schema of arguments as JSON text, without references, which some providers do not follow."""
-    whole = msgspec.json.schema(kind, schema_hook=lambda _: {"type": "string"})
+    whole = schema_of_type(kind, schema_hook=lambda _: {"type": "string"})
     definitions = whole.get("$defs", {})
     return msgspec.json.encode(_inlined(whole, definitions)).decode()
 

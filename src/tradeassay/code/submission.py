@@ -20,6 +20,7 @@ from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.schema import schema_of_type
 from tradeassay.core.secrets import clean_text
 
 CARD: Final = "strategy_card.json"
@@ -94,7 +95,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 def card_schema() -> bytes:
     """Return the JSON schema of a strategy card."""
-    return msgspec.json.encode(msgspec.json.schema(StrategyCard), order="sorted")
+    return canonical_json(schema_of_type(StrategyCard))
 
 
 def read_submission(folder: Path, name: str = "") -> Submission:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -21,6 +22,7 @@ from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
+from tradeassay.core.schema import schema_text
 from tradeassay.llm.prompting import answer_object
 
 Scalar = bool | int | float | str
@@ -456,13 +458,7 @@ def _words(answer: msgspec.Struct) -> str:
     return msgspec.json.encode(answer).decode()
 
 
-_SCHEMAS: dict[type[msgspec.Struct], str] = {}
-
-
-def _schema(wanted: type[msgspec.Struct]) -> str:
-    if wanted not in _SCHEMAS:
-        _SCHEMAS[wanted] = msgspec.json.encode(msgspec.json.schema(wanted)).decode()
-    return _SCHEMAS[wanted]
+_schema = cache(schema_text)
 
 
 class DeskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

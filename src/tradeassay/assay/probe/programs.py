@@ -19,6 +19,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.near import did_you_mean
+from tradeassay.core.schema import schema_text
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
@@ -133,7 +134,7 @@ class AttackerAnswer(NamedTuple):
     wrong: tuple[str, ...] = ()
 
 
-SCHEMA = msgspec.json.encode(msgspec.json.schema(Guess)).decode()
+SCHEMA = schema_text(Guess)
 LONGEST_SAID = 2_000
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 

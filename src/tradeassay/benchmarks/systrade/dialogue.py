@@ -25,6 +25,7 @@ from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.drive import relay
 from tradeassay.core.measure import Measure
+from tradeassay.core.schema import schema_text
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.prompting import answer_object
 
@@ -77,7 +78,7 @@ def review_dialogue(
     return Review(reviewer=reviewer, author=author, strategy=spec.id, fidelity=None, risk=None, failure=why)
 
 
-_SCHEMA = msgspec.json.encode(msgspec.json.schema(Marks)).decode()
+_SCHEMA = schema_text(Marks)
 
 
 ITERATIONS: Final = 4

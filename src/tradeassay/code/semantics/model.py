@@ -12,6 +12,7 @@ import msgspec
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.schema import schema_of_type
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=40)]
 Expression = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
@@ -116,7 +117,7 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
 
 def semantics_schema() -> bytes:
     """Return the JSON schema of the document."""
-    return msgspec.json.encode(msgspec.json.schema(Semantics), order="sorted")
+    return canonical_json(schema_of_type(Semantics))
 
 
 def _check_names(found: Semantics, where: str) -> None:
