@@ -251,7 +251,12 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     found = {getattr(benchmark.market, end) for benchmark in chosen}
     if len(found) != 1:
         raise UserError(f"the benchmarks have different '{end}' days", mend=f"give '{end}' too")
-    missing = found.pop()
+    missing: str = found.pop()
+    ids = ", ".join(benchmark.id for benchmark in chosen)
+    if first is not None and first > missing:
+        raise UserError(f"{first} is after {missing}, the last session of {ids}", mend="choose an earlier --first")
+    if last is not None and last < missing:
+        raise UserError(f"{last} is before {missing}, the first session of {ids}", mend="choose a later --last")
     return (missing, last) if first is None else (first, missing)
 
 

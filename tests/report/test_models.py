@@ -22,7 +22,7 @@ from tradeassay.report.words import arm_standing, badge_words
 from tradeassay.runs import DialogueLine
 from tradeassay.runs.summary import RunSummary, completed_run, contrasts, model_decisions
 from tradeassay.runs.summary.figures import setting_words
-from tradeassay.runs.summary.models import Fates, clipped, error_rows, sessions_each, turns
+from tradeassay.runs.summary.models import Fates, clipped, error_rows, interesting, sessions_each, turns
 
 QUICK = BootstrapConfig(draws=200)
 MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
@@ -102,19 +102,37 @@ def test_results_stand_with_their_calls_even_when_ids_come_again() -> None:
     assert made[2].error == "timeout: gone"
 
 
-def test_the_latest_sessions_with_their_cost() -> None:
+def test_sessions_worth_reading_are_chosen_before_others() -> None:
+    failure = Failure(kind="invalid_json", detail="x")
+    navs = [100.0, 101.0, 90.0, 91.0, 120.0, 121.0, 122.0, 123.0]
+    records = []
+    for step, nav in enumerate(navs):
+        decision = Decision(failures=(failure,), status="failed") if step == 5 else Decision()
+        events = (*((filled("3.0", 500),) if step == 3 else ()), Marked(cash=nav, positions=0.0, nav=nav))
+        records.append(msgspec.structs.replace(record(step, decision), events=events))
+    assert interesting(records, 5) == {
+        5: "mistakes",
+        2: "large loss",
+        4: "large gain",
+        3: "much traded",
+        7: "latest",
+    }
+    assert set(interesting(records, 99)) == set(range(8)) and interesting(records, 0) == {}
+
+
+def test_shown_sessions_have_their_cost() -> None:
     order = Order(symbol="A", amount=5, side="BUY", confidence=0.6, reason="why not")
     records = [record(step, Decision(orders=(order,), reason="r"), filled(f"{step}.0", 5)) for step in range(5)]
     known, unknown = Usage(input_tokens=10, output_tokens=5, usd=0.25), Usage(input_tokens=1)
     dialogue = [
-        line(3, 0, ModelReply(usage=known)),
-        line(3, 1, ModelReply(usage=known), attempt=2),
+        line(0, 0, ModelReply(usage=known)),
+        line(0, 1, ModelReply(usage=known), attempt=2),
         line(4, 0, ModelReply(usage=known)),
         line(4, 1, ModelReply(usage=unknown)),
     ]
     shown, left_out = model_decisions(records, dialogue, 2)
     assert left_out == 3
-    assert [one.session for one in shown] == ["2024-01-05", "2024-01-04"]
+    assert [one.session for one in shown] == ["2024-01-05", "2024-01-01"]
     assert shown[0].usd is None
     assert (shown[1].usd, shown[1].tokens, shown[1].attempts) == (0.5, 30, 2)
     assert shown[1].orders[0].order.confidence == 0.6
@@ -225,7 +243,7 @@ def test_the_page_of_models(page: Page) -> None:
     words = " ".join(" ".join(page.text).split())
     for wanted in (
         "live model", "scripted model", "rule", "price unknown", "$1.50", "Mask by mask", "Decision by decision",
-        "117 earlier ones are left out", "bought 10 at 99.5", "What went wrong", "25.0%", "Valid tool calls",
+        "117 others are kept", "bought 10 at 99.5", "What went wrong", "25.0%", "Valid tool calls",
         "not comparable", "our data is synthetic", "1 benchmark in 2 settings", "You manage a portfolio.",
     ):  # fmt: skip
         assert wanted in words, wanted

@@ -49,7 +49,8 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "nothing is fetched from elsewhere"
     )
     for words in (
-        "hold all six gates", "Hand-ins that run and look ahead: scripted/builder-peeps", "GPT-5.2 (12 of 12",
+        "hold the paper&#39;s six gates", "Hand-ins that run and look ahead: scripted/builder-peeps", 
+        "GPT-5.2 (12 of 12",
         "GLM-4.7 (7 of 12", "Table 4: strategies", "7.85", "these are synthetic", "2 of its 12 strategies",
         "no hand-in → failed at exec", "worth its price",
     ):  # fmt: skip

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 import click
 
 from tradeassay import __version__
 from tradeassay.core.near import did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -18,7 +22,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "resume": ("runs", "resume", "Continue a stopped run; the result has the same bytes."),
     "verify": ("runs", "verify", "Make a recorded run again and compare, claim by claim."),
     "seal": ("runs", "seal", "Write a run, or the plan of one, into one file under one hash."),
-    "compare": ("runs", "compare", "Put two runs side by side, with a paired test."),
+    "compare": ("runs", "compare", "Put runs side by side, with a paired test."),
     "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
     "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
     "record": ("recordings", "record", "Play a spec with a model and pack its answers into a file to pass on."),
@@ -32,12 +36,13 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
     "data": ("data", "data", "List, get, fetch, import and examine market data."),
     "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
-    "new": ("new", "new", "Make a folder for an agent of your own, with a test that passes."),
+    "new": ("new", "new", "Make a folder for an agent, benchmark, source or task of your own, with a test."),
     "agents": ("agents", "agents", "List the agents that can trade."),
     "models": ("agents", "models", "List the models that can be asked, with price and cutoff; get a local one."),
     "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),
     "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
     "reproduce": ("reproduce", "reproduce", "Run a paper's cells on your data, with its tables beside ours."),
+    "completion": ("completion", "completion", "Print what bash, zsh or fish reads to complete commands and ids."),
     "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
 }
 
@@ -55,7 +60,19 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"tradeassay.cli.{module}"), attribute)
+        if ctx.resilient_parsing:  # somebody presses the tabulator key
+            from tradeassay.cli._complete import completed
+
+            return completed(command, cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name without importing any of them."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(n, help=line) for n, (_, _, line) in _COMMANDS.items() if n.startswith(incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

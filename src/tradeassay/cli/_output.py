@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,13 +79,13 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
     say(found.summary())
 
 
-def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
-    """Show a finished run; return 1 when an episode failed, else 0."""
+def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) -> int:
+    """Show a finished run, ``quiet`` without its leaderboard; return 1 when an episode failed, else 0."""
     from tradeassay.report import print_leaderboard, write_html
 
     if as_json:
         print_json(run.scores)
-    else:
+    elif not quiet:
         print_leaderboard(run)
     page = write_html(run)
     say(f"report: {page}")
@@ -124,10 +124,20 @@ def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: b
     return "\n".join([*lines, f"it lacks {', '.join(task.lacks)}"] if task.lacks else lines)
 
 
-def tell_program(line: ProgramLine) -> None:
-    """Say what came of a program that is not as expected."""
-    if not line.ok:
-        say(f"{line.name}: expected {line.expected}, came {line.outcome} {line.reason}".rstrip())
+def program_teller() -> Callable[[ProgramLine], None]:
+    """Return what says which programs are not as expected, and now and then how many are done."""
+    from itertools import count
+
+    from tradeassay.runs.progress import PacedCount
+
+    numbers, pace = count(1), PacedCount(say)
+
+    def tell(line: ProgramLine) -> None:
+        if not line.ok:
+            say(f"{line.name}: expected {line.expected}, came {line.outcome} {line.reason}".rstrip())
+        pace("programs examined", next(numbers))
+
+    return tell
 
 
 def show_validation(done: ValidationReport) -> None:

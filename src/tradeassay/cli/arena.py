@@ -107,6 +107,7 @@ def serve(
 @click.option("--until", help="Stop after this day (ISO date).")
 @click.option("--worker", help="This process's name, where several play one database; keep it over restarts.")
 @_allow
+@json_option
 def run(
     replay: str | None,
     file: Path | None,
@@ -117,6 +118,7 @@ def run(
     until: str | None,
     worker: str | None,
     allow: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Play a season without pages; stopped, the same command goes on where it was."""
     _need_extra()
@@ -142,6 +144,8 @@ def run(
         done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, allow=networks, worker=who)))
     finally:
         store.engine.dispose()
+    if as_json:
+        print_json({"season": season.id, "rounds": done, "db": db})
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
 
 
@@ -184,12 +188,17 @@ def standings(
 @_db
 @click.option("--address", help="Where the agent is asked (http or https); without one it comes by itself.")
 @click.option("--renew", is_flag=True, help="Give a new token; the old one is worth nothing then.")
-def register(season: str, entry: str, db: str, address: str | None, renew: bool) -> None:
+@json_option
+def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
     """Register an entry that decides outside. Its token goes to standard output, this once."""
     _need_extra()
     from tradeassay.arena.doors.doors import register_entry
 
-    click.echo(register_entry(db, season, entry, address=address, renew=renew))
+    token = register_entry(db, season, entry, address=address, renew=renew)
+    if as_json:
+        print_json({"season": season, "entry": entry, "token": token})
+    else:
+        click.echo(token)
 
 
 @arena.command()
@@ -197,12 +206,16 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool)
 @click.argument("name", default="operator")
 @_db
 @click.option("--revoke", is_flag=True, help="Make the key worthless instead.")
-def key(kind: str, name: str, db: str, revoke: bool) -> None:
+@json_option
+def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
     """Give the operator or an expert a key, shown this once; an older one stops working."""
     _need_extra()
     from tradeassay.arena.doors.doors import house_key
 
     made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=revoke)
+    if as_json:
+        print_json({"kind": kind, "name": name, "key": made})
+        return
     click.echo(made) if made is not None else say(f"the key of {kind} '{name}' is worth nothing now")
 
 
@@ -236,7 +249,8 @@ def bars(season: str, db: str, as_json: bool) -> None:
 @click.argument("word", type=click.Choice(["accept", "refuse"]))
 @_db
 @click.option("--by", default="operator", show_default=True, help="Who says so.")
-def bar(season: str, asset: str, session: str, word: str, db: str, by: str) -> None:
+@json_option
+def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_json: bool) -> None:
     """Accept or refuse a live bar that looks wrong; its round goes on, or waits for another bar."""
     _need_extra()
     from tradeassay.arena.rounds.waiting import say_word
@@ -250,7 +264,10 @@ def bar(season: str, asset: str, session: str, word: str, db: str, by: str) -> N
         say_word(store, season, asset, session, "accept" if word == "accept" else "refuse", by, now)
     finally:
         store.engine.dispose()
-    say(f"{asset} {session}: {word}")
+    if as_json:
+        print_json({"season": season, "asset": asset, "session": session, "word": word, "by": by})
+    else:
+        say(f"{asset} {session}: {word}")
 
 
 @arena.command()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("run", required=False)
 @out_option
 @click.option("--agent", "agents", multiple=True, help="Only this agent of the run (several times for several).")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the verdict page.")
+@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True,
               help="How many strategies were tried before these were shown.")  # fmt: skip
 @click.option("--portfolios", type=click.IntRange(0), default=10_000, show_default=True,

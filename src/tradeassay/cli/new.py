@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tradeassay.cli._output import say
+from tradeassay.cli._output import json_option, print_json, say
 
 _KINDS = ("agent",)
 
@@ -17,7 +17,8 @@ _KINDS = ("agent",)
 @click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("name")
 @click.option("--in", "parent", type=click.Path(path_type=Path, file_okay=False), default=".", help="Where.")
-def new(kind: str, name: str, parent: Path) -> None:
+@json_option
+def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     """Make a folder for an agent of your own.
 
     It holds a small working example, a test that passes, and a README with the commands that use it.
@@ -32,9 +33,13 @@ def new(kind: str, name: str, parent: Path) -> None:
     title = "".join(part.capitalize() for part in name.split("_"))
     files = resources.files("tradeassay.cli") / "starters" / kind
     folder.mkdir(parents=True)
+    written = []
     for file in sorted(files.iterdir(), key=lambda one: one.name):
         text = file.read_text(encoding="utf-8").replace("{{name}}", name).replace("{{Name}}", title)
         path = folder / file.name.replace("NAME", name).removesuffix(".txt")
         path.write_text(text, encoding="utf-8")
+        written.append(str(path))
         say(f"wrote {path}")
+    if as_json:
+        print_json({"folder": str(folder), "files": written})
     say(f"try it: python -m pytest {folder}")

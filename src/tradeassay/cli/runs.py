@@ -19,6 +19,7 @@ from tradeassay.cli._options import (
     workers_option,
 )
 from tradeassay.cli._output import finish, json_option, print_json, print_table, say, show_verification, write_spec
+from tradeassay.core.errors import UserError
 
 
 @click.command()
@@ -94,7 +95,8 @@ def plan(as_json: bool, **described: Any) -> None:
 @click.option(
     "--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are not asked again."
 )
-def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked: Any) -> int:
+@json_option
+def resume(run: str, out: Path, workers: int | None, retry_failed: bool, as_json: bool, **asked: Any) -> int:
     """Continue a stopped run. It ends with the same bytes as if it had never stopped.
 
     Refuses when data, rules, prompts or versions are no longer what the manifest says.
@@ -104,7 +106,7 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, **asked
     asking = take_asking(asked, out)
     folder = find_run(run, out)
     done = resume_run(folder, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking)
-    return finish(done)
+    return finish(done, as_json=as_json)
 
 
 @click.command()
@@ -137,6 +139,7 @@ def verify(
     re-derived, with 1 when something is contradicted (every contradiction is named), and with 3 when something
     cannot be checked, such as what a live model replied.
     """
+    from tradeassay.runs.progress import PacedCount
     from tradeassay.runs.seal import verify_anything
 
     if Path(run).is_file() and _holds_an_arena(Path(run)):
@@ -155,6 +158,7 @@ def verify(
         plan=plan,
         signers=allowed_signers,
         signer=signer,
+        told=PacedCount(say),
     )
     if as_json:
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
@@ -212,21 +216,27 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
 
 
 @click.command()
-@click.argument("first")
-@click.argument("second")
+@click.argument("runs", nargs=-1, required=True, metavar="FIRST OTHER...")
 @out_option
 @json_option
-def compare(first: str, second: str, out: Path, as_json: bool) -> None:
-    """Put two runs side by side, with a paired test where the sessions coincide."""
+def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
+    """Put runs side by side, with a paired test where the sessions coincide.
+
+    Every other run is compared with the FIRST. --json prints one comparison, or a list when there are several.
+    """
     from tradeassay.runs import compare as compare_runs
 
-    comparison = compare_runs(find_run(first, out), find_run(second, out))
+    if len(runs) < 2:
+        raise UserError("there is only one run to compare", mend="name two or more")
+    first, *others = (find_run(name, out) for name in runs)
+    made = [compare_runs(first, other) for other in others]
     if as_json:
-        print_json(comparison)
+        print_json(made[0] if len(made) == 1 else made)
         return
     from tradeassay.report import print_comparison
 
-    print_comparison(comparison)
+    for comparison in made:
+        print_comparison(comparison)
 
 
 @click.command()
@@ -281,7 +291,8 @@ _MODELS = ("scripted/sensible", "scripted/broken-json")
 @out_option
 @workers_option
 @click.option("--offline", is_flag=True, help="Do not ask the package index for the small real US panel.")
-def demo(out: Path, workers: int | None, offline: bool) -> int:
+@json_option
+def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
     """Rules on three synthetic markets and, when it can be had, a small real one; then two scripted models.
 
     The models are programs that answer as a language model would, one well and one in broken JSON: no key.
@@ -291,9 +302,12 @@ def demo(out: Path, workers: int | None, offline: bool) -> int:
 
     names = _SYNTHETIC if offline or not _have_real_panel() else (*_SYNTHETIC, _REAL)
     spec = make_spec(benchmarks=names, slug="demo" if len(names) > len(_SYNTHETIC) else "demo-offline")
-    finish(run(spec, out / spec.slug, workers=workers, progress="auto"))
     talk = make_spec(_TALKING, agents=["momentum-12-1"], models=_MODELS, windows="W4", slug="demo-models")
-    finish(run(talk, out / talk.slug, workers=workers, progress="auto"))
+    played = [run(each, out / each.slug, workers=workers, progress="auto") for each in (spec, talk)]
+    for done in played:
+        finish(done, quiet=as_json)
+    if as_json:
+        print_json([{"run": str(done.folder), "scores": done.scores} for done in played])
     return 0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tradeassay.cli._output import json_option, print_json
+
 _WAYS = (
     (
         "Is a result skill? A file of daily returns is enough.",
@@ -29,8 +31,12 @@ _WAYS = (
 
 
 @click.command()
-def start() -> None:
+@json_option
+def start(as_json: bool) -> None:
     """Show the four ways in, with commands that work as they stand."""
+    if as_json:
+        print_json([{"way": what, "commands": lines} for what, lines in _WAYS])
+        return
     click.echo("tradeassay says what a trading result is made of. Four ways in:\n")
     for place, (what, lines) in enumerate(_WAYS, 1):
         click.echo(f"{place}. {what}")

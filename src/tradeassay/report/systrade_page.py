@@ -192,7 +192,9 @@ def in_words(scores: SystradeScores) -> tuple[str, tuple[str, ...]]:
     if not told:
         return "No model has a result.", ()
     best = told[0]
-    headline = f"{best.model}: {shown(best.valid, 'share').text} of {best.valid.n} hand-ins hold all six gates."
+    headline = (
+        f"{best.model}: {shown(best.valid, 'share').text} of {best.valid.n} hand-ins hold the paper's six gates."
+    )
     support = []
     if len(told) > 1:
         second = told[1]

@@ -56,7 +56,7 @@ from tradeassay.runs.outcome import (
     read_outcome,
     write_outcome,
 )
-from tradeassay.runs.progress import Advanced, Answered, AskStarted, ProgressEvent
+from tradeassay.runs.progress import Advanced, Answered, AskStarted, ProgressEvent, Told
 from tradeassay.runs.store import RunFolder, present_versions
 from tradeassay.runs.tasks import Played
 from tradeassay.runs.track import Options, RunWatch
@@ -161,6 +161,8 @@ def examine_again(
     episodes: Sequence[EpisodeSpec],
     workers: int | None = None,
     examined: dict[str, msgspec.Struct] | None = None,
+    *,
+    told: Told | None = None,
 ) -> dict[str, Again | TradeassayError]:
     """Play episodes again in memory: recorded replies, but every program is examined anew.
 
@@ -173,7 +175,7 @@ def examine_again(
         if examined is not None:
             work = _remembered(protocol, place, work, examined)
         table = _Table(protocol, place, work, RunWatch(lambda event: None))
-        return run_async(_examine_all(table, episodes, many))
+        return run_async(_examine_all(table, episodes, many, told))
 
 
 def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: dict[str, msgspec.Struct]) -> Work:
@@ -191,7 +193,7 @@ def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: 
 
 
 async def _examine_all(
-    table: _Table, episodes: Sequence[EpisodeSpec], workers: int
+    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, told: Told | None
 ) -> dict[str, Again | TradeassayError]:
     slots = asyncio.Semaphore(workers)
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
@@ -213,6 +215,8 @@ async def _examine_all(
                     return
             unasked = models.unasked(episode.key)
             found[episode.key] = Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+            if told is not None:
+                told("episodes examined again", len(found), len(episodes))
 
         await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
     return found

@@ -74,6 +74,25 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
 ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
+Told = Callable[[str, int, int | None], None]
+"""Hears how far something is: what is counted, how many are done, of how many if that is known."""
+
+
+class PacedCount:
+    """Says "12 of 40 episodes" every ``interval`` seconds, and nothing where the work is over before that."""
+
+    def __init__(
+        self, say: Callable[[str], None], *, interval: float = 5.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say, self._interval, self._clock = say, interval, clock
+        self._spoke = clock()
+
+    def __call__(self, what: str, done: int, total: int | None = None) -> None:
+        """Take note; safe to call from several threads."""
+        now = self._clock()
+        if now - self._spoke >= self._interval:
+            self._spoke = now
+            self._say(f"{done} {what}" if total is None else f"{done} of {total} {what}")
 
 
 def silent(event: ProgressEvent) -> None:

@@ -30,6 +30,7 @@ from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.runs.episode import expand
 from tradeassay.runs.manifest import AgentRecord, RunManifest, agent_record, folder_of, read_manifest
 from tradeassay.runs.outcome import ClaimOutcome, Violation
+from tradeassay.runs.progress import Told
 from tradeassay.runs.runner import with_secret
 from tradeassay.runs.spec import RunSpec, work_sha256
 from tradeassay.runs.store import Versions, present_versions
@@ -237,6 +238,7 @@ def verify_anything(
     signers: Path | None = None,
     signer: str | None = None,
     home: Path | str | None = None,
+    told: Told | None = None,
 ) -> tuple[Sealed | None, VerifyReport | None]:
     """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
 
@@ -245,11 +247,12 @@ def verify_anything(
     seal that is broken.
     """
     if not path.is_file():
-        return None, _as_planned(verify(path, home=home, workers=workers, programs=programs), path, plan)
+        found = verify(path, home=home, workers=workers, programs=programs, told=told)
+        return None, _as_planned(found, path, plan)
     with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
         if sealed.kind == "plan":
             return sealed, None
-        found = _as_planned(verify(folder, home=home, workers=workers, programs=programs), folder, plan)
+        found = _as_planned(verify(folder, home=home, workers=workers, programs=programs, told=told), folder, plan)
     return sealed, msgspec.structs.replace(found, folder=str(path))
 
 

@@ -39,6 +39,7 @@ from tradeassay.runs.manifest import (
 )
 from tradeassay.runs.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.programs import code_scores, examine_again, reopen
+from tradeassay.runs.progress import Told
 from tradeassay.runs.scores import encode_scores
 from tradeassay.runs.scoring import gather
 from tradeassay.runs.snapshots import describe
@@ -110,23 +111,24 @@ def verify(
     workers: int | None = None,
     programs: bool = True,
     examined: dict[str, msgspec.Struct] | None = None,
+    told: Told | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
-    examinations gave, so that many verifications of one run examine each program once. Raises
-    :class:`RunError` only when there is no readable manifest; everything else is in the report.
+    examinations gave, so that many verifications of one run examine each program once. ``told`` hears how far it
+    is. Raises :class:`RunError` only when there is no readable manifest; everything else is in the report.
     """
     path = Path(folder)
     manifest = read_manifest(path / "manifest.json")
     _refuse_nonsense(manifest, path)
     place = folder_of(path, manifest)
     if isinstance(manifest, CodeManifest):
-        return _ProgramsVerifier(place, manifest, workers, programs, examined).report()
+        return _ProgramsVerifier(place, manifest, workers, programs, examined, told).report()
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor).report()
+        return _TradingVerifier(place, manifest, where, executor, told).report()
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9+=._-]+")
@@ -260,8 +262,16 @@ class _Verifier(ABC, Generic[M]):
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
-    def __init__(self, place: RunFolder, manifest: RunManifest, home: str | None, executor: TaskExecutor) -> None:
+    def __init__(
+        self,
+        place: RunFolder,
+        manifest: RunManifest,
+        home: str | None,
+        executor: TaskExecutor,
+        told: Told | None = None,
+    ) -> None:
         super().__init__(place, manifest)
+        self._told = told
         self._home = home
         self._executor = executor
         self._sound: set[str] = set()
@@ -384,7 +394,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
     def _check_episodes(self) -> None:
         tasks = {episode.key: ENCODE(self._task(episode)) for episode in self._manifest.episodes}
-        found = self._perform(tasks)
+        found = self._perform(tasks, "episodes played again")
         for key in tasks:
             if key in found:
                 self._take(CHECKED_DECODER.decode(found[key]))
@@ -431,14 +441,17 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
     def _scores(self) -> bytes:
         tasks = score_tasks(self._place, self._home, self._manifest, self._benchmark)
-        found = self._perform({key: ENCODE(task) for key, task in tasks.items()})
+        found = self._perform({key: ENCODE(task) for key, task in tasks.items()}, "agents scored again")
         parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
         return encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
 
-    def _perform(self, payloads: dict[str, bytes]) -> dict[str, bytes]:
+    def _perform(self, payloads: dict[str, bytes], what: str) -> dict[str, bytes]:
         results: dict[str, bytes] = {}
         tasks = [Task(key, payload) for key, payload in payloads.items()]
-        for result in self._executor.perform(tasks, lambda key, sessions: None):
+        performed = self._executor.perform(tasks, lambda key, sessions: None)
+        for done, result in enumerate(performed, 1):
+            if self._told is not None:
+                self._told(what, done, len(tasks))
             if isinstance(result, Lost):
                 self._say("decisions", "cannot be checked", f"{result.key}: {result.reason}", 1)
             else:
@@ -479,8 +492,10 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         workers: int | None,
         programs: bool,
         examined: dict[str, msgspec.Struct] | None,
+        told: Told | None = None,
     ) -> None:
         super().__init__(place, manifest)
+        self._told = told
         self._examined = examined
         self._workers = workers
         self._programs = programs
@@ -525,7 +540,12 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         if self._programs:
             try:
                 again = examine_again(
-                    self._protocol, self._place, self._manifest.episodes, self._workers, self._examined
+                    self._protocol,
+                    self._place,
+                    self._manifest.episodes,
+                    self._workers,
+                    self._examined,
+                    told=self._told,
                 )
             except NotAgain as error:
                 why = str(error)

@@ -60,6 +60,7 @@
     if (!target) return false;
     const panel = target.closest(".panel");
     if (panel && tabs.length) choose(panel.id);
+    if (window.shell.turnTo) window.shell.turnTo(target);
     target.hidden = false;
     if (target.tagName === "DETAILS") target.open = true;
     target.scrollIntoView({ block: "start" });
@@ -107,17 +108,46 @@
   // Filtering a list of items by words ----------------------------------------------------------------------------
   const find = document.getElementById("find");
   if (find) {
-    const items = all(".item");
+    const items = all(".item"), texts = items.map((item) => (item.dataset.words || item.textContent).toLowerCase()), most = 100;
+    const noun = find.dataset.noun;
+    let found = items, page = 0;
+    const bar = document.createElement("nav");
+    bar.className = "pages";
+    bar.setAttribute("aria-label", "Pages of " + noun);
+    const turn = (text, step) => {
+      const button = document.createElement("button");
+      button.type = "button"; button.className = "ghost"; button.textContent = text;
+      button.addEventListener("click", () => { page += step; show(); items[0].parentElement.scrollIntoView(); });
+      return button;
+    };
+    const back = turn("Previous " + most, -1), on = turn("Next " + most, 1), where = document.createElement("span");
+    bar.append(back, where, on);
+    if (items.length > most) items[items.length - 1].after(bar);
+    function show() {
+      const pages = Math.max(1, Math.ceil(found.length / most));
+      page = Math.min(Math.max(page, 0), pages - 1);
+      const seen = new Set(found.slice(page * most, (page + 1) * most));
+      for (const item of items) item.hidden = !seen.has(item);
+      back.disabled = page === 0; on.disabled = page === pages - 1; bar.hidden = pages === 1;
+      where.textContent = "page " + (page + 1) + " of " + pages;
+      document.getElementById("shown").textContent = found.length.toLocaleString("en") + " of " +
+        items.length.toLocaleString("en") + " " + noun + (pages > 1 ? ", " + where.textContent : "");
+    }
     const filter = () => {
       const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-      for (const item of items) {
-        const text = item.dataset.words.toLowerCase();
-        item.hidden = !words.every((word) => text.includes(word));
-      }
-      const count = items.filter((item) => !item.hidden).length;
-      document.getElementById("shown").textContent = count + " of " + items.length + " " + find.dataset.noun;
+      found = items.filter((item, place) => words.every((word) => texts[place].includes(word)));
+      page = 0;
+      show();
     };
     find.addEventListener("input", filter);
+    // A link to an item on another page turns to that page first.
+    window.shell.turnTo = (target) => {
+      const item = target.closest(".item");
+      if (!item || !item.hidden) return;
+      if (!found.includes(item)) { find.value = ""; filter(); }
+      page = Math.floor(found.indexOf(item) / most);
+      show();
+    };
     filter();
   }
 

@@ -19,7 +19,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
 )
 from tradeassay.core.dialogue import Message
 from tradeassay.core.errors import DataError, RunError
-from tradeassay.core.events import Expired, Filled, Rejected, Rested, StepRecord, Trimmed
+from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import not_scored
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine
@@ -173,19 +173,53 @@ def _no_calibration(reason: str) -> Calibration:
 def model_decisions(
     records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], most: int
 ) -> tuple[tuple[ModelDecision, ...], int]:
-    """Return the latest ``most`` sessions, newest first, and how many were left out."""
-    shown = records[-most:] if most else records[:0]
-    first = shown[0].step if shown else 0
+    """Return ``most`` sessions worth reading, newest first, and how many were left out."""
+    why = interesting(records, most)
     by_step: dict[int, list[DialogueLine]] = {}
     for line in dialogue:
-        if line.step >= first:
+        if line.step in why:
             by_step.setdefault(line.step, []).append(line)
-    fates = Fates(records, first)
-    made = [_decision(record, by_step.get(record.step, []), fates) for record in reversed(shown)]
-    return tuple(made), len(records) - len(shown)
+    fates = Fates(records, min(why, default=0))
+    made = [
+        _decision(record, by_step.get(record.step, []), fates, why[record.step])
+        for record in reversed(records)
+        if record.step in why
+    ]
+    return tuple(made), len(records) - len(made)
 
 
-def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates) -> ModelDecision:
+def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
+    """Return the steps of ``most`` sessions, each with why it is worth reading.
+
+    In turn: most mistakes, largest loss, largest gain, most money moved, the latest.
+    """
+    navs = [record.events[-1].nav if record.events and isinstance(record.events[-1], Marked) else None
+            for record in records]  # fmt: skip
+    moved, changes = {}, {}
+    for place, record in enumerate(records):
+        fills = (event for event in record.events if isinstance(event, Filled))
+        moved[record.step] = sum(abs(fill.quantity * fill.price) for fill in fills)
+        before, after = navs[place - 1] if place else None, navs[place]
+        changes[record.step] = after / before - 1.0 if before and after is not None else 0.0
+    mistakes = {r.step: len(r.decision.failures) + 1_000 * (r.decision.status == "failed") for r in records}
+    ranked = [
+        ("mistakes", sorted((s for s in mistakes if mistakes[s]), key=lambda s: -mistakes[s])),
+        ("large loss", sorted((s for s in changes if changes[s] < 0), key=lambda s: changes[s])),
+        ("large gain", sorted((s for s in changes if changes[s] > 0), key=lambda s: -changes[s])),
+        ("much traded", sorted((s for s in moved if moved[s]), key=lambda s: -moved[s])),
+        ("latest", [record.step for record in reversed(records)]),
+    ]
+    queues = [(why, iter(steps)) for why, steps in ranked]
+    found: dict[int, str] = {}
+    while len(found) < min(most, len(records)):
+        for why, steps in queues:
+            step = next((one for one in steps if one not in found), None)
+            if step is not None and len(found) < most:
+                found[step] = why
+    return found
+
+
+def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates, why: str) -> ModelDecision:
     decision = record.decision
     usages = [line.reply.usage for line in lines]
     priced = [usage.usd for usage in usages if usage.usd is not None]
@@ -200,6 +234,7 @@ def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates) -
         tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
         usd=sum(priced) if len(priced) == len(usages) else None,
         more_orders=max(0, len(decision.orders) - MOST_ORDERS),
+        why=why,
     )
 
 

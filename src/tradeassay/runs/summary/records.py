@@ -114,7 +114,7 @@ class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
 class ModelDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One session of a model. ``attempts`` counts its tries at the answer; ``usd`` None is an unknown price.
 
-    ``more_orders`` counts those beyond the ones that are shown.
+    ``more_orders`` counts those beyond the ones that are shown; ``why`` says why it was chosen to be shown.
     """
 
     session: str
@@ -127,6 +127,7 @@ class ModelDecision(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     usd: float | None
     more_orders: int = 0
+    why: str = ""
 
 
 class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,8 +150,8 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was.
 
-    ``decisions`` are the latest sessions of the shown repetition, newest first; the other figures are over all
-    repetitions.
+    ``decisions`` are the sessions of the shown repetition worth reading, newest first; the other figures are over
+    all repetitions.
     """
 
     model: str

@@ -1,0 +1,145 @@
+"""What can be completed on the command line: ids, from where they are registered or stored.
+
+A shell waits for these at every press of the key, so nothing is imported before it is asked for, and whatever
+goes wrong completes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Names = Callable[[click.Context], Iterable[str]]
+
+
+def _completing(names: Names, *, files: bool = False) -> Callable[..., list[CompletionItem]]:
+    """Return what click asks while somebody types: those of ``names`` that begin so, or files."""
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            found = [name for name in names(context) if name.startswith(typed)]
+        except Exception:  # a completion that raises would write into the line that is being typed
+            found = []
+        if not found and files:
+            return [CompletionItem(typed, type="file")]
+        return [CompletionItem(name) for name in found]
+
+    return complete
+
+
+def _benchmarks(context: click.Context) -> Iterable[str]:
+    from tradeassay.benchmarks import benchmarks
+
+    return benchmarks.names()
+
+
+def _code_benchmarks(context: click.Context) -> Iterable[str]:
+    from tradeassay.runs.code_protocol import code_protocols, find_protocol
+
+    find_protocol("quantcode-v2")  # which imports the modules that register them
+    return code_protocols.names()
+
+
+def _agents(context: click.Context) -> Iterable[str]:
+    from tradeassay.agents import agents
+
+    return agents.names()
+
+
+def _models(context: click.Context) -> Iterable[str]:
+    from tradeassay.runs.known_models import known_models
+
+    return [model.name for model in known_models()]
+
+
+def _local_models(context: click.Context) -> Iterable[str]:
+    from tradeassay.llm import local_models
+
+    return local_models.names()
+
+
+def _datasets(context: click.Context) -> Iterable[str]:
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.data import list_datasets
+
+    return sorted({info.name for info in list_datasets()} | {one.dataset for _, one in benchmarks.items()})
+
+
+def _sources(context: click.Context) -> Iterable[str]:
+    from tradeassay.data import sources
+
+    return sources.names()
+
+
+def _catalogue(context: click.Context) -> Iterable[str]:
+    from tradeassay.data import list_catalogue
+
+    return [entry.name for entry in list_catalogue()]
+
+
+def _runs(context: click.Context) -> Iterable[str]:
+    out = Path(context.params.get("out") or "runs")
+    return sorted(path.parent.name for path in out.glob("*/manifest.json"))
+
+
+def _tasks(context: click.Context) -> Iterable[str]:
+    from tradeassay.benchmarks.quantcode import load_tasks
+
+    return [task.id for task in load_tasks()]
+
+
+def _strategies(context: click.Context) -> Iterable[str]:
+    from tradeassay.benchmarks.systrade.loading import strategy_lines
+
+    return [line.id for line in strategy_lines()]
+
+
+_BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {
+    "what": _completing(_benchmarks, files=True),
+    "agents": _completing(_agents, files=True),
+    "models": _completing(_models),
+    "model": _completing(_models),
+    "judge": _completing(_models),
+    "dataset": _completing(_datasets),
+    "source": _completing(_sources),
+    "run": _completing(_runs, files=True),
+    "runs": _completing(_runs, files=True),
+    "first_run": _completing(_runs, files=True),
+    "task": _completing(_tasks),
+    "ids": _completing(_tasks),
+    "strategy": _completing(_strategies),
+    "spec": _completing(_strategies),
+}
+"""What a parameter of this name is completed with, whatever its command."""
+
+_OF_COMMAND: dict[tuple[str, str], Callable[..., list[CompletionItem]]] = {
+    ("benchmarks", "name"): _completing(_benchmarks),
+    ("code run", "benchmark"): _completing(_code_benchmarks),
+    ("leak-test", "benchmark"): _completing(_benchmarks),
+    ("probe", "benchmark"): _completing(_benchmarks),
+    ("assay", "benchmark"): _completing(_benchmarks),
+    ("luck", "benchmark"): _completing(_benchmarks),
+    ("data get", "name"): _completing(_catalogue),
+    ("models get", "name"): _completing(_local_models),
+}
+"""What a parameter is completed with in one command."""
+
+
+def completed(command: click.Command, path: str) -> click.Command:
+    """Give the parameters of a command, and of all below it, the ids that they take."""
+    for parameter in command.params:
+        found = _OF_COMMAND.get((path, parameter.name or "")) or _BY_NAME.get(parameter.name or "")
+        if found is not None and not isinstance(parameter.type, click.Choice | click.Path):
+            parameter._custom_shell_complete = found
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            completed(child, f"{path} {name}")
+    return command

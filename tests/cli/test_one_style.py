@@ -1,0 +1,120 @@
+"""What all commands share: one meaning of a short option, JSON wherever a result is printed, ids completed."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from tradeassay.cli import main, root
+
+NO_RESULT = {"arena serve", "mcp arena", "mcp episode", "completion"}
+"""Commands that serve until they are stopped, or print what a shell reads."""
+ALWAYS_JSON = {"code schema"}
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield " ".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        assert child is not None
+        yield from leaves(child, (*path, name))
+
+
+EVERY = dict(leaves(root))
+
+
+def options(command: click.Command) -> dict[str, click.Parameter]:
+    return {option: parameter for parameter in command.params for option in parameter.opts}
+
+
+def test_every_command_that_prints_a_result_can_print_it_as_json() -> None:
+    without = {name for name, command in EVERY.items() if "--json" not in options(command)}
+    assert without == NO_RESULT | ALWAYS_JSON
+
+
+def test_a_short_option_means_one_thing() -> None:
+    meanings: dict[str, set[str]] = {}
+    for command in EVERY.values():
+        for option, parameter in options(command).items():
+            if option.startswith("-") and not option.startswith("--"):
+                kind = "a place to write to" if isinstance(parameter.type, click.Path) else parameter.name or ""
+                meanings.setdefault(option, set()).add(kind)
+    assert meanings["-o"] == {"a place to write to"}
+    assert meanings["-p"] <= {"settings", "options"}  # KEY=VALUE in both
+    assert meanings["-a"] == {"agents"} and meanings["-m"] == {"models"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("tradeassay repr", "reproduce"),
+        ("tradeassay run stockbench-dj", "stockbench-djia-v2"),
+        ("tradeassay run daily-us-v2 -a momentum-1", "momentum-12-1"),
+        ("tradeassay run daily-us-v2 -m scripted/sens", "scripted/sensible"),
+        ("tradeassay code run quant", "quantcode-v2"),
+        ("tradeassay code eval x.py --task d-sma-cross-l", "d-sma-cross-long"),
+        ("tradeassay verify thi", "this-run"),
+    ],
+)
+def test_ids_are_completed(
+    typed: str, expected: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    os.makedirs("runs/this-run")
+    open("runs/this-run/manifest.json", "w").close()
+    monkeypatch.setenv("_TRADEASSAY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    with pytest.raises(SystemExit):
+        root.main(prog_name="tradeassay")
+    assert f"plain,{expected}" in capsys.readouterr().out.split()
+
+
+def test_nothing_is_completed_where_nothing_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_TRADEASSAY_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", "tradeassay code eval x.py --task zz")
+    monkeypatch.setenv("COMP_CWORD", "5")
+    with pytest.raises(SystemExit):
+        root.main(prog_name="tradeassay")
+    assert not capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_read_what_is_printed_for_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert f"_TRADEASSAY_COMPLETE={shell}_complete" in script
+    if shell == "bash":
+        done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_window_beyond_the_data_names_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    for option, day, named in (("--first", "2031-01-01", "2023-12-22"), ("--last", "1999-01-01", "2022-01-10")):
+        assert main(["run", "daily-us-v2", "-a", "cash", option, day]) == 2
+        assert named in capsys.readouterr().err
+
+
+def test_one_run_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "one"]) == 2
+    assert "two or more" in capsys.readouterr().err
+
+
+def test_a_count_is_said_now_and_then() -> None:
+    from tradeassay.runs.progress import PacedCount
+
+    said: list[str] = []
+    now = iter([0.0, 1.0, 6.0, 7.0, 12.0])
+    count = PacedCount(said.append, interval=5.0, clock=lambda: next(now))
+    for done in range(1, 4):
+        count("episodes", done, 4)
+    count("programs examined", 4)
+    assert said == ["2 of 4 episodes", "4 programs examined"]
