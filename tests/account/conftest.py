@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from tradeassay.account import Exchange, Ledger, Venue
+from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.core.events import (
     BorrowCharged,
     Delisted,
@@ -119,6 +120,7 @@ class Tape:
     def __post_init__(self) -> None:
         self.exchange = Exchange(self.venue)
         self.account = Ledger(self.cash, terms=self.venue.terms)
+        self.auditor = Auditor(self.cash)
         self.symbols = tuple(instrument.symbol for instrument in self.instruments)
         self.last = {symbol: np.nan for symbol in self.symbols}
 
@@ -153,7 +155,25 @@ class Tape:
         for symbol, close in zip(self.symbols, c, strict=True):
             self.last[symbol] = self.last[symbol] if np.isnan(close) else close
         self._journal(day, opening, placed, events)
+        self._audit(session, actions, gone, opening, dict(placed), events)
         return opening + events
+
+    def _audit(
+        self,
+        session: SessionBars,
+        actions: list[CorporateAction],
+        gone: list[str],
+        opening: list[Event],
+        placed: dict[str, Order],
+        events: list[Event],
+    ) -> None:
+        own = self.venue.concentration
+        day = AuditDay(
+            self.venue, session, actions, gone, members=self.universe, fill=self.fill, mark=self.mark,
+            max_weight=own.max_weight, max_positions=own.max_positions,
+        )  # fmt: skip
+        found = [*self.auditor.opening(day, opening), *self.auditor.session(day, placed, events)]
+        assert [finding.what for finding in found] == []
 
     def _journal(
         self, day: str, opening: list[Event], placed: list[tuple[str, Order]], events: list[Event]

@@ -91,6 +91,19 @@ def test_a_delisted_holding_is_paid_out_at_its_last_price(play, plain):
     )
 
 
+def test_a_holding_that_a_split_ends_is_not_paid_out_again_when_its_name_leaves_the_same_day(play, plain):
+    play(
+        plain(),
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 5 A
+            fill a A +5 @10 fee 0.00 cash -50.00
+        2024-01-03 | split A 0.1; delist A; A -
+            split A to +0 cash +50.00
+            nav 10000.00
+        """,
+    )
+
+
 def test_shorts_pay_dividends_and_are_bought_back_at_a_delisting(play, plain):
     venue = plain(margin=Margin(interest_per_year=0), shorting=Shorting(allowed=True))
     play(

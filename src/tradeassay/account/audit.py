@@ -239,6 +239,8 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
             value = due.pop(("split", event.symbol), None)
             if value is None or value != event.ratio:
                 yield AuditFinding("actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}")
+            if event.quantity == 0:  # less than one step was left and paid in cash: nothing remains to be paid out
+                leaving.discard(event.symbol)
         elif isinstance(event, Delisted):
             if event.symbol not in leaving:
                 yield AuditFinding("actions", f"{event.symbol} was paid out and has not left the exchange")
