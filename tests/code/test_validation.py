@@ -188,10 +188,11 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExec
 
 
 def test_a_task_may_ask_for_less_agreement(pool: JobExecutor) -> None:
-    found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK).judge_behaviour
-    assert found is not None and found.agreement is not None and found.agreement < 0.9
-    easier = tiny_task(agreement=max(found.agreement / 2, 1e-9))
-    assert evaluate(easier, LATER, executor=pool, config=NO_LEAK).judge.passed
+    rules = rules_of("0123456789abcdef")  # markets on which some decisions of the two agree and some do not
+    found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, rules=rules).judge_behaviour
+    assert found is not None and found.agreement is not None and 0 < found.agreement < 0.9
+    easier = tiny_task(agreement=found.agreement / 2)
+    assert evaluate(easier, LATER, executor=pool, config=NO_LEAK, rules=rules).judge.passed
 
 
 def test_without_a_reference_or_a_judge_nothing_is_scored(pool: JobExecutor) -> None:
