@@ -9,7 +9,7 @@ from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
-from tradeassay.report import print_code_board, write_check_html, write_code_html
+from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts
 from tradeassay.report.systrade_page import render_card
 from tradeassay.runs import CodeRun, verify
@@ -40,7 +40,7 @@ def _read(page: str) -> _Tags:
 
 
 def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
-    page = write_code_html(run).read_text()
+    page = write_html(run).read_text()
     found = _read(page)
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     cards = [link for link in found.links if link.startswith("cards/")]
@@ -61,7 +61,7 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
 
 
 def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun) -> None:
-    write_code_html(run)
+    write_html(run)
     (leaky,) = (run.folder / "cards").glob("*peeps*bollinger*.html")
     page = leaky.read_text()
     found = _read(page)
@@ -115,6 +115,6 @@ def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
 
 def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = systrade_run(tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",))
-    page = write_code_html(run).read_text()
+    page = write_html(run).read_text()
     assert "No model has a result." in page and "Nobody reviewed" in page and not (run.folder / "cards").exists()
     assert HOSTILE not in page

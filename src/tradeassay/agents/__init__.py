@@ -9,7 +9,7 @@ from __future__ import annotations
 from tradeassay.agents.factor_models.agent import FactorModelAgent
 from tradeassay.agents.foreign import ForeignAgent
 from tradeassay.agents.holding import Cash, EqualWeight, IndexHold, SectorEqual
-from tradeassay.agents.model import ModelAgent, ModelConfig, Opening, model_params
+from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
 from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
 from tradeassay.agents.own_file import OwnFile, is_own_file, own_agent
 from tradeassay.agents.random_names import Random
@@ -18,6 +18,7 @@ from tradeassay.agents.registry import (
     AgentConfig,
     AgentParameter,
     Conversing,
+    Opening,
     agents,
     check_agent,
     converses,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, open_model, parse_name
+from tradeassay.llm import Model, ModelParams, open_model, parse_name
 from tradeassay.llm.model import ReasoningEffort
 
 NAME = "model"
@@ -31,23 +30,6 @@ class ModelConfig(AgentConfig, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="the provider's sampling seed")] | None = None
     reasoning_effort: ReasoningEffort | None = None
     reasoning_tokens: Annotated[int, Meta(ge=0, description="tokens for reasoning")] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What an agent that is asked in a conversation is opened with.
-
-    ``settings`` is the configuration of the benchmark's conversation, ``label`` what the agent is called.
-    """
-
-    benchmark: str
-    label: str
-    settings: msgspec.Struct | None = None
-    cassette: CassetteStore | None = None
-    replay: bool = False
-    budget: Budget | None = None
-    connections: int = 10
-    access: Access | None = None
 
 
 @agents.register(NAME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import msgspec
@@ -15,8 +16,7 @@ from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
 
 if TYPE_CHECKING:
-    from tradeassay.agents.model import Opening
-    from tradeassay.llm import Model
+    from tradeassay.llm import Access, Budget, CassetteStore, Model
 
 Value = float | int | str | bool
 """What a parameter may be when it is written on a command line or in a file."""
@@ -47,6 +47,23 @@ class Registered(Protocol):
 
 class AgentClass(Registered, Agent, Protocol):
     """A registered class whose agents are shown the observation itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an agent that is asked in a conversation is opened with.
+
+    ``settings`` is the configuration of the benchmark's conversation, ``label`` what the agent is called.
+    """
+
+    benchmark: str
+    label: str
+    settings: msgspec.Struct | None = None
+    cassette: CassetteStore | None = None
+    replay: bool = False
+    budget: Budget | None = None
+    connections: int = 10
+    access: Access | None = None
 
 
 class Conversing(Protocol):

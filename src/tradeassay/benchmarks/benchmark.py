@@ -53,11 +53,5 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         """How results are tested against the baseline; first versions keep what they were scored with."""
         return "percentile" if self.id.endswith("-v1") else "cosine"
 
-    def rules_text(self) -> str:
-        """Return the rules in plain language, as generated from this very configuration."""
-        from tradeassay.benchmarks.rules_text import rules_text
-
-        return rules_text(self)
-
 
 benchmarks: Registry[Benchmark] = Registry("benchmark")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.cli._output import json_option, print_json, print_table
 from tradeassay.core.errors import UserError
 
@@ -36,7 +37,7 @@ def benchmarks(name: str | None, dataset: str | None, as_json: bool) -> None:
         if as_json:
             print_json(benchmark)
         else:
-            click.echo(benchmark.rules_text())
+            click.echo(rules_text(benchmark))
         return
     listed = [benchmark for _, benchmark in registry.items()]
     if as_json:

@@ -7,9 +7,12 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradeassay.core.secrets import clean_bytes, clean_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class _CleanStream:
@@ -71,3 +74,10 @@ def _clean_records(factory: Any) -> Any:
         return record
 
     return make
+
+
+def stdout() -> Console:
+    """Return the console that prints tables on stdout; a pipe gets them at a fixed width."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tradeassay.core.screen import stdout
 from tradeassay.report import code_page, numbers, systrade_page
 from tradeassay.report.paper_tables import way
-from tradeassay.report.run_board import stdout
 from tradeassay.report.shown import shown
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES
 from tradeassay.runs.summary.programs import pooled_rates

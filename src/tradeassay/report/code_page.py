@@ -17,7 +17,6 @@ from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
 from tradeassay.runs.summary.programs import pooled_rates
-from tradeassay.runs.systrade import SystradeSpec
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
@@ -61,11 +60,7 @@ class ProgramFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_code_html(run: CodeRun, path: Path | None = None) -> Path:
-    """Write the page of a finished run and return its path (default: ``report.html`` in the run's folder)."""
-    if isinstance(run.spec, SystradeSpec):
-        from tradeassay.report.systrade_page import write_systrade_html
-
-        return write_systrade_html(run, path)
+    """Write the page of a finished QuantCode run and return its path (default: ``report.html`` in its folder)."""
     return write_page(path or run.folder / "report.html", render_code_html(run))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import AgentStanding, answer, arm_standing, cell_badges, in_words, standing
 from tradeassay.runs import CodeRun, Run
@@ -58,13 +58,6 @@ def print_leaderboard(source: Run | CodeRun | RunSummary) -> None:
 def print_comparison(comparison: RunComparison) -> None:
     """Print two runs side by side on stdout."""
     stdout().print(side_by_side(comparison))
-
-
-def stdout() -> Console:
-    """Return the console that prints tables on stdout."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 class TerminalReport:

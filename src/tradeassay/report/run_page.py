@@ -28,6 +28,7 @@ from tradeassay.report.words import (
 )
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.systrade import SystradeSpec
 
 TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
 TILES = (
@@ -208,6 +209,10 @@ def render_html(data: RunSummary, studies: Sequence[StudyTable] = ()) -> str:
 def write_html(source: Run | CodeRun | RunSummary, path: Path | None = None) -> Path:
     """Write the self-contained page and return its path (default: ``report.html`` in the run's folder)."""
     if isinstance(source, CodeRun):
+        if isinstance(source.spec, SystradeSpec):
+            from tradeassay.report.systrade_page import write_systrade_html
+
+            return write_systrade_html(source, path)
         from tradeassay.report.code_page import write_code_html
 
         return write_code_html(source, path)

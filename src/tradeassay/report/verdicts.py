@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
 from tradeassay.core.measure import Measure
+from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
 from tradeassay.report.drawings import curve_svg, waterfall_svg
-from tradeassay.report.run_board import stdout
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import common_scale
 from tradeassay.report.words import badge_words

@@ -10,6 +10,7 @@ from stockbench_game import play, protocol
 
 from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks, find_window, protocols
+from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.benchmarks.stockbench import (
     DJIA_20,
     DJIA_REST,
@@ -55,7 +56,7 @@ def test_they_are_registered_and_say_their_rules() -> None:
         assert lots.lots.lot == (0.01 if benchmark.convention == "paper" else 0.0001)
         slippage = 0.0 if paper_v2 else 2.0
         assert (lots.fees.buy_bps, lots.fees.sell_bps, lots.slippage.bps) == (1.0, 1.0, slippage)
-    text = STOCKBENCH.rules_text()
+    text = rules_text(STOCKBENCH)
     for said in (
         "when the session opens",
         "only the 20 that were traded most",

@@ -29,8 +29,7 @@ from tradeassay.agents.foreign.transport import (
     Transport,
     load_class,
 )
-from tradeassay.agents.model import Opening
-from tradeassay.agents.registry import AgentConfig, agents
+from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of

@@ -16,8 +16,9 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs.executors import Lost, Task, TaskResult, worker
+from tradeassay.runs.executors import worker
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
+from tradeassay.runs.executors.task import Lost, Task, TaskResult
 from tradeassay.runs.executors.worker import GRACE, Orders
 
 _DIED = "the process playing it died (out of memory, or a crash in compiled code)"

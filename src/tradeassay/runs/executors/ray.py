@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import UserError, require
-from tradeassay.runs.executors import Lost, Task, TaskResult
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
+from tradeassay.runs.executors.task import Lost, Task, TaskResult
 
 
 class RayExecutor:
@@ -81,8 +81,8 @@ def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[byte
     """Run on a node: import, perform, count the sessions."""
     import importlib
 
-    from tradeassay.runs.executors import load_entry
     from tradeassay.runs.executors.one_thread import one_thread
+    from tradeassay.runs.executors.task import load_entry
 
     for module in modules:
         importlib.import_module(module)

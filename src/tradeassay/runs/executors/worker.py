@@ -31,7 +31,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.screen import clean_screen
-from tradeassay.runs.executors import Entry, load_entry
+from tradeassay.runs.executors.task import Entry, load_entry
 
 GRACE = 5.0
 """Seconds a worker may take to exit after its parent is gone."""

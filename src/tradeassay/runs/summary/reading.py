@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.play import holdings_from_records
@@ -100,7 +101,7 @@ class _Reading:
             agents=agents,
             baseline=next((row.agent for row in rows if row.baseline), ""),
             baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
-            rules=benchmark.rules_text(),
+            rules=rules_text(benchmark),
             periods_per_year=benchmark.periods_per_year,
             index_name=benchmark.index,
             index=index,
