@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
@@ -74,7 +74,17 @@ class AuditDay:
     @cached_property
     def columns(self) -> dict[str, int]:
         """The bars' columns by symbol."""
-        return {symbol: column for column, symbol in enumerate(self.bars.symbols)}
+        return _columns(self.bars.symbols)
+
+    @cached_property
+    def _numbers(self) -> dict[str, list[float]]:
+        """Fields of the bars as plain numbers, as far as they were asked for."""
+        return {}
+
+    @cached_property
+    def _trading(self) -> list[bool]:
+        found: list[bool] = self.bars.trading.tolist()
+        return found
 
     def instrument(self, symbol: str) -> Instrument:
         """The facts about a symbol."""
@@ -82,16 +92,24 @@ class AuditDay:
 
     def trades(self, symbol: str) -> bool:
         """Whether it traded in this session."""
-        return bool(self.bars.trading[self.columns[symbol]])
+        return self._trading[self.columns[symbol]]
 
     def price(self, which: str, symbol: str) -> float:
         """A field of the bar (``open``, ``high``, ``low``, ``close``, ``volume``, ``prev_close``)."""
-        return float(getattr(self.bars, which)[self.columns[symbol]])
+        numbers = self._numbers.get(which)
+        if numbers is None:
+            numbers = self._numbers[which] = getattr(self.bars, which).tolist()
+        return numbers[self.columns[symbol]]
 
     def mark_price(self, symbol: str) -> float | None:
         """The price at which a holding is valued, None when it has none today."""
         price = self.price(self.mark, symbol)
         return price if self.trades(symbol) and is_price(price) else None
+
+
+@lru_cache(maxsize=64)
+def _columns(symbols: tuple[str, ...]) -> dict[str, int]:
+    return {symbol: column for column, symbol in enumerate(symbols)}
 
 
 @dataclass

@@ -114,7 +114,7 @@ def open_snapshot(folder: Path) -> Snapshot:
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     if not manifest.own_sha256:
-        verify_snapshot(folder)
+        verify_snapshot(folder, again=False)
     try:
         return Snapshot(folder, manifest)
     except (KeyError, ValueError, TypeError, IndexError) as error:

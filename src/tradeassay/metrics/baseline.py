@@ -17,7 +17,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
 from tradeassay.metrics.cosine import cosine_interval, mean_p_value
 from tradeassay.metrics.intervals import measure_from, significant
@@ -126,16 +126,18 @@ def _draw(ours: Floats, theirs: Floats, config: BootstrapConfig) -> Floats:
     n, draws = ours.shape[-1], config.draws * _MORE
     seed = content_seed(config, ours, theirs)
     block = choose_block(ours.mean(axis=0) - theirs.mean(axis=0), config)
-    chunks = [
-        (ours[:, rows].mean(axis=-1).T, theirs[:, rows].mean(axis=-1).T)
-        for rows in resamples(n, draws, block, seed)
-    ]
+    chunks = [(_means(ours, rows), _means(theirs, rows)) for rows in resamples(n, draws, block, seed)]
     sides = [np.concatenate([chunk[side] for chunk in chunks]) for side in (0, 1)]
     means = [
         np.take_along_axis(side, seed_resamples(side.shape[1], draws, seed + place), axis=1).mean(axis=1)
         for place, side in enumerate(sides)
     ]
     return np.asarray(means[0] - means[1])
+
+
+def _means(returns: Floats, rows: Ints) -> Floats:
+    """Return the mean of every seed's resampled sessions, shape (draws, seeds)."""
+    return np.stack([one.take(rows).mean(axis=-1) for one in returns], axis=-1)
 
 
 def _two_sided(drawn: Floats) -> float:

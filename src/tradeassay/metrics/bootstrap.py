@@ -80,7 +80,7 @@ def _window(correlations: Floats, n: int, run: int, lags: int) -> int:
     return lags
 
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 15
 """Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""
 
 
@@ -144,16 +144,21 @@ def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
     """
     stream = np.random.PCG64(seed)
     rows = max(1, _CHUNK // max(n, 1))
-    chance = min(1.0, 1.0 / block)
+    # A uniform number is k / 2^53, so the whole k say as much; only where a block begins is its start worked out.
+    bound = np.uint64(math.ceil(min(1.0, 1.0 / block) * 2.0**53))
     position = np.arange(n)
     for first in range(0, draws, rows):
         count = min(rows, draws - first)
-        uniform = _uniform(stream, count * 2 * n).reshape(count, 2, n)
-        starts = (uniform[:, 0, :] * n).astype(np.int64)
-        begins = uniform[:, 1, :] < chance
+        raw = _whole(stream, count * 2 * n).reshape(count, 2, n)
+        begins = raw[:, 1, :] < bound
         begins[:, 0] = True
-        latest = np.maximum.accumulate(np.where(begins, position, 0), axis=1)
-        yield (np.take_along_axis(starts, latest, axis=1) + position - latest) % n
+        at = np.flatnonzero(begins)
+        row = at // n * n
+        starts = (raw.reshape(-1).take(at + row) * 2.0**-53 * n).astype(np.int64)
+        indices = np.repeat(starts + row - at, np.diff(at, append=count * n)).reshape(count, n)
+        indices += position
+        np.subtract(indices, n, out=indices, where=indices >= n)
+        yield indices
 
 
 def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
@@ -163,5 +168,11 @@ def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
 
 
 def _uniform(stream: np.random.PCG64, count: int) -> Floats:
+    return np.asarray(_whole(stream, count) * 2.0**-53, dtype=np.float64)
+
+
+def _whole(stream: np.random.PCG64, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return the 53 leading bits of the next numbers of a stream."""
     raw = np.asarray(stream.random_raw(count), dtype=np.uint64)
-    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    raw >>= np.uint64(11)
+    return raw

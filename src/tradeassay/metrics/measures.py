@@ -95,13 +95,13 @@ def max_drawdown(nav: Floats) -> Floats:
 def sharpe(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
     """Return mean(returns - risk_free) / std(returns - risk_free, ddof = 1) x sqrt(periods_per_year)."""
     excess = np.asarray(returns, dtype=np.float64) - risk_free
-    return np.asarray(_ratio(_mean(excess), spread(excess)) * np.sqrt(periods_per_year))
+    return np.asarray(ratio(mean(excess), spread(excess)) * np.sqrt(periods_per_year))
 
 
 def downside_deviation(returns: Floats, threshold: float = 0.0) -> Floats:
     """Return sqrt(mean(min(returns - threshold, 0) ** 2)) of one period; the mean runs over *all* periods."""
     below = np.minimum(np.asarray(returns, dtype=np.float64) - threshold, 0.0)
-    return np.asarray(np.sqrt(_mean(below * below)))
+    return np.asarray(np.sqrt(mean(below * below)))
 
 
 def sortino(returns: Floats, periods_per_year: float, risk_free: float = 0.0) -> Floats:
@@ -111,7 +111,7 @@ def sortino(returns: Floats, periods_per_year: float, risk_free: float = 0.0) ->
     zero (Sortino and van der Meer's target semideviation). NaN when no period fell short.
     """
     excess = np.asarray(returns, dtype=np.float64) - risk_free
-    return np.asarray(_ratio(_mean(excess), downside_deviation(excess)) * np.sqrt(periods_per_year))
+    return np.asarray(ratio(mean(excess), downside_deviation(excess)) * np.sqrt(periods_per_year))
 
 
 def sortino_stockbench(returns: Floats) -> Floats:
@@ -131,12 +131,12 @@ def sortino_stockbench(returns: Floats) -> Floats:
     variance = (off * off).sum(axis=-1) / np.maximum(count - 1, 1)
     size = np.abs(losses).max(axis=-1, initial=0.0)
     deviation = np.where((count < 2) | (variance <= (1e-12 * size) ** 2), 0.0, np.sqrt(variance))
-    return _ratio(_mean(returns), np.where(np.isnan(returns).any(axis=-1), np.nan, deviation))
+    return ratio(mean(returns), np.where(np.isnan(returns).any(axis=-1), np.nan, deviation))
 
 
 def calmar(nav: Floats, periods_per_year: float) -> Floats:
     """Return annualised return / abs(max drawdown) of a path. NaN when it never fell."""
-    return _ratio(annualised_return(nav, periods_per_year), -max_drawdown(nav))
+    return ratio(annualised_return(nav, periods_per_year), -max_drawdown(nav))
 
 
 def information_ratio(returns: Floats, index_returns: Floats, periods_per_year: float) -> Floats:
@@ -144,13 +144,15 @@ def information_ratio(returns: Floats, index_returns: Floats, periods_per_year: 
     return sharpe(np.asarray(returns, dtype=np.float64) - index_returns, periods_per_year)
 
 
-def _mean(values: Floats) -> Floats:
+def mean(values: Floats) -> Floats:
+    """Return the mean along the last axis; NaN of nothing."""
     if values.shape[-1] == 0:
         return np.full(values.shape[:-1], np.nan)
     return np.asarray(values.mean(axis=-1))
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Return above / below; NaN where the denominator is not positive."""
     return np.asarray(above / np.where(below > 0, below, np.nan))
 
 

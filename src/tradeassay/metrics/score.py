@@ -27,13 +27,13 @@ _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "ord
 
 @dataclass(frozen=True, slots=True)
 class SessionMatrix:
-    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session; resampling is one take.
+    """An episode as a matrix: one row per quantity (``_ROWS``), one column per session.
 
     ``index`` has the index's session returns, or is None. ``path`` is the value path where it is known; a resample
     has none and gets one by compounding. Money is in shares of the value before the session.
     """
 
-    matrix: Floats
+    matrix: Sequence[Floats]
     index: Floats | None
     periods_per_year: int
     path: Floats | None = None
@@ -56,13 +56,21 @@ class SessionMatrix:
             series.orders,
             series.rejected,
         )
-        matrix = np.array([np.asarray(row, dtype=np.float64) for row in rows])
+        matrix = [np.asarray(row, dtype=np.float64) for row in rows]
         return cls(matrix, None if levels is None else simple_returns(levels), series.periods_per_year, series.nav)
 
     def take(self, indices: Ints) -> SessionMatrix:
-        """Return the resampled sessions: the matrix gets shape (quantities, draws, n)."""
-        index = None if self.index is None else self.index[indices]
-        return SessionMatrix(self.matrix[:, indices], index, self.periods_per_year)
+        """Return the resampled sessions: every row gets shape (draws, n)."""
+        index = None if self.index is None else self.index.take(indices)
+        return SessionMatrix([_taken(row, indices) for row in self.matrix], index, self.periods_per_year)
+
+
+def _taken(row: Floats, indices: Ints) -> Floats:
+    """Return a row's resamples; one that is all 0 or all 1 (nothing failed, nothing was refused) looks up none."""
+    first = row[0]
+    if first in (0.0, 1.0) and (row == first).all():
+        return np.broadcast_to(first, indices.shape)
+    return row.take(indices)
 
 
 def evaluate(sessions: SessionMatrix) -> dict[str, Floats]:
@@ -71,15 +79,17 @@ def evaluate(sessions: SessionMatrix) -> dict[str, Floats]:
     earned, year = row["returns"], sessions.periods_per_year
     path = measures.growth(earned) if sessions.path is None else sessions.path
     ones = np.ones(1)
+    deviation, fall = measures.spread(earned), max_drawdown(path)
+    yearly = measures.annualised_return(path, year)
     values = {
         "cumulative_return": measures.cumulative_return(path),
-        "annualised_return": measures.annualised_return(path, year),
-        "volatility": measures.volatility(earned, year),
-        "sharpe": measures.sharpe(earned, year),
+        "annualised_return": yearly,
+        "volatility": deviation * np.sqrt(year),
+        "sharpe": measures.ratio(measures.mean(earned), deviation) * np.sqrt(year),
         "sortino": measures.sortino(earned, year),
         "sortino_stockbench": measures.sortino_stockbench(earned),
-        "max_drawdown": max_drawdown(path),
-        "calmar": measures.calmar(path, year),
+        "max_drawdown": fall,
+        "calmar": measures.ratio(yearly, -fall),
         "turnover": measures.turnover(row["turned"], ones, year),
         "cost_rate": measures.cost_rate(row["cost"], ones, year),
         "hhi": measures.mean_held(row["hhi"]),

@@ -73,18 +73,17 @@ class _Steps:
 
     def add(self, ledger: Ledger, record: StepRecord) -> None:
         """Add one step; the ledger is at its end."""
-        state = ledger.state()
         events = record.opening + record.events
         decision = record.decision
         failed = decision.status == "failed"
         orders = () if failed else decision.orders
         self._refusals([f"{record.step}.{place}" for place in range(len(orders))], events)
-        self.initial = state.initial
+        self.initial = ledger.deposit.cash
         self.sessions.append(record.session)
         self.rows.append(
             (
-                state.nav,
-                state.cash,
+                ledger.nav(),
+                ledger.cash,
                 sum(abs(event.quantity * event.price * event.multiplier) for event in _fills(events)),
                 _costs(events),
                 len(orders),
@@ -92,7 +91,7 @@ class _Steps:
                 failed,
             )
         )
-        values = np.array([position.value for position in state.positions.values()])
+        values = np.array([held.quantity * held.mark * held.multiplier for held in ledger.holdings.values()])
         self.hhi.append(float(concentration(values)))
         self.failures.update(failure.kind for failure in decision.failures)
 

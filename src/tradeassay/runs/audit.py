@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tradeassay.account import venues
 from tradeassay.account.audit import AuditDay, AuditFinding, Auditor
@@ -24,16 +25,36 @@ def audit(
             None,
             AuditFinding("sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions"),
         )
-    auditor = Auditor()
-    kept = most_traded(config.universe, snapshot.at(rows[0], "pre_open"))
+    auditor, days = Auditor(), _days(snapshot, config)
     for place, (row, record) in enumerate(zip(rows, records, strict=False)):
-        day = _day(snapshot, config, row, kept)
+        day = days.get(row)
+        if day is None:
+            day = _day(snapshot, config, row)
+            if len(days) < _MOST_DAYS:
+                days[row] = day
         for finding in auditor.step(place, day, record, config.cash):
             yield place, finding
 
 
-def _day(snapshot: Snapshot, config: MarketConfig, row: int, kept: frozenset[str] | None) -> AuditDay:
-    """Return what the data says about a session; ``kept`` names the stocks a universe of limited size has."""
+_MOST_DAYS = 1_000
+"""As many sessions are kept: memory is bounded, a longer market is read again for every episode."""
+
+
+@lru_cache(maxsize=2)
+def _days(snapshot: Snapshot, config: MarketConfig) -> dict[int, AuditDay]:
+    """Keep the sessions of a market: its episodes mostly follow one another, and the data says the same to all."""
+    return {}
+
+
+@lru_cache(maxsize=2)
+def _kept(snapshot: Snapshot, config: MarketConfig) -> frozenset[str] | None:
+    """Return the stocks that a universe of limited size has."""
+    return most_traded(config.universe, snapshot.at(snapshot.rows(config.first, config.last)[0], "pre_open"))
+
+
+def _day(snapshot: Snapshot, config: MarketConfig, row: int) -> AuditDay:
+    """Return what the data says about a session."""
+    kept = _kept(snapshot, config)
     before = snapshot.at(row, "pre_open")
     seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
     gone = frozenset(before.delisted_now())

@@ -12,6 +12,7 @@ import numpy as np
 from tradeassay.account import venues
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.hashing import sha256_file, sha256_of
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
 from tradeassay.data import AsOfView, Snapshot
@@ -45,7 +46,7 @@ def score_agent(task: ScoreTask) -> Scored:
     snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
     outcomes = [ended(folder, episode) for episode in task.episodes]
     series = [
-        series_of(folder, episode, outcome, task.benchmark, snapshot)
+        _series_once(folder, episode, outcome, task.benchmark, snapshot)
         for episode, outcome in zip(task.episodes, outcomes, strict=True)
     ]
     scores = [score(one, bootstrap=task.bootstrap) for one in series]
@@ -124,6 +125,28 @@ def series_of(
     )
 
 
+_SERIES: dict[tuple[str, str], EpisodeSeries] = {}
+
+
+def _series_once(
+    folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
+) -> EpisodeSeries:
+    """Return an episode's series, a baseline's from memory: every agent of its cell is compared with it.
+
+    It is known by the journal as it is now, and by everything else that it is made of.
+    """
+    journal = folder.events(episode.key)
+    if not episode.baseline or not journal.is_file():
+        return series_of(folder, episode, outcome, benchmark, snapshot)
+    made_of = sha256_of((outcome, benchmark.index, benchmark.periods_per_year, snapshot.sha256))
+    key = (sha256_file(journal), made_of)
+    if key not in _SERIES:
+        while len(_SERIES) >= 4:
+            _SERIES.pop(next(iter(_SERIES)))
+        _SERIES[key] = series_of(folder, episode, outcome, benchmark, snapshot)
+    return _SERIES[key]
+
+
 def _episode(
     episode: EpisodeSpec, outcome: Outcome, series: EpisodeSeries, measures: dict[str, Measure]
 ) -> EpisodeScores:
@@ -150,7 +173,7 @@ def _versus(
     task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]
 ) -> AgainstBaseline:
     label = task.baseline.label
-    base = series_of(folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot)
+    base = _series_once(folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot)
     if base.failure is not None:
         return nothing_to_compare(label, f"the baseline failed ({base.failure})")
     sound = [one for one in series if one.failure is None]

@@ -38,6 +38,11 @@ def describe(
     verify_snapshot(snapshot.folder)
     for market in markets:
         Market(snapshot, market)
+    return entry_of(snapshot, windows)
+
+
+def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow] = ()) -> DatasetEntry:
+    """Describe an open data set; raises :class:`DataError` when it has no such window."""
     return DatasetEntry(
         name=snapshot.name,
         sha256=snapshot.sha256,

@@ -42,7 +42,7 @@ from tradeassay.runs.programs import code_scores, examine_again, reopen
 from tradeassay.runs.progress import Told
 from tradeassay.runs.scores import encode_scores
 from tradeassay.runs.scoring import gather
-from tradeassay.runs.snapshots import describe
+from tradeassay.runs.snapshots import entry_of
 from tradeassay.runs.spec import secret_of, takes_secret, work_sha256
 from tradeassay.runs.store import RunFolder, present_versions, version_changes
 from tradeassay.runs.tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER, Checked, CheckTask
@@ -383,7 +383,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}",
                     mend="get the data the run was made with",
                 )
-            entry = describe(name, self._home, (), windows)
+            entry = entry_of(snapshot, windows)
         except TradeassayError as error:
             self._broken("data", error.message)
             self._say("data", "contradicted", "")

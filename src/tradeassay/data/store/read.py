@@ -23,7 +23,7 @@ from tradeassay.core.time import Instant
 from tradeassay.core.view import FIELDS, Ints
 from tradeassay.data.panel import MinutePanel, Panel
 from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import FileEntry, Manifest, content_sha256, read_manifest
+from tradeassay.data.store.manifest import MANIFEST_FILE, FileEntry, Manifest, content_sha256, read_manifest
 from tradeassay.data.store.tables import column, days, plain
 
 AGAIN = "get or import the data again"
@@ -43,13 +43,19 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 _HASHED: dict[tuple[str, int, int, int, int], str] = {}
 """Hashes taken in this process, by path and by what changes with the content: inode, size and both times."""
+_WHOLE: set[tuple[tuple[str, int, int, int, int], ...]] = set()
+"""Snapshots whose content hash was computed in this process: the state of the manifest and of every file."""
+
+
+def _state(path: Path) -> tuple[str, int, int, int, int]:
+    facts = path.stat()
+    return str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def check_hash(path: Path, entry: FileEntry) -> None:
     """Raise :class:`DataError` unless a file is there and has the recorded hash."""
     try:
-        facts = path.stat()
-        key = (str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        key = _state(path)
         found = _HASHED.get(key) or sha256_file(path)
     except FileNotFoundError:
         raise DataError(f"{path} is missing", mend=AGAIN) from None
@@ -62,16 +68,24 @@ def check_hash(path: Path, entry: FileEntry) -> None:
     _HASHED[key] = found
 
 
-def verify_snapshot(folder: Path) -> Manifest:
-    """Re-hash every file and the content; raises :class:`DataError` naming what was altered."""
-    _HASHED.clear()
+def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
+    """Re-hash every file and the content; raises :class:`DataError` naming what was altered.
+
+    Without ``again``, nothing is done for files that this process has verified and that did not change since.
+    """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
+    whole = tuple(_state(folder / name) for name in (MANIFEST_FILE, *manifest.files))
+    if not again and whole in _WHOLE:
+        return manifest
+    if again:
+        _HASHED.clear()
     for name, entry in manifest.files.items():
         check_hash(folder / name, entry)
     content = content_sha256(read_panel(folder))
     if content != manifest.sha256:
         raise DataError(f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}", mend=AGAIN)
+    _WHOLE.add(whole)
     return manifest
 
 
