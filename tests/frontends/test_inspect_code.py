@@ -11,10 +11,11 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+from tradeassay.benchmarks.systrade import load_reference
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import UserError
 from tradeassay.frontends import inspect_code
-from tradeassay.frontends.inspect_tasks import quantcode
+from tradeassay.frontends.inspect_tasks import quantcode, systrade
 from tradeassay.llm import scripted_models
 from tradeassay.sandbox import ask_kernel, refusal
 
@@ -83,3 +84,23 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path
 def test_bad_arguments(given: dict[str, str], said: str) -> None:
     with pytest.raises(UserError, match=said):
         quantcode(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
+    task = systrade(strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16)
+    reference = load_reference("bollinger")
+    text = f"```json\n{reference.card}\n```\n\n```python\n{reference.source}\n```"
+    model = get_model(
+        "mockllm/model", custom_outputs=[ModelOutput.from_content("mockllm/model", text)], memoize=False
+    )
+    (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), log_level="error")
+    (sample,) = log.samples or []
+    score = (sample.scores or {})["card_scorer"]
+    assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
+    assert sample.store[inspect_code.OUTCOME]["iterations"][0]["reviews"][0]["reviewer"] == "scripted/builder-gold"
+
+
+def test_a_strategy_that_is_not_there() -> None:
+    with pytest.raises(UserError, match="did you mean bollinger"):
+        systrade(strategies="bolinger")

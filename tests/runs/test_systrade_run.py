@@ -21,6 +21,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.runs import CodeRun, resume, verify
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
+from tradeassay.runs.systrade_scores import paper_tier
 from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
@@ -145,3 +146,12 @@ def test_drift_is_set_aside_and_a_big_patch_too() -> None:
     assert not refused(None) and not refused(DriftReport(kind="repair", changed_lines=50))
     assert refused(DriftReport(kind="drift")) and refused(DriftReport(kind="repair", changed_lines=51))
     assert not refused(DriftReport(kind="unknown")), "nothing is known against it"
+
+
+@pytest.mark.parametrize(
+    ("usd", "overall", "tier"),
+    [(1.03, 7.85, "premium"), (0.82, 7.29, "premium"), (0.40, 6.94, "balanced"), (0.07, 5.38, "budget"),
+     (0.9, 5.0, "none: dearer than half the best, and worse"), (None, 7.0, "not scored")],
+)  # fmt: skip
+def test_the_tiers_of_the_paper(usd: float | None, overall: float, tier: str) -> None:
+    assert paper_tier(usd, overall, 1.03, 7.85) == tier

@@ -24,6 +24,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
 
 if TYPE_CHECKING:
+    from tradeassay.code.review import ReviewBoard
     from tradeassay.core.measure import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,7 @@ _REPORTS = (
     click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
     click.option("-o", "--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
+    click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
     click.option("--dataset", metavar="NAME", help="With --spec: stored bars instead of the synthetic year."),
     click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols are the legs."),
     click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
@@ -295,6 +297,7 @@ def evaluate_submission(
     junit: Path | None,
     sarif: Path | None,
     html: Path | None,
+    bar_log: Path | None,
     dataset: str | None,
     symbols: str | None,
     splits: str | None,
@@ -315,6 +318,11 @@ def evaluate_submission(
     for path, text in ((junit, found.junit), (sarif, found.sarif)):
         if path is not None:
             write_text(path, text())
+    if bar_log is not None:
+        if found.bar_log is None:
+            say("there is no audit log by bars: it could not be run")
+        else:
+            write_text(bar_log, found.bar_log)
     if html is not None:
         from tradeassay.report import write_check_html
 
@@ -462,13 +470,16 @@ def review() -> None:
 @click.option("--table", type=_FILE, default=Path("marks.csv"), show_default=True, help="What raters fill in.")
 @click.option("--key", type=_FILE, default=Path("key.json"), show_default=True,
               help="Which number is whose work: keep it from the raters.")  # fmt: skip
+@click.option("--html", type=_FILE, default=Path("form.html"), show_default=True,
+              help="The form as a page: read, mark, save the table.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
 @json_option
-def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int, as_json: bool) -> None:
-    """Write a form with the last submission of every model, a table to fill in, and the key."""
+def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, seed: int, as_json: bool) -> None:
+    """Write a form with the last submission of every model, as a page and as files, and the key."""
     import msgspec
 
     from tradeassay.code.review import make_form
+    from tradeassay.report import write_review_form
     from tradeassay.runs import CodeRun
 
     recorded = CodeRun.load(find_run(run, out))
@@ -487,24 +498,29 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, seed: int, as_
         (key, msgspec.json.encode(joined).decode()),
     ):
         write_text(path, text)
+    write_review_form(made, html)
+    say(f"written: {html}")
     if as_json:
-        print_json({"form": str(form), "table": str(table), "key": str(key), "submissions": len(submissions)})
+        files = {"form": form, "table": table, "key": key, "html": html}
+        print_json({name: str(path) for name, path in files.items()} | {"submissions": len(submissions)})
 
 
 @review.command("read")
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--key", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True,
               help="The key that was written with the form.")  # fmt: skip
+@click.option("--html", type=_FILE, help="Write a page too.")
 @json_option
-def read_marks(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
-    """Read filled tables: mean marks, ratings, and how far the raters agree."""
-    import msgspec
+def read_marks(tables: tuple[Path, ...], key: Path, html: Path | None, as_json: bool) -> None:
+    """Read filled tables: mean marks, ratings, who marked whom, and how far the raters agree."""
+    from tradeassay.code.review import read_form
 
-    from tradeassay.code.review import agreement_of, as_reviews, read_ratings, review_board
+    rated = read_form(tables, key)
+    board, agreed = rated.board, rated.raters
+    if html is not None:
+        from tradeassay.report import write_review_html
 
-    ratings = tuple(one for table in tables for one in read_ratings(table.read_text(encoding="utf-8")))
-    joined = msgspec.json.decode(key.read_bytes(), type=dict[str, tuple[str, str]])
-    board, agreed = review_board(as_reviews(ratings, joined)), agreement_of(ratings)
+        say(f"written: {write_review_html(rated, html)}")
     if as_json:
         print_json({"board": board, "agreement": agreed})
         return
@@ -515,8 +531,18 @@ def read_marks(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     print_table(
         f"{agreed.ratings} marks by {agreed.raters} raters", ("author", "fidelity", "risk", "rating"), rows
     )
+    print_desks(board)
     for name, alpha in (("fidelity", agreed.fidelity), ("risk", agreed.risk)):
         say(f"agreement on {name}: {_mark(alpha)}" + (f" ({alpha.reason})" if alpha.reason else ""))
+
+
+def print_desks(board: ReviewBoard) -> None:
+    """Print who marked whom how, the strictest reviewer first."""
+    if not board.standings or not board.desks:
+        return
+    authors = [one.author for one in board.standings]
+    rows = [(desk.reviewer, _mark(desk.mean), *(_mark(desk.marks[a]) for a in authors)) for desk in board.desks]
+    print_table("mean of both marks", ("reviewer", "mean given", *authors), rows)
 
 
 def _mark(measure: Measure | None) -> str:

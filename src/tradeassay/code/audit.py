@@ -68,12 +68,12 @@ def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, toler
 
 
 def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, tolerance: float, tally: _Tally) -> None:
-    by_id, by_parent = _index(audit)
+    index = AuditIndex(audit)
     scale = float(np.abs(trades.quantity).max())
     room = tolerance * max(account.capital, float(np.abs(account.equity).max()))
     for number in range(len(trades)):
         _count_trade(trades, number, tally)
-        chain = _chain(trades.order_id[number], audit, by_id, by_parent)
+        chain = index.chain(trades.order_id[number])
         for kind, place in chain.items():
             cells = len(_ROW_CELLS) + (kind != "signal")
             tally.required += cells
@@ -139,31 +139,32 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance:
             tally.false.append(_exhibit(f"false_{name}", number, int(trades.row[number]), text))
 
 
-def _index(audit: AuditLog) -> tuple[dict[object, int], dict[tuple[object, object], int]]:
-    """Return the place of each id, and of the last row of each kind under a parent."""
-    by_id: dict[object, int] = {}
-    by_parent: dict[tuple[object, object], int] = {}
-    for place in range(len(audit)):
-        if audit.id[place] is not None:
-            by_id[audit.id[place]] = place
-        if audit.parent[place] is not None:
-            by_parent[audit.kind[place], audit.parent[place]] = place
-    return by_id, by_parent
+class AuditIndex:
+    """Where the rows of an audit log are: by their id, and by their kind under a parent; the last of several."""
 
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+        self._by_id: dict[object, int] = {}
+        self._by_parent: dict[tuple[object, object], int] = {}
+        for place in range(len(audit)):
+            if audit.id[place] is not None:
+                self._by_id[audit.id[place]] = place
+            if audit.parent[place] is not None:
+                self._by_parent[audit.kind[place], audit.parent[place]] = place
 
-def _chain(
-    order_id: object, audit: AuditLog, by_id: dict[object, int], by_parent: dict[tuple[object, object], int]
-) -> dict[str, int | None]:
-    def named(id: object, kind: str) -> int | None:
-        place = by_id.get(id) if id is not None else None
-        return place if place is not None and audit.kind[place] == kind else None
+    def chain(self, order_id: object) -> dict[str, int | None]:
+        """Return the rows from an order's signal to its P&L; None for each that is missing."""
+        audit = self._audit
+        order = self._named(order_id, "order")
+        check = self._named(audit.parent[order], "risk_check") if order is not None else None
+        signal = self._named(audit.parent[check], "signal") if check is not None else None
+        position = self._by_parent.get(("position", order_id)) if order is not None else None
+        pnl = self._by_parent.get(("pnl", audit.id[position])) if position is not None else None
+        return dict(zip(CHAIN, (signal, check, order, position, pnl), strict=True))
 
-    order = named(order_id, "order")
-    check = named(audit.parent[order], "risk_check") if order is not None else None
-    signal = named(audit.parent[check], "signal") if check is not None else None
-    position = by_parent.get(("position", order_id)) if order is not None else None
-    pnl = by_parent.get(("pnl", audit.id[position])) if position is not None else None
-    return dict(zip(CHAIN, (signal, check, order, position, pnl), strict=True))
+    def _named(self, id: object, kind: str) -> int | None:
+        place = self._by_id.get(id) if id is not None else None
+        return place if place is not None and self._audit.kind[place] == kind else None
 
 
 def _filled(audit: AuditLog, place: int, kind: str) -> int:

@@ -53,8 +53,30 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     risk: Measure
 
 
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """An author's mean of both marks and its place: by peers alone, and with marks of own work counted too."""
+
+    author: str
+    peers: Measure
+    everyone: Measure
+    peer_place: int | None
+    everyone_place: int | None
+
+
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """One reviewer: mean marks given to each author, own work included; ``mean`` is over the work of others."""
+
+    reviewer: str
+    mean: Measure
+    marks: dict[str, Measure]
+
+
 class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean peer marks, ratings, how far reviewers agree, and whom they favour."""
+    """Mean peer marks, ratings, how far reviewers agree, and whom they favour.
+
+    From the second version on: ``standings`` rank authors by peers and by all reviews, ``desks`` are the map of
+    reviewers by authors, the strictest reviewer first.
+    """
 
     fidelity: dict[str, Measure]
     risk: dict[str, Measure]
@@ -63,10 +85,15 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     own_bias: tuple[Bias, ...]
     vendor_bias: tuple[Bias, ...]
     unanswered: int
+    standings: tuple[Standing, ...] | msgspec.UnsetType = msgspec.UNSET
+    desks: tuple[Desk, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) -> ReviewBoard:
-    """Return the board of a set of reviews. Own reviews count in the biases only."""
+def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0, whole: bool = True) -> ReviewBoard:
+    """Return the board of a set of reviews. Own reviews count in the biases and in what names them only.
+
+    Without ``whole`` it is the first version's board, without standings and desks.
+    """
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     return ReviewBoard(
@@ -77,7 +104,46 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) 
         own_bias=tuple(_own_bias(reviews, author) for author in authors),
         vendor_bias=tuple(_vendor_bias(peers, v) for v in sorted({vendor_of(a) for a in authors})),
         unanswered=sum(review.failure is not None for review in reviews),
+        standings=_standings(reviews, authors) if whole else msgspec.UNSET,
+        desks=_desks(reviews, authors) if whole else msgspec.UNSET,
     )
+
+
+def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Standing, ...]:
+    """Return the authors, the best by peers first. Equal means share a place."""
+    peers = {a: _both([r for r in reviews if r.author == a and not r.own]) for a in authors}
+    everyone = {a: _both([r for r in reviews if r.author == a]) for a in authors}
+
+    def place(means: Mapping[str, Measure], author: str) -> int | None:
+        own = means[author].value
+        return None if own is None else 1 + sum(m.value is not None and m.value > own for m in means.values())
+
+    made = [
+        Standing(
+            author=a,
+            peers=peers[a],
+            everyone=everyone[a],
+            peer_place=place(peers, a),
+            everyone_place=place(everyone, a),
+        )
+        for a in authors
+    ]
+    return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
+
+
+def _desks(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Desk, ...]:
+    made = []
+    for reviewer in sorted({review.reviewer for review in reviews}):
+        given = [review for review in reviews if review.reviewer == reviewer]
+        marks = {a: _both([r for r in given if r.author == a]) for a in authors}
+        made.append(Desk(reviewer=reviewer, mean=_both([r for r in given if not r.own]), marks=marks))
+    return tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value))
+
+
+def _both(reviews: Sequence[Review]) -> Measure:
+    """Return the mean of both marks over the reviews that give both."""
+    known = [_sum(r) / 2.0 for r in reviews if r.fidelity is not None and r.risk is not None]
+    return Measure(value=float(np.mean(known)), n=len(known)) if known else not_scored("no marks")
 
 
 def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:

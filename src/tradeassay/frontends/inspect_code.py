@@ -1,13 +1,16 @@
-"""``inspect eval tradeassay/quantcode``: the same tasks, conversations and examination, driven by Inspect.
+"""``inspect eval tradeassay/quantcode`` and ``tradeassay/systrade``: the same tasks, conversations and
+examination, driven by Inspect.
 
-A sample is a task; Inspect's epochs are our seeds. Programs run in our own sandbox, not in one of Inspect's.
-The whole record of a sample is in its store under ``tradeassay:outcome``.
+A sample is a task or a strategy; Inspect's epochs are our seeds. Programs run in our own sandbox, not in one of
+Inspect's. The whole record of a sample is in its store under ``tradeassay:outcome``.
 """
 
 from __future__ import annotations
 
 import atexit
+import math
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -19,7 +22,12 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+from tradeassay.benchmarks.systrade.dialogue import StrategyOutcome
+from tradeassay.code.gates import PAPER_GATES
+from tradeassay.code.scores.paper import complexity
+from tradeassay.code.scores.scorecard import DIMENSIONS
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.draws import draw_secret
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
@@ -27,9 +35,10 @@ from tradeassay.llm import parse_name, scripted_models
 from tradeassay.runs.code_protocol import AskRole, CodeAsk
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
+from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.sandbox import JobExecutor
 
-__all__ = ["quantcode"]
+__all__ = ["quantcode", "systrade"]
 
 OUTCOME = "tradeassay:outcome"
 _STAGES = ("compile", "backtest", "trade", "lookahead")
@@ -74,11 +83,70 @@ def quantcode(
     items = protocol.episodes()
     if not items:
         raise UserError("no task is left", mend="drop a filter")
+    return _task(protocol, items, [_sample(protocol, item) for item in items], stage_scorer(), workers)
+
+
+@task
+def systrade(
+    benchmark: str = "systrade-v2",
+    strategies: str | None = None,
+    iterations: int = 4,
+    early_stop: bool = True,
+    reviewers: str | None = None,
+    minutes: int = 0,
+    secret: str | None = None,
+    workers: int = 2,
+) -> Task:
+    """SysTradeBench: a model builds a governed strategy from a Strategy Doc, and patches it on evidence.
+
+    Args:
+        benchmark: systrade-v2, or systrade-systb-v1 with the twelve of the authors' public repository.
+        strategies: Names of strategies, joined by commas. Default: all twelve.
+        iterations: Hand-ins that a strategy gets.
+        early_stop: End a strategy once its target is met.
+        reviewers: Models that mark every hand-in, blind, joined by commas.
+        minutes: Minutes that strategies with a minute version get, instead of days.
+        secret: What the years are drawn from, to repeat an earlier run. Default: drawn.
+        workers: Programs that are examined at the same time.
+    """
+    spec = SystradeSpec(
+        benchmark=benchmark,
+        models=("inspect/model",),
+        strategies=_names(strategies),
+        iterations=iterations,
+        early_stop=early_stop,
+        reviewers=_names(reviewers),
+        minutes=minutes,
+        secret=secret or draw_secret(),
+    )
+    protocol = SystradeProtocol(spec)
+    items = protocol.episodes()
+    samples = [
+        Sample(
+            id=item.task,
+            input=protocol.strategies[item.task].doc,
+            metadata={"task": item.task, "complexity": complexity(protocol.strategies[item.task].semantics)},
+        )
+        for item in items
+    ]
+    return _task(protocol, items, samples, card_scorer(), workers)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",")) if text else ()
+
+
+_Protocol = QuantCodeV2Protocol | SystradeProtocol
+
+
+def _task(
+    protocol: _Protocol, items: Sequence[EpisodeSpec], samples: list[Sample], score: Scorer, workers: int
+) -> Task:
     params = protocol.spec.params
     return Task(
-        dataset=MemoryDataset([_sample(protocol, item) for item in items], name=protocol.spec.benchmark),
+        dataset=MemoryDataset(samples, name=protocol.spec.benchmark),
         solver=write_program(protocol, {item.task: item for item in items}, workers),
-        scorer=stage_scorer(),
+        scorer=score,
         config=GenerateConfig(
             temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
         ),
@@ -88,7 +156,7 @@ def quantcode(
 
 
 @solver
-def write_program(protocol: QuantCodeV2Protocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
+def write_program(protocol: _Protocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
     """Carry a task's conversation with the model under evaluation, examining every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -97,11 +165,54 @@ def write_program(protocol: QuantCodeV2Protocol, items: dict[str, EpisodeSpec], 
         outcome = await _carry(protocol, item, writer, workers)
         state.store.set(OUTCOME, msgspec.to_builtins(outcome))
         state.store.set(SPENDING, msgspec.to_builtins(writer.spending))
-        codes = [turn.code for turn in outcome.turns if turn.code is not None]
-        state.output.completion = codes[-1] if codes else outcome.reason
+        state.output.completion = _last_program(outcome)
         return state
 
     return solve
+
+
+def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
+    """Return the last program of a conversation, or why there is none."""
+    if isinstance(outcome, TaskOutcome):
+        codes = [turn.code for turn in outcome.turns if turn.code is not None]
+        return codes[-1] if codes else outcome.reason
+    made = [one.submission.source for one in outcome.iterations if one.submission is not None]
+    return made[-1] if made else outcome.iterations[-1].reason
+
+
+@scorer(
+    metrics={name: [mean(), stderr()] for name in (*PAPER_GATES, "valid", *DIMENSIONS, "overall")}
+    | {"iterations": [mean()]}
+)
+def card_scorer() -> Scorer:
+    """Score a strategy by its last hand-in: gates, validity, and the four measured dimensions (0 to 10).
+
+    A dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or
+    whose look-ahead is not cleared, is unscored.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        outcome = msgspec.convert(state.store.get(OUTCOME), StrategyOutcome)
+        last = outcome.last
+        about: dict[str, Any] = {"stopped": outcome.stopped, "spending": state.store.get(SPENDING, {})}
+        if last is None and outcome.stopped == "no answer":
+            return Score.unscored(explanation=outcome.iterations[-1].reason, metadata=about)
+        value = dict.fromkeys((*PAPER_GATES, "valid"), 0.0) | dict.fromkeys((*DIMENSIONS, "overall"), math.nan)
+        value["iterations"] = float(len(outcome.iterations))
+        if last is None:
+            return Score(value=value, explanation="nothing handed in", metadata=about)
+        card = last.scorecard
+        if card.gates.not_cleared:
+            return Score.unscored(explanation="look-ahead is not cleared", metadata=about)
+        value |= {name: float(card.gates.gate(name).passed) for name in PAPER_GATES}
+        value["valid"] = float(card.gates.valid)
+        scored = {**card.sound, "overall": card.overall}
+        value |= {name: math.nan if one.value is None else one.value for name, one in scored.items()}
+        failure = card.gates.first_failure
+        words = "all gates held" if failure is None else f"failed at {failure.name}: {failure.reason}"
+        return Score(value=value, explanation=words, metadata=about)
+
+    return score
 
 
 @scorer(metrics={name: [mean(), stderr()] for name in (*_STAGES, "solved")} | {"turns": [mean()]})
@@ -171,27 +282,28 @@ def _sample(protocol: QuantCodeV2Protocol, item: EpisodeSpec) -> Sample:
     )
 
 
-async def _carry(protocol: QuantCodeV2Protocol, item: EpisodeSpec, writer: Asker, workers: int) -> TaskOutcome:
-    judge = _judge(protocol.spec.judge)
+async def _carry(
+    protocol: _Protocol, item: EpisodeSpec, writer: Asker, workers: int
+) -> TaskOutcome | StrategyOutcome:
+    roles = protocol.roles(item)
+    others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
 
     async def answer(ask: CodeAsk) -> Any:
         if not isinstance(ask, AskRole):
             executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
             return await anyio.to_thread.run_sync(protocol.examine, item, ask.request, executor)
         if ask.role != "writer":
-            return await judge(ask.request)
+            return await others[ask.role](ask.request)
         reply = await writer.reply(ask.request)
         writer.spending = writer.spending.plus(reply.usage)
         return reply
 
-    outcome: TaskOutcome = await adrive(protocol.dialogue(item), answer)
+    outcome: TaskOutcome | StrategyOutcome = await adrive(protocol.dialogue(item), answer)
     return outcome
 
 
-def _judge(name: str | None) -> Any:
-    """Return how the judge is asked: a scripted one answers at once, any other through Inspect."""
-    if name is None:
-        return None
+def _judge(name: str) -> Any:
+    """Return how a judge or reviewer is asked: a scripted one answers at once, any other through Inspect."""
     if parse_name(name).route == "scripted":
         scripted = scripted_models.get(parse_name(name).rest)()
 
@@ -203,26 +315,28 @@ def _judge(name: str | None) -> Any:
 
 
 class _Sandbox:
-    """One sandbox for all samples of a process: opening one costs more than a program's examination."""
+    """One sandbox a benchmark for all samples of a process: opening one costs more than an examination."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._executor: JobExecutor | None = None
+        self._opened: dict[str, JobExecutor] = {}
 
-    def open(self, protocol: QuantCodeV2Protocol, workers: int) -> JobExecutor:
+    def open(self, protocol: _Protocol, workers: int) -> JobExecutor:
         """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
-            if self._executor is None:
-                self._executor = protocol.open_executor(workers)
+            if not self._opened:
                 atexit.register(self.close)
-            return self._executor
+            name = protocol.spec.benchmark
+            if name not in self._opened:
+                self._opened[name] = protocol.open_executor(workers)
+            return self._opened[name]
 
     def close(self) -> None:
-        """Close it. The next use opens another."""
+        """Close them. The next use opens another."""
         with self._lock:
-            if self._executor is not None:
-                self._executor.close()
-                self._executor = None
+            for executor in self._opened.values():
+                executor.close()
+            self._opened.clear()
 
 
 _SANDBOX = _Sandbox()

@@ -1,5 +1,5 @@
 """``inspect eval tradeassay/ktdfin`` and ``tradeassay/stockbench``: the same conversations, driven by Inspect.
-``tradeassay/quantcode`` is in :mod:`tradeassay.frontends.inspect_code`.
+``tradeassay/quantcode`` and ``tradeassay/systrade`` are in :mod:`tradeassay.frontends.inspect_code`.
 
 Market, protocol and rules are those of :mod:`tradeassay.runs`; Inspect brings the model, its connections and its
 log. A sample is an episode. The journal is in the sample's store under ``tradeassay:events``.
@@ -16,13 +16,13 @@ from inspect_ai.model import GenerateConfig
 
 from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.inspect_code import quantcode
+from tradeassay.frontends.inspect_code import quantcode, systrade
 from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
 from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.runs.models import params_for
 from tradeassay.runs.spec import ParamValue, takes_secret
 
-__all__ = ["ktdfin", "quantcode", "stockbench"]
+__all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
 
 
 @task

@@ -13,6 +13,8 @@ from tradeassay.runs.summary.programs import pooled_rates
 from tradeassay.runs.systrade import SystradeSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
     from rich.text import Text
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tradeassay.runs import CodeRun
     from tradeassay.runs.quantcode_scores import CellScores
     from tradeassay.runs.summary.programs import Evaluation
+    from tradeassay.runs.systrade_scores import SystradeScores
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
 
@@ -40,6 +43,9 @@ def print_code_board(run: CodeRun) -> None:
     console.print(Text(f"{run.benchmark}  [{', '.join(text for _, text in badges)}]", style="bold"))
     console.print(table)
     console.print(Text(" ".join([headline, *support])))
+    if isinstance(run.spec, SystradeSpec):
+        for line in systrade_lines(run.scores):
+            console.print(Text(line))
     counts = pooled_rates(cells).counts
     if counts:
         titles = (f"{FAILURE_TITLES[name].lower()} {count}" for name, count in counts.items())
@@ -81,9 +87,15 @@ def systrade_board(run: CodeRun) -> Table:
     table = _plain_table()
     table.add_column("model", overflow="fold")
     dimensions = tuple(systrade_page.DIMENSIONS)
-    for title in ("items", "exec", "leak", "audit", "valid", *dimensions, "overall", "$/strategy"):
+    strict = run.spec.version.strict
+    added = ("not cleared", "ten-bar", "printed", "tier") if strict else ()
+    for title in ("items", "exec", "leak", "audit", "valid", *dimensions, "overall", "$/strategy", *added):
         table.add_column(title, justify="right")
     for row in run.scores.models:
+        more: tuple[Text, ...] = ()
+        if strict:
+            printed = Text(shown(row.overall_paper, "{:.2f}").text)
+            more = (Text(str(row.not_cleared)), _rate(row.windows, interval=False), printed, Text(row.paper_tier))
         table.add_row(
             Text(row.model),
             Text(str(row.items)),
@@ -92,8 +104,29 @@ def systrade_board(run: CodeRun) -> Table:
             *(Text(shown(row.scores[name], "{:.2f}").text) for name in dimensions),
             Text(shown(row.overall, "{:.2f}").text),
             Text(numbers.dollars(row.usd_per_strategy)),
+            *more,
         )
     return table
+
+
+def systrade_lines(scores: SystradeScores) -> Iterator[str]:
+    """Yield what stands below the table: tokens and goals by iteration, standings, how strict reviewers are."""
+    for row in scores.iterations:
+        if row.items and row.tokens and row.reached_goal:
+            yield (
+                f"iteration {row.iteration}: {shown(row.tokens, '{:,.0f}').text} tokens a hand-in, "
+                f"{shown(row.reached_goal, 'share').text} of {row.reached_goal.n} reached the goal"
+            )
+    board = scores.reviews
+    if board is None or not board.standings or not board.desks:
+        return
+    for one in board.standings:
+        yield (
+            f"{one.author}: {shown(one.peers, '{:.2f}').text} by others (place {one.peer_place or numbers.NONE}), "
+            f"{shown(one.everyone, '{:.2f}').text} in all reviews (place {one.everyone_place or numbers.NONE})"
+        )
+    given = ", ".join(f"{desk.reviewer} {shown(desk.mean, '{:.2f}').text}" for desk in board.desks)
+    yield f"mean marks given to others, the strictest first: {given}"
 
 
 def print_evaluation(found: Evaluation, *, name: str) -> None:
@@ -132,6 +165,25 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
     if card.year is not None:
         totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
         console.print(Text(f"the year at {totals}"))
+        middle = card.year.costs[len(card.year.costs) // 2]
+        if middle.per_turnover and middle.break_even_turnover:
+            console.print(
+                Text(
+                    f"at {middle.cost_bp:g} bp: {middle.per_turnover:+.3%} by unit of turnover; the return before "
+                    f"costs pays for {middle.break_even_turnover:,.1f} turnovers a year"
+                )
+            )
+    for one in card.regimes:
+        for breach in one.breaches:
+            if breach.severity:
+                console.print(
+                    Text(
+                        f"{breach.severity} breach of {breach.constraint} ({one.regime}) on {breach.bars} bars, "
+                        f"first {breach.time}; its own log refused {breach.logged} of them"
+                    )
+                )
+    if card.windows:
+        console.print(Text(f"pieces of ten bars: {card.windows.passed} of {card.windows.tests} ran through"))
 
 
 def _details(found: Evaluation) -> list[str]:

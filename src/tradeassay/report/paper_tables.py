@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from tradeassay.benchmarks.quantcode import published as quantcode
 from tradeassay.benchmarks.systrade import published as systrade
+from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
 from tradeassay.report.shown import NOTHING, MeasureShown, shown
@@ -204,12 +206,20 @@ def systrade_paper(spec: SystradeSpec, scores: SystradeScores) -> Paper:
         iterations=spec.iterations,
         real_data=spec.dataset is not None,
         reviewed=bool(spec.reviewers),
+        benchmark=spec.benchmark,
     )
     return Paper(
         source=paper.source,
         reasons=systrade.why_not_comparable(ours),
         notes=paper.notes,
-        tables=(_gates(scores), _strategies(scores), _iterations(scores), _reviews(scores), _costs(scores)),
+        tables=(
+            _gates(scores),
+            _strategies(scores),
+            _windows(scores),
+            _iterations(scores),
+            _reviews(scores),
+            _costs(scores),
+        ),
     )
 
 
@@ -235,7 +245,7 @@ def _gates(scores: SystradeScores) -> PaperTable:
 
 
 def _strategies(scores: SystradeScores) -> PaperTable:
-    paper, found = systrade.published(), {row.strategy: row for row in scores.strategies}
+    paper, found = systrade.published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
     not_run = MeasureShown(text="", note="not run")
     rows = []
     for one in paper.by_strategy:
@@ -263,6 +273,29 @@ def _strategies(scores: SystradeScores) -> PaperTable:
         columns=_pairs("C", "valid", "overall"),
         rows=tuple(rows),
         note="Not comparable in value; the order of strategies may be.",
+    )
+
+
+def _windows(scores: SystradeScores) -> PaperTable:
+    """Return how many tests on ten bars of the test data ran through."""
+    printed = systrade.published().out_of_sample
+    old = MeasureShown(text="", note="not tried by this version")
+    share = Measure(value=printed.passed / printed.tests, n=printed.tests)
+    ours = (
+        PaperRow(
+            name=row.model,
+            ours=True,
+            cells=(old if row.windows is UNSET else shown(row.windows, "share"), _text("")),
+        )
+        for row in scores.models
+    )
+    total = old if scores.windows is UNSET else shown(scores.windows, "share")
+    words = _text(shown(share, "share").text, f"{printed.passed} of {printed.tests}")
+    return PaperTable(
+        title="Section 5.4.1: tests on ten bars of the test data that ran through",
+        columns=("ours", "printed"),
+        rows=(*ours, PaperRow(name="all valid hand-ins", ours=True, cells=(total, words))),
+        note="Comparable in kind: ours are five pieces of each valid hand-in's test data, at drawn places.",
     )
 
 
@@ -325,7 +358,11 @@ def _costs(scores: SystradeScores) -> PaperTable:
         PaperRow(
             name=row.model,
             ours=True,
-            cells=(_text(numbers.dollars(row.usd_per_strategy)), shown(row.overall, "{:.2f}"), _text(row.tier)),
+            cells=(
+                _text(numbers.dollars(row.usd_per_strategy)),
+                shown(row.overall, "{:.2f}"),
+                _text(row.tier if row.paper_tier is UNSET else row.paper_tier),
+            ),
         )
         for row in scores.models
     )
@@ -335,7 +372,7 @@ def _costs(scores: SystradeScores) -> PaperTable:
             cells=(
                 _text(f"${row.usd_low:.2f} to ${row.usd_high:.2f}", "first iteration"),
                 _text(f"{row.overall_low} to {row.overall_high}"),
-                _text(""),
+                _text(row.name),
             ),
         )
         for row in systrade.published().tiers

@@ -58,8 +58,10 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def render_page(template: str, context: dict[str, Any], payload: object | None = None) -> str:
+def render_page(template: str, context: dict[str, Any], payload: object | None = None, *, script: str = "") -> str:
     """Return a self-contained page; ``payload`` is what its charts draw, without which their script is left out.
+
+    ``script`` names a script of this page alone.
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
@@ -69,6 +71,8 @@ def render_page(template: str, context: dict[str, Any], payload: object | None =
     if payload is not None:
         parts = ("shell.js", "plot.js", "charts.js")
         scripts |= {"page": "".join(template_text(part) for part in parts)}
+    if script:
+        scripts["page"] += template_text(script)
     shell = {
         "style": Markup(template_text("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import numbers
 from tradeassay.report.code_page import answer_badges, failed_badge, overlap, versions_of
@@ -19,7 +21,7 @@ from tradeassay.runs.systrade_scores import ModelRow, SystradeScores
 if TYPE_CHECKING:
     from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
     from tradeassay.benchmarks.systrade.trail import AuditStep, Trail
-    from tradeassay.runs.summary.programs import Scorecard, Submission
+    from tradeassay.runs.summary.programs import Rated, ReviewBoard, ReviewForm, Scorecard, Submission
 
 GATE_TITLES = ("parse", "schema", "exec", "determinism", "leak", "audit", "scenarios")
 DIMENSIONS = {
@@ -85,6 +87,7 @@ def render_card(
         "cost_chart": None
         if year is None
         else cost_chart([(point.cost_bp, point.total) for point in year.costs], year.break_even_bp.value),
+        "by_turnover": year is not None and year.costs[0].per_turnover is not msgspec.UNSET,
         "measured": _measured,
         "followed": _followed,
     }
@@ -129,6 +132,21 @@ def _followed(step: AuditStep) -> tuple[str, bool]:
     return (claimed, True) if step.true else (f"{claimed}; the host finds {step.own:,.6g}", False)
 
 
+# People who review
+
+
+def write_review_form(form: ReviewForm, path: Path) -> Path:
+    """Write a page on which a person reads submissions, marks them, and saves the table; return its path."""
+    context = {"form": form, "marks": tuple(range(1, 11))}
+    return write_page(path, render_page("review_form.html.j2", context, script="review_form.js"))
+
+
+def write_review_html(rated: Rated, path: Path) -> Path:
+    """Write the page of what people said of a form, and return its path."""
+    context = {"board": rated.board, "raters": rated.raters, "authors": _authors(rated.board)}
+    return write_page(path, render_page("review_board.html.j2", context))
+
+
 # A run
 
 
@@ -160,6 +178,7 @@ def render_run(run: CodeRun, records: dict[str, StrategyOutcome]) -> str:
     context = {
         "run": run,
         "scores": scores,
+        "strict": run.spec.version.strict,
         "sub": f"{numbers.count(len(scores.strategies), 'strategy', 'strategies')}, "
         f"{numbers.count(len(run.episodes), 'item')} · governed strategies written by models, run in a sandbox",
         "badges": systrade_badges(run),
@@ -168,7 +187,7 @@ def render_run(run: CodeRun, records: dict[str, StrategyOutcome]) -> str:
         "gates": GATE_TITLES,
         "dimensions": DIMENSIONS,
         "models": sorted(scores.models, key=_rank),
-        "authors": _authors(scores),
+        "authors": _authors(scores.reviews),
         "paper": systrade_paper(run.spec, scores),
         "items": [(item, run.outcome(item.key), records.get(item.key)) for item in run.episodes],
         "path_words": path_words,
@@ -227,9 +246,8 @@ def _rank(row: ModelRow) -> tuple[float, float]:
     return -(row.valid.value or 0.0), -(row.overall.value or 0.0)
 
 
-def _authors(scores: SystradeScores) -> list[tuple[str, MeasureShown]]:
+def _authors(board: ReviewBoard | None) -> list[tuple[str, MeasureShown]]:
     """Return the authors on the review board with their rating, the best first."""
-    board = scores.reviews
     if board is None:
         return []
     none = MeasureShown(text=numbers.NONE, note="not compared")

@@ -139,7 +139,9 @@ class SystradeProtocol:
 
     def __init__(self, spec: SystradeSpec) -> None:
         self.spec = spec
-        self.strategies: dict[str, StrategySpec] = {name: load_spec(name) for name in spec.chosen}
+        self.strategies: dict[str, StrategySpec] = {
+            name: load_spec(name, minutes=self._on_minutes(name)) for name in spec.chosen
+        }
         self._years: dict[tuple[str, SplitName], TaskBars] = {}
         self._found: dict[tuple[str, str], ScoredIteration] = {}
         self._scenarios: dict[tuple[str, str], Runs] = {}
@@ -172,6 +174,10 @@ class SystradeProtocol:
                 year = self.year(name, split)
                 digest = sha256_bytes(b"".join(column.tobytes() for column in year.columns().values()))
                 found[f"data {name} {split}"] = sha256_of([year.name, year.rows, digest])
+        for name in self.spec.chosen:
+            used = self.strategies[name].semantics.sha256
+            if used != load_spec(name).semantics.sha256:
+                found[f"strategy {name} on minutes"] = used
         found |= {f"package {name}": version(name) for name in _COMPUTING}
         return found
 
@@ -184,7 +190,7 @@ class SystradeProtocol:
 
     def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Carry the loop of build, test and patch."""
-        reference = load_reference(episode.task)
+        reference = load_reference(episode.task, minutes=self._on_minutes(episode.task))
         teach_builder({episode.task: (reference.card, reference.source)})
         settings = BuildSettings(
             iterations=self.spec.iterations,
@@ -262,6 +268,12 @@ class SystradeProtocol:
         if (strategy, split) not in self._years:
             self._years[strategy, split] = self._make_year(strategy, split)
         return self._years[strategy, split]
+
+    def _on_minutes(self, strategy: str) -> bool:
+        """Whether a strategy with a daily version is run on minutes, and by the year of minutes."""
+        inputs = load_spec(strategy).semantics.inputs
+        asked = bool(self.spec.minutes) and "1m" in inputs.timeframes
+        return self.spec.version.strict and asked and (self.spec.dataset is not None or len(inputs.legs) == 1)
 
     def _make_year(self, strategy: str, split: SplitName) -> TaskBars:
         spec, run = self.strategies[strategy], self.spec

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -26,11 +27,22 @@ from tradeassay.runs.code_protocol import CodeRow
 from tradeassay.runs.episode import EpisodeSpec
 
 
+class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean tokens of the requests and answers of one iteration, over the items that reached it."""
+
+    iteration: int
+    items: int
+    request: float
+    answer: float
+
+
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model: how many of its last hand-ins pass each gate, and their mean scores.
 
     From the second version on hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
-    invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one.
+    invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one;
+    ``paper_tier`` is one of the paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the
+    share of tests on ten bars of the test data that valid hand-ins ran through (section 5.4.1).
     """
 
     model: str
@@ -46,6 +58,9 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     tier: str
     not_cleared: int | msgspec.UnsetType = msgspec.UNSET
     overall_paper: Measure | msgspec.UnsetType = msgspec.UNSET
+    paper_tier: str | msgspec.UnsetType = msgspec.UNSET
+    tokens: tuple[TokenRow, ...] | msgspec.UnsetType = msgspec.UNSET
+    windows: Measure | msgspec.UnsetType = msgspec.UNSET
 
     def row(self) -> CodeRow:
         """Return the row by which two runs are compared."""
@@ -76,7 +91,7 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies
     relative to a single one: near 1 means that together they are no steadier than alone. From the second version
     on: ``tokens`` a hand-in took on average, ``reached_goal`` the share that meets what the last iteration aims at
-    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at no cost).
+    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
     """
 
     iteration: int
@@ -94,13 +109,14 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the report shows."""
+    """Everything the report shows. ``windows``: of all valid hand-ins, as in :class:`ModelRow`."""
 
     models: tuple[ModelRow, ...]
     strategies: tuple[StrategyRow, ...]
     iterations: tuple[IterationRow, ...]
     complexity: Measure
     reviews: ReviewBoard | None
+    windows: Measure | msgspec.UnsetType = msgspec.UNSET
 
 
 def systrade_scores(
@@ -124,14 +140,16 @@ def systrade_scores(
     )
     every = [review for record in records.values() for review in _counted_reviews(record)]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
+    models = _with_tiers(tuple(_model(name, found, strict=strict) for name, found in by_model.items()))
     return SystradeScores(
-        models=_with_tiers(tuple(_model(name, found, strict=strict) for name, found in by_model.items())),
+        models=_with_paper_tiers(models) if strict else models,
         strategies=rows,
         iterations=tuple(
             _iteration(number, list(records.values()), strict=strict) for number in range(iterations)
         ),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
-        reviews=review_board(every) if every else None,
+        reviews=review_board(every, whole=strict) if every else None,
+        windows=_ten_bars(_last_cards(list(records.values()))) if strict else msgspec.UNSET,
     )
 
 
@@ -183,7 +201,31 @@ def _model(name: str, found: Sequence[StrategyOutcome], *, strict: bool) -> Mode
         tier="",
         not_cleared=open_cards if strict else msgspec.UNSET,
         overall_paper=_mean([_printed_overall(card) for card in cards]) if strict else msgspec.UNSET,
+        tokens=_tokens_by_iteration(found) if strict else msgspec.UNSET,
+        windows=_ten_bars(cards) if strict else msgspec.UNSET,
     )
+
+
+def _tokens_by_iteration(found: Sequence[StrategyOutcome]) -> tuple[TokenRow, ...]:
+    by_number: dict[int, list[Iteration]] = {}
+    for record in found:
+        for one in record.iterations:
+            by_number.setdefault(one.number, []).append(one)
+    return tuple(
+        TokenRow(
+            iteration=number,
+            items=len(these),
+            request=float(np.mean([one.usage.input_tokens for one in these])),
+            answer=float(np.mean([one.usage.output_tokens for one in these])),
+        )
+        for number, these in sorted(by_number.items())
+    )
+
+
+def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
+    tried = [card.windows for card in cards if card.windows is not msgspec.UNSET]
+    passed, tests = sum(one.passed for one in tried), sum(one.tests for one in tried)
+    return rate_measure(passed, tests, nothing="no valid hand-in")
 
 
 def _printed_overall(card: Scorecard) -> float | None:
@@ -212,6 +254,37 @@ def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
             tier = "worth its price" if not better else f"{better[0].model} gives as much for no more"
         made.append(msgspec.structs.replace(row, tier=tier))
     return tuple(made)
+
+
+NEAR_BEST: Final = 0.88
+"""The paper's second tier reaches 6.94 of the best 7.85."""
+HALF_PRICE: Final = 0.5
+"""The paper's second tier costs 40 to 50 % of the first."""
+
+
+def paper_tier(usd: float | None, overall: float | None, best_usd: float | None, best: float | None) -> str:
+    """Return the tier of section 5.6: premium, balanced or budget, measured against the best overall score.
+
+    Balanced reaches at least :data:`NEAR_BEST` of it for at most :data:`HALF_PRICE` of its price, budget less for
+    at most that price; who costs more and reaches it is premium. Who costs more and does not reach it is in none,
+    and where the best costs nothing there are no tiers.
+    """
+    if usd is None or overall is None or not best_usd or best is None:
+        return "not scored"
+    cheap, near = usd <= HALF_PRICE * best_usd, overall >= NEAR_BEST * best
+    if near:
+        return "balanced" if cheap else "premium"
+    return "budget" if cheap else "none: dearer than half the best, and worse"
+
+
+def _with_paper_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
+    known = [row for row in rows if row.overall.value is not None and row.usd_per_strategy is not None]
+    best = max(known, key=lambda row: row.overall.value or 0.0, default=None)
+    usd, overall = (None, None) if best is None else (best.usd_per_strategy, best.overall.value)
+    return tuple(
+        msgspec.structs.replace(row, paper_tier=paper_tier(row.usd_per_strategy, row.overall.value, usd, overall))
+        for row in rows
+    )
 
 
 def _strategy(
@@ -284,8 +357,8 @@ def _reached_goal(card: Scorecard) -> bool:
     """Whether a hand-in meets what the paper aims at in its last iteration."""
     if card.year is None or not card.reached:
         return False
-    free = card.year.costs[0]
-    return free.total >= LAST_RETURN and (free.sharpe or 0.0) >= LAST_SHARPE
+    cheapest = card.year.costs[0]
+    return cheapest.total >= LAST_RETURN and (cheapest.sharpe or 0.0) >= LAST_SHARPE
 
 
 def _gain(record: StrategyOutcome, number: int) -> float | None:

@@ -37,3 +37,18 @@ def test_vendors_and_missing_marks() -> None:
     assert board.unanswered == 1
     assert board.fidelity["x/a"].value is None
     assert vendor_of("openrouter/z/m") == "openrouter/z"
+
+
+def test_both_rankings_and_who_marked_whom() -> None:
+    reviews = [
+        *(review("a", author, mark) for author, mark in (("a", 10.0), ("b", 5.0))),
+        *(review("b", author, mark) for author, mark in (("a", 6.0), ("b", 5.0))),
+        *(review("c", author, mark) for author, mark in (("a", 6.0), ("b", 9.0))),
+    ]
+    board = review_board(reviews)
+    assert board.standings and board.desks
+    places = {one.author: (one.peer_place, one.everyone_place) for one in board.standings}
+    assert places == {"b": (1, 2), "a": (2, 1)}, "by its own mark the first author overtakes the second"
+    assert [(desk.reviewer, desk.mean.value) for desk in board.desks] == [("a", 5.0), ("b", 6.0), ("c", 7.5)]
+    assert board.desks[0].marks["a"].value == 10.0, "the map shows own marks, the mean leaves them out"
+    assert not review_board(reviews, whole=False).standings

@@ -36,3 +36,9 @@ def test_complexity_by_the_formula() -> None:
     assert complexity(semantics("double_ma")) == pytest.approx(0.5 * math.log2(3))
     assert complexity(semantics("pairs")) == pytest.approx(1.0 + 0.5 * math.log2(4))
     assert complexity(semantics("dual_thrust")) == pytest.approx(0.5 + 0.5 * math.log2(4))
+
+
+def test_incomplete_logs_lower_d3_as_printed() -> None:
+    whole, half = d3("x = 1", 1.0), d3("x = 1", 0.45)
+    assert half.parts["penalty"] == pytest.approx(-1.0) and half.score == pytest.approx(whole.score - 1.0)
+    assert "penalty" not in d3("x = 1").parts

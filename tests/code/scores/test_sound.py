@@ -5,11 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradeassay.account.shares import decision_list
+from tradeassay.account.shares import decision_list, keep_account
 from tradeassay.code.bars import make_bars
-from tradeassay.code.scores.discipline import STRESSES, Breach, Discipline, discipline, stressed
+from tradeassay.code.scores.discipline import (
+    STRESSES,
+    Breach,
+    Discipline,
+    discipline,
+    examine,
+    severity_of,
+    stressed,
+)
 from tradeassay.code.scores.robustness import cohort, daily_curve, robustness
 from tradeassay.code.scores.scorecard import agree
+from tradeassay.code.semantics.model import StrategyConstraints
+from tradeassay.code.submission_run import (
+    AuditLog,
+    SubmissionRun,
+    TradeLog,
+    closes_of,
+    decisions_of,
+    market_columns,
+)
 
 
 def test_agreement_by_hand() -> None:
@@ -83,3 +100,46 @@ def test_a_cohort_of_one_has_no_overfitting() -> None:
     found = cohort(["a", "b", "c"], returns[:, :3], returns[:, 3])
     assert found.pbo.value is not None and 0 <= found.pbo.value <= 1
     assert found.spa_p.value is not None
+
+
+def test_returns_by_turnover_by_hand() -> None:
+    closes = np.array([[100.0, 110.0, 121.0]])
+    found = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3, per_turnover=True)
+    ten = found.costs[3]
+    assert ten.cost_bp == 10 and ten.per_turnover == pytest.approx(ten.total, rel=2e-3), "it was traded once"
+    assert ten.break_even_turnover == pytest.approx(0.21 / 0.001), "21 % pay for 210 turnovers at 10 bp"
+    never = robustness(decision_list([]), closes, None, trials=1, year=3, per_turnover=True)
+    assert never.costs[0].per_turnover is None and never.costs[0].break_even_turnover is None
+
+
+@pytest.mark.parametrize(("worst", "word"), [(0.05, "minor"), (0.2, "major"), (0.3, "critical")])
+def test_severities(worst: float, word: str) -> None:
+    assert severity_of(worst) == word
+
+
+@pytest.mark.parametrize("size", [1.03, 1.5])
+def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size: float) -> None:
+    bars = make_bars("us", "1d", 1, 30, 1)
+    columns = market_columns(bars, ("X",))
+    price = columns["X/close"][3]
+    trades = TradeLog(
+        row=np.array([3]), leg=np.array([0]), quantity=np.array([size * 100_000 / price]),
+        signal=np.array(["BUY"], dtype=object), order_id=np.array(["o"], dtype=object),
+        price=np.array([price]), pnl=np.array([np.nan]), equity=np.array([np.nan]),
+    )  # fmt: skip
+    audit = AuditLog(
+        row=np.array([3]), leg=np.array([0]), kind=np.array(["risk_check"], dtype=object),
+        id=np.array(["c"], dtype=object), parent=np.array(["s"], dtype=object), value=np.array([0.0]),
+    )  # fmt: skip
+    closes = closes_of(columns, ("X",))
+    account = keep_account(trades, closes, 100_000.0)
+    run = SubmissionRun(
+        cpu_s=0.0, trades=trades, audit=audit, account=account,
+        decisions=decisions_of(trades, account, closes, ["BUY"]),
+    )  # fmt: skip
+    limits = StrategyConstraints(max_exposure=1.0, max_trades_per_bar=1)
+    (breach,) = examine("normal", run, bars, ("X",), limits, graded=True).breaches
+    assert (breach.constraint, breach.bars, breach.logged) == ("max_exposure", 1, 1)
+    assert breach.severity == ("minor" if size < 1.1 else "critical") and breach.time == str(bars.times[3])[:10]
+    (old,) = examine("normal", run, bars, ("X",), limits).breaches
+    assert not old.severity, "the first version's record stays as it was"

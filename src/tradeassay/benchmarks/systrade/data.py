@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import COSTS_BP
+from tradeassay.benchmarks.systrade.loading import MINUTES
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
 from tradeassay.code.semantics.compiler import KernelTape
@@ -26,7 +27,6 @@ from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SplitName = Literal["develop", "test"]
 YEAR: Final = 252
-MINUTES: Final = 525_600
 
 
 class DaySpan(msgspec.Struct, frozen=True, kw_only=True):

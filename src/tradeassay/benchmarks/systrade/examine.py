@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
-from tradeassay.benchmarks.systrade.trail import Trail, make_trail
+from tradeassay.benchmarks.systrade.trail import Trail, bar_log, make_trail
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateConfig, GateReport, parse_gate, pass_gates
 from tradeassay.code.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
@@ -31,19 +31,22 @@ from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """The findings about a submission, and its runs on the micro-scenarios."""
+    """The findings about a submission, its scored run, and its runs on the micro-scenarios."""
 
     scorecard: Scorecard
     trail: Trail | None
     scenarios: Mapping[str, SubmissionRun]
+    scored: SubmissionRun | None = None
 
 
-class SubmissionCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of ``code eval`` for a folder."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionCheck:
+    """The result of ``code eval`` for a folder. ``bar_log`` is the audit log by bars; None where nothing ran."""
 
     scorecard: Scorecard
     trail: Trail | None
     submission: Submission
+    bar_log: str | None = None
 
     @property
     def gates(self) -> GateReport:
@@ -71,7 +74,7 @@ def examine_submission(
     gated = pass_gates(submission, spec, executor, config.gates, bars)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, frozen_decisions(spec, bars)) if gated.scored else None
-    return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios)
+    return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios, scored=gated.scored)
 
 
 def strict_config(config: ScoreConfig, secret: str) -> ScoreConfig:
@@ -142,7 +145,13 @@ def check_submission(
                 found = examine_submission(submission, spec, opened, bars, config)
     else:
         found = examine_submission(submission, spec, executor, bars, config)
-    return SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=submission)
+    ran = found.scored is not None and found.scored.ok
+    return SubmissionCheck(
+        scorecard=found.scorecard,
+        trail=found.trail,
+        submission=submission,
+        bar_log=bar_log(spec, bars, found.scored) if ran and found.scored is not None else None,
+    )
 
 
 def bars_for(

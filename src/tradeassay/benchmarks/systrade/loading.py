@@ -7,6 +7,7 @@ mutant is a reference with one fault, and names the gate that has to reject it: 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -154,9 +155,19 @@ def load_semantics(id: str) -> Semantics:
     return load_spec(id).semantics
 
 
+YEAR: Final = "year"
+MINUTES: Final = 525_600
+"""Minutes of a year round the clock: what a parameter called ``year`` is on minutes."""
+
+
 @cache
-def load_spec(id: str) -> StrategySpec:
-    """Return what submissions to a strategy are checked against; raises :class:`UserError` for unknown names."""
+def load_spec(id: str, *, minutes: bool = False) -> StrategySpec:
+    """Return what submissions to a strategy are checked against; raises :class:`UserError` for unknown names.
+
+    With ``minutes`` it is the strategy as it is on minutes: a year has as many bars as its doc says.
+    """
+    if minutes:
+        return _on_minutes(load_spec(id))
     folder = _folder(id)
     semantics = read_semantics(folder.joinpath("semantics.json").read_bytes(), f"{id}/semantics.json")
     check_semantics(semantics)
@@ -164,8 +175,51 @@ def load_spec(id: str) -> StrategySpec:
     return StrategySpec(semantics, folder.joinpath("doc.md").read_text(encoding="utf-8"), scenarios)
 
 
-def load_reference(id: str) -> Submission:
+def _on_minutes(spec: StrategySpec) -> StrategySpec:
+    """Return a strategy with the year of minutes, in semantics, doc and scenarios, where it has a year at all."""
+    frozen = spec.semantics.parameters.get(YEAR)
+    if frozen is None or "1m" not in spec.semantics.inputs.timeframes:
+        return spec
+    parameters = {**spec.semantics.parameters, YEAR: msgspec.structs.replace(frozen, value=MINUTES)}
+    doc = spec.doc.replace(f"| `{YEAR}` | {frozen.value:g} |", f"| `{YEAR}` | {MINUTES} |")
+    semantics = msgspec.structs.replace(spec.semantics, parameters=parameters)
+    made = StrategySpec(semantics, doc, ())
+    calmer = float(np.sqrt(frozen.value / MINUTES))
+    scenarios = tuple(replace(one, bars=_minutes_of(one.bars, calmer)) for one in spec.scenarios)
+    return replace(
+        made, scenarios=tuple(replace(one, expected=made.frozen_decisions(one.bars)) for one in scenarios)
+    )
+
+
+def _minutes_of(bars: TaskBars, calmer: float) -> TaskBars:
+    """Return a scenario on minutes: the same path with returns made so much smaller."""
+    feeds = {}
+    for leg, feed in bars.feeds.items():
+        close = feed["close"]
+        made = close[0] * np.cumprod(np.append(1.0, 1.0 + calmer * (close[1:] / close[:-1] - 1.0)))
+        opening = np.append(made[:1], made[:-1])
+        times = _START.astype("M8[ns]") + np.arange(close.size).astype("m8[m]")
+        feeds[leg] = {
+            **feed,
+            "time": times,
+            "open": opening,
+            "high": np.maximum(opening, made) + calmer,
+            "low": np.minimum(opening, made) - calmer,
+            "close": made,
+        }
+    return TaskBars(feeds, "1m", "always", bars.name)
+
+
+def load_reference(id: str, *, minutes: bool = False) -> Submission:
     """Return the reference implementation as a submission; raises :class:`UserError` for an unknown name."""
+    if minutes and (spec := load_spec(id, minutes=True)) is not load_spec(id):
+        found = load_reference(id)
+        daily = load_semantics(id).parameters[YEAR].value
+        minute_card = msgspec.structs.replace(
+            found.read_card(), parameters={name: one.value for name, one in spec.semantics.parameters.items()}
+        )
+        source = found.source.replace(f"YEAR = {daily:g}\n", f"YEAR = {MINUTES}\n")
+        return msgspec.structs.replace(found, source=source, card=msgspec.json.encode(minute_card).decode())
     folder = _folder(id)
     if id.startswith(SYSTB):
         code = program_of(load_semantics(id))

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
+from tradeassay.code.audit import AuditIndex
 from tradeassay.code.bars import TaskBars
+from tradeassay.code.scores.discipline import broken_bars
 from tradeassay.code.scores.scorecard import NEAR
+from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.semantics.interpreter import indicators
 from tradeassay.code.submission import StrategySpec
-from tradeassay.code.submission_run import AuditLog, SubmissionRun
+from tradeassay.code.submission_run import SubmissionRun
 from tradeassay.core.view import Floats
 from tradeassay.sandbox.failures import plain_line
 
@@ -213,6 +217,7 @@ def _sample(
     if not len(trades):
         return ()
     chosen = np.unique(np.linspace(0, len(trades) - 1, min(_SAMPLE, len(trades))).astype(int))
+    index = AuditIndex(run.audit)
     found = []
     for number in chosen.tolist():
         row, leg = int(trades.row[number]), int(trades.leg[number])
@@ -232,20 +237,18 @@ def _sample(
                 price=float(closes[leg, row]),
                 signal=_word(trades.signal[number]) or "",
                 order_id=_word(trades.order_id[number]) or "",
-                steps=_chain(run.audit, trades.order_id[number], own),
+                steps=_steps(run, index, trades.order_id[number], own),
             )
         )
     return tuple(found)
 
 
-def _chain(audit: AuditLog, order_id: object, own: dict[str, float]) -> tuple[AuditStep, ...]:
-    """Walk up from the order to its signal and down to its P&L; what is missing is a step without an id."""
-    order = _find(audit, "order", audit.id, order_id)
-    check = None if order is None else _find(audit, "risk_check", audit.id, audit.parent[order])
-    signal = None if check is None else _find(audit, "signal", audit.id, audit.parent[check])
-    position = None if order is None else _find(audit, "position", audit.parent, order_id)
-    pnl = None if position is None else _find(audit, "pnl", audit.parent, audit.id[position])
-    places = {"signal": signal, "risk_check": check, "order": order, "position": position, "pnl": pnl}
+def _steps(
+    run: SubmissionRun, index: AuditIndex, order_id: object, own: dict[str, float]
+) -> tuple[AuditStep, ...]:
+    """Return the chain of an order from its signal to its P&L; what is missing is a step without an id."""
+    assert run.audit is not None
+    audit = run.audit
     return tuple(
         AuditStep(
             kind=kind,
@@ -253,15 +256,38 @@ def _chain(audit: AuditLog, order_id: object, own: dict[str, float]) -> tuple[Au
             claimed=None if place is None else _number(audit.value[place]),
             own=own.get(kind),
         )
-        for kind, place in places.items()
+        for kind, place in index.chain(order_id).items()
     )
 
 
-def _find(audit: AuditLog, kind: str, column: NDArray[Any], wanted: object) -> int | None:
-    if wanted is None:
-        return None
-    places = np.flatnonzero((column == wanted) & (audit.kind == kind))
-    return int(places[-1]) if places.size else None
+def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
+    """Return the audit log by bars as CSV (B.6 of the paper), every figure the host's own.
+
+    Columns: ``datetime``; of each leg ``close`` and ``position``; the strategy's indicators by its frozen
+    semantics; ``signal``, ``position_state``, ``equity``, and ``constraint_check`` (``pass``, or what is broken).
+    """
+    import polars as pl
+
+    assert run.account is not None and run.trades is not None
+    legs = spec.semantics.inputs.legs
+    feeds = dict(zip(legs, bars.feeds.values(), strict=False))
+    table: dict[str, Any] = {"datetime": bars.times.astype("M8[us]")}
+    for leg, held in zip(legs, run.account.held, strict=True):
+        table |= {f"{leg}.close": feeds[leg]["close"], f"{leg}.position": held}
+    series = indicators(spec.semantics, feeds, calendar_of(bars.times))
+    table |= {name: series[name] for name in spec.semantics.indicators}
+    signals = np.full(bars.rows, "", dtype=object)
+    for row, word in zip(run.trades.row, run.trades.signal, strict=True):
+        signals[row] = "+".join(filter(None, (signals[row], _word(word))))
+    longs, shorts = ((sign * run.account.held > 0).any(axis=0) for sign in (1.0, -1.0))
+    table["signal"] = signals.astype(str)
+    table["position_state"] = np.select([longs & shorts, longs, shorts], ["LONG+SHORT", "LONG", "SHORT"], "FLAT")
+    table["equity"] = run.account.equity
+    checks = np.full(bars.rows, "", dtype=object)
+    for name, at in broken_bars(run, bars, legs, spec.semantics.constraints).items():
+        checks[at] += f"{name} "
+    table["constraint_check"] = [text.strip() or "pass" for text in checks]
+    return pl.DataFrame(table).write_csv()
 
 
 def _number(value: Any) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.semantics.model import StrategyConstraints
 from tradeassay.code.submission_run import SubmissionRun, closes_of, market_columns
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Ints
+from tradeassay.core.view import Floats, Ints
 
 Columns = dict[str, NDArray[Any]]
 _PRICES: Final = ("open", "high", "low", "close")
@@ -83,12 +83,27 @@ ROOM = 1e-6
 """What rounding may add to an exposure."""
 
 
+Severity = Literal["minor", "major", "critical"]
+MINOR: Final = 0.05
+MAJOR: Final = 0.25
+"""Up to here, as a share of equity beyond the limit, a breach is minor or major; more is critical."""
+
+
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
-    """A constraint that was broken, on how many bars, and the first of them."""
+    """A constraint that was broken, on how many bars, and the first of them.
+
+    From the second version on (section 4.4.2 of the paper): ``time`` of the first bar, ``worst`` is how far beyond
+    the limit it went (shares of equity; for trades a bar the number beyond, over the limit), ``severity`` follows
+    from it, and ``logged`` counts the bars on which the submission's own risk check said no.
+    """
 
     constraint: str
     bars: int
     first: int
+    time: str | msgspec.UnsetType = msgspec.UNSET
+    worst: float | msgspec.UnsetType = msgspec.UNSET
+    severity: Severity | msgspec.UnsetType = msgspec.UNSET
+    logged: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Discipline(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,34 +122,77 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
         return min(1.0, sum(b.bars for b in self.breaches) / self.decisions) if self.decisions else 0.0
 
 
+def severity_of(worst: float) -> Severity:
+    """Return how grave a breach is by how far it went beyond its limit."""
+    return "minor" if worst <= MINOR else "major" if worst <= MAJOR else "critical"
+
+
 def examine(
-    regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
+    regime: str,
+    run: SubmissionRun,
+    bars: TaskBars,
+    legs: tuple[str, ...],
+    constraints: StrategyConstraints,
+    *,
+    graded: bool = False,
 ) -> Discipline:
-    """Return the breaches of a run, counted on the bars where it traded.
+    """Return the breaches of a run, counted on the bars where it traded; ``graded`` with times and severities.
 
     Only what a decision did is counted: an exposure that drifts over a limit because prices moved is not a breach.
     """
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text
         return Discipline(regime=regime, decisions=0, failed=text[:300])
+    found = _beyond(run, bars, legs, constraints)
+    refused = _refused(run) if graded else None
+    broken = tuple(
+        breach
+        for name, at, beyond, room in found
+        if (breach := _breach(name, at, np.nan_to_num(beyond, posinf=1e9), room, bars, refused)) is not None
+    )
+    return Discipline(regime=regime, decisions=int(np.unique(run.decisions.row).size), breaches=broken)
+
+
+def broken_bars(
+    run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
+) -> dict[str, Ints]:
+    """Return the bars on which each constraint was broken, where it was."""
+    found = _beyond(run, bars, legs, constraints)
+    return {name: at[np.nan_to_num(beyond, posinf=1e9) > room] for name, at, beyond, room in found}
+
+
+def _beyond(
+    run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
+) -> list[tuple[str, Ints, Floats, float]]:
+    """Return for each constraint the bars looked at, how far beyond the limit each is, and room for rounding."""
+    assert run.account is not None and run.decisions is not None and run.trades is not None
     closes = closes_of(market_columns(bars, legs), legs)
     rows = np.unique(run.decisions.row)
     held, equity = run.account.held[:, rows], run.account.equity[rows]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(equity > 0, held * closes[:, rows] / equity, np.inf * np.sign(held))
     gross = np.abs(np.nan_to_num(share, nan=0.0, posinf=1e9, neginf=-1e9)).sum(axis=0)
-    counts = np.unique(run.trades.row, return_counts=True)
-    crowded = counts[0][counts[1] > constraints.max_trades_per_bar]
-    found = [_breach("max_exposure", rows[gross > constraints.max_exposure + ROOM])]
-    found.append(_breach("max_trades_per_bar", crowded))
+    placed, counts = np.unique(run.trades.row, return_counts=True)
+    most = max(constraints.max_trades_per_bar, 1)
+    found: list[tuple[str, Ints, Floats, float]] = [
+        ("max_exposure", rows, gross - constraints.max_exposure, ROOM),
+        ("max_trades_per_bar", placed, (counts - constraints.max_trades_per_bar) / most, 0.0),
+    ]
     if not constraints.short_allowed:
-        found.append(_breach("short_allowed", rows[(share < -ROOM).any(axis=0)]))
+        found.append(("short_allowed", rows, -share.min(axis=0), ROOM))
     if constraints.flat_overnight:
-        last = calendar_of(bars.times).last.astype(bool)
-        open_at_end = last & (np.abs(run.account.held) > 0).any(axis=0)
-        found.append(_breach("flat_overnight", np.flatnonzero(open_at_end)))
-    broken = tuple(breach for breach in found if breach is not None)
-    return Discipline(regime=regime, decisions=int(rows.size), breaches=broken)
+        last = np.flatnonzero(calendar_of(bars.times).last)
+        left = np.abs(run.account.held[:, last] * closes[:, last]).sum(axis=0)
+        found.append(("flat_overnight", last, left / np.maximum(np.abs(run.account.equity[last]), 1e-9), 0.0))
+    return found
+
+
+def _refused(run: SubmissionRun) -> Ints:
+    """Return the bars on which the submission's own log has a risk check that did not hold."""
+    if run.audit is None:
+        return np.empty(0, dtype=np.int64)
+    checks: Ints = run.audit.row[(run.audit.kind == "risk_check") & (run.audit.value < 1.0)]
+    return checks
 
 
 def discipline(found: Mapping[str, Discipline]) -> Measure:
@@ -149,5 +207,21 @@ def discipline(found: Mapping[str, Discipline]) -> Measure:
     return Measure(value=10.0 * (calm + under) / 2.0, n=len(found), note=note)
 
 
-def _breach(name: str, rows: Ints) -> Breach | None:
-    return Breach(constraint=name, bars=int(rows.size), first=int(rows[0])) if rows.size else None
+def _breach(
+    name: str, rows: Ints, beyond: Floats, room: float, bars: TaskBars, refused: Ints | None
+) -> Breach | None:
+    over = beyond > room
+    if not over.any():
+        return None
+    at = rows[over]
+    made = Breach(constraint=name, bars=int(at.size), first=int(at[0]))
+    if refused is None:
+        return made
+    worst = float(beyond[over].max())
+    return msgspec.structs.replace(
+        made,
+        time=str(bars.times[at[0]].astype("M8[D]" if bars.timeframe == "1d" else "M8[m]")),
+        worst=round(worst, 9),
+        severity=severity_of(worst),
+        logged=int(np.isin(at, refused).sum()),
+    )

@@ -40,8 +40,15 @@ class PaperScore(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float]
 
 
-def d3(source: str) -> PaperScore:
-    """Return reliability and auditability: 0.30 determinism + 0.30 leakage + 0.25 logs + 0.15 quality."""
+COMPLETE: Final = 0.95
+"""The share of required cells below which the paper lowers D3 (eq. 11)."""
+
+
+def d3(source: str, completeness: float | None = None) -> PaperScore:
+    """Return reliability and auditability: 0.30 determinism + 0.30 leakage + 0.25 logs + 0.15 quality.
+
+    With the ``completeness`` of the logs, eq. 11 takes twice what it lacks of 0.95 away.
+    """
     tree = _tree(source)
     parts = {
         "det": _determinism(tree),
@@ -50,6 +57,9 @@ def d3(source: str) -> PaperScore:
         "qual": _quality(source, tree),
     }
     score = 0.30 * parts["det"] + 0.30 * parts["leak"] + 0.25 * parts["log"] + 0.15 * parts["qual"]
+    if completeness is not None:
+        parts["penalty"] = -2.0 * max(0.0, COMPLETE - completeness)
+        score += parts["penalty"]
     return PaperScore(score=_bounded(score), parts=parts)
 
 

@@ -21,12 +21,19 @@ WORST_BP = 1000.0
 
 
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One cost level over the whole test year. ``sharpe`` is None where returns do not vary."""
+    """One cost level over the whole test year. ``sharpe`` is None where returns do not vary.
+
+    From the second version on (B.7 of the paper): ``per_turnover`` is the year's return over its turnover at this
+    cost, None where nothing was traded; ``break_even_turnover`` how often the capital could have been traded a
+    year before this cost had eaten the return before costs, None where there was none.
+    """
 
     cost_bp: float
     total: float
     sharpe: float | None
     fees: float
+    per_turnover: float | msgspec.UnsetType | None = msgspec.UNSET
+    break_even_turnover: float | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +81,13 @@ def robustness(
     year: int = 252,
     costs_bp: Sequence[float] = COSTS_BP,
     bootstrap: BootstrapConfig | None = None,
+    per_turnover: bool = False,
 ) -> Robustness:
     """Return the test year of a decision list on closes of shape (legs, bars).
 
     ``trials`` is how many submissions and iterations were scored on this split. ``trial_variance`` is the variance
     of their yearly Sharpe ratios; without it the sampling variance of one ratio over the year is taken.
+    ``per_turnover`` adds the return by turnover to every cost level.
     """
     bootstrap = bootstrap or BootstrapConfig(draws=300)
     priced = price_decisions(decisions, closes, (0.0, *costs_bp), curve=True)
@@ -96,6 +105,11 @@ def robustness(
     )
     middle = np.nan_to_num(returns[1 + len(costs_bp) // 2])
     years = max(middle.size / year, 1e-9)
+    if per_turnover:
+        gross = float(navs[0][-1] - 1.0) / years
+        points = tuple(
+            _by_turnover(point, years, float(priced.traded[n + 1]), gross) for n, point in enumerate(points)
+        )
     variance = 1.0 / years if trial_variance is None else trial_variance
     if trials > 1:
         deflated = deflated_sharpe(
@@ -115,6 +129,15 @@ def robustness(
         quarters=quarters,
         daily=tuple(float(value) for value in middle),
         score=_score(deflated, even, quarters, points),
+    )
+
+
+def _by_turnover(point: CostPoint, years: float, traded: float, gross: float) -> CostPoint:
+    """Return a cost level with what a unit of turnover earned; ``traded`` is over the whole time, in capitals."""
+    return msgspec.structs.replace(
+        point,
+        per_turnover=point.total / traded if traded > 0.0 else None,
+        break_even_turnover=gross / (point.cost_bp / 1e4) if gross > 0.0 and traded > 0.0 else None,
     )
 
 

@@ -19,6 +19,7 @@ from tradeassay.code.scores.robustness import Robustness, robustness
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.core.draws import seed_from
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.sandbox import JobExecutor
 
@@ -139,11 +140,26 @@ class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
+WINDOW: Final = 10
+"""Bars of one of the paper's out-of-sample tests (section 5.4)."""
+WINDOWS: Final = 5
+"""Such tests of each valid hand-in."""
+
+
+class Windows(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a valid hand-in also runs on short pieces of the test data; ``failures`` say where it did not."""
+
+    tests: int
+    passed: int
+    failures: tuple[str, ...] = ()
+
+
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a submission.
 
     ``sound`` are our measured dimensions, ``paper`` those of the printed formulas (D1 and D2 only where peers have
-    marked it). ``overall`` is the mean of the four, not scored when one of them is not.
+    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there from
+    the second version on, for valid work.
     """
 
     strategy: str
@@ -159,6 +175,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     year_reason: str | None
     complexity: float
     data: str
+    windows: Windows | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def reached(self) -> bool:
@@ -191,7 +208,11 @@ def score_gated(
     }
     if config.gates.is_strict and not gated.report.valid and not gated.report.not_cleared:
         sound = {name: _capped(measure, gated.report) for name, measure in sound.items()}
-    printed = {"D3": d3(submission.source), "D4": d4(submission.source)}
+    complete = gated.report.gate("audit").measures.get("completeness") if config.gates.is_strict else None
+    printed = {
+        "D3": d3(submission.source, complete if isinstance(complete, float | int) else None),
+        "D4": d4(submission.source),
+    }
     paper = {
         "D1": peer_mark(reviews, submission.name, spec.id),
         "D2": peer_mark(reviews, submission.name, spec.id, risk=True),
@@ -213,6 +234,7 @@ def score_gated(
         year_reason=why,
         complexity=complexity(spec.semantics),
         data=gated.bars.name,
+        windows=_windows(submission, spec, executor, gated, config),
     )
 
 
@@ -250,23 +272,52 @@ def _regimes(
     legs, constraints = spec.semantics.inputs.legs, spec.semantics.constraints
     if gated.scored is None:
         return {}
-    found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints)}
+    graded = config.gates.is_strict
+    found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints, graded=graded)}
     if not gated.scored.ok:
         return found
-    runner = SubmissionRunner(
+    runner = _runner(submission, spec, executor, config)
+    calm = gated.bars.first(config.stress_rows)
+    tables = {name: stressed(calm, name, config.seed) for name in config.stresses}
+    wanted = [(market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()]
+    runs: list[SubmissionRun] = list(runner.logs(wanted))
+    for (name, bars), run in zip(tables.items(), runs, strict=True):
+        found[name] = examine(name, run, bars, legs, constraints, graded=graded)
+    return found
+
+
+def _runner(
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, config: ScoreConfig
+) -> SubmissionRunner:
+    return SubmissionRunner(
         executor=executor,
         source=submission.source,
         semantics=spec.semantics,
         limits=config.gates.limits,
         capital=config.gates.capital,
     )
-    calm = gated.bars.first(config.stress_rows)
-    tables = {name: stressed(calm, name, config.seed) for name in config.stresses}
-    wanted = [(market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()]
-    runs: list[SubmissionRun] = list(runner.logs(wanted))
-    for (name, bars), run in zip(tables.items(), runs, strict=True):
-        found[name] = examine(name, run, bars, legs, constraints)
-    return found
+
+
+def _windows(
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
+) -> Windows | msgspec.UnsetType:
+    """Run valid work on pieces of ten bars, at places drawn from the secret, as section 5.4 of the paper does."""
+    if not config.gates.is_strict or not gated.report.valid or gated.bars.rows < WINDOW:
+        return msgspec.UNSET
+    draws = np.random.default_rng(seed_from(config.gates.secret or "", "windows", spec.id))
+    starts = sorted(draws.integers(0, gated.bars.rows - WINDOW + 1, WINDOWS).tolist())
+    whole = market_columns(gated.bars, spec.semantics.inputs.legs)
+    wanted = [
+        ({name: column[start : start + WINDOW] for name, column in whole.items()}, config.gates.seeds[0])
+        for start in starts
+    ]
+    runs = list(_runner(submission, spec, executor, config).logs(wanted))
+    failures = tuple(
+        f"bars {start} to {start + WINDOW - 1}: {run.failure.kind}: {run.failure.text}"[:300]
+        for start, run in zip(starts, runs, strict=True)
+        if run.failure is not None
+    )
+    return Windows(tests=len(runs), passed=len(runs) - len(failures), failures=failures)
 
 
 def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robustness | None, str | None]:
@@ -282,4 +333,6 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
     legs = spec.semantics.inputs.legs
     closes = closes_of(market_columns(gated.bars, legs), legs)
     session = None if gated.bars.timeframe == "1d" else calendar_of(gated.bars.times).session.astype(np.float64)
-    return robustness(run.decisions, closes, session, trials=config.trials, year=config.year), None
+    strict = config.gates.is_strict
+    found = robustness(run.decisions, closes, session, trials=config.trials, year=config.year, per_turnover=strict)
+    return found, None

@@ -11,13 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.review import Rated, ReviewBoard, ReviewForm
 from tradeassay.code.scores.scorecard import Scorecard
 from tradeassay.code.submission import Submission
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, CellScores
 
-__all__ = ["ENDS", "Evaluation", "PooledRates", "Scorecard", "Submission", "pooled_rates"]
+__all__ = [
+    "ENDS",
+    "Evaluation",
+    "PooledRates",
+    "Rated",
+    "ReviewBoard",
+    "ReviewForm",
+    "Scorecard",
+    "Submission",
+    "pooled_rates",
+]
 
 ENDS = (
     "solved",
