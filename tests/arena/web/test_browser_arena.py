@@ -127,7 +127,7 @@ def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: 
     names = driver.execute_script(
         f"return [...{chart}.querySelectorAll('.annotation-text')].map((e) => e.textContent)"
     )
-    assert {"investor · a", "trade · a", "Buy and hold"} <= set(names) and len(names) == 6
+    assert {"Investor · a", "Trading desk · a", "Buy and hold"} <= set(names) and len(names) == 6
     assert driver.execute_script(f"return {chart}.data.filter((t) => t.meta.role === 'band').length") == 2
     dashes = driver.execute_script(f"return {chart}.data.filter((t) => t.line.dash === 'dash').length")
     assert dashes == 1
@@ -205,8 +205,7 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
     driver.execute_script("document.getElementById('theme').click()")
     night = driver.execute_script(colour)
     assert (
-        night != day
-        and driver.execute_script("return document.getElementById('theme').textContent") == "主题：深色"
+        night != day and driver.execute_script("return document.getElementById('theme').textContent") == "◐ 深色"
     )
     opened(driver, served, "/season/small")  # both are remembered on the next page
     assert driver.execute_script("return document.documentElement.lang") == "zh-Hans"

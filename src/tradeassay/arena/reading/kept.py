@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.arena.standings import Behaviour, Standings
+from tradeassay.arena.standings import Behaviour, BoardConfig, Standings
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views
 from tradeassay.report.charts import Equity
@@ -18,10 +18,11 @@ from tradeassay.report.charts import Equity
 
 class KeptView(msgspec.Struct, frozen=True, kw_only=True):
     """What the first page is made of, as of the settlement number ``version``; ``cost_s`` is what it took to
-    make.
+    make, ``config`` how.
     """
 
     version: int
+    config: BoardConfig
     cost_s: float
     board: Standings
     equity: Equity
@@ -32,14 +33,15 @@ class KeptView(msgspec.Struct, frozen=True, kw_only=True):
 _KEPT = msgspec.msgpack.Decoder(KeptView)
 
 
-def read_kept(store: Store, season: str) -> KeptView | None:
-    """Return the standings kept for a season; None when there are none, or they are of another form."""
+def read_kept(store: Store, season: str, config: BoardConfig) -> KeptView | None:
+    """Return the standings kept for a season; None when there are none, or they were made in another way."""
     try:
         with store.read() as db:
             body = db.execute(select(kept_views.c.body).where(kept_views.c.season == season)).scalar()
-        return None if body is None else _KEPT.decode(zlib.decompress(body))
+        found = None if body is None else _KEPT.decode(zlib.decompress(body))
     except (SQLAlchemyError, msgspec.DecodeError, zlib.error):
         return None
+    return found if found is not None and found.config == config else None
 
 
 def keep_view(store: Store, season: str, view: KeptView) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -14,6 +14,7 @@ from tradeassay.arena.reading import decisions as made
 from tradeassay.arena.reading.cited import CitedFigures, cited_figures
 from tradeassay.arena.reading.decisions import Timeline, timeline
 from tradeassay.arena.reading.kept import read_kept
+from tradeassay.arena.reading.now import SeasonNow, season_now
 from tradeassay.arena.reading.seasons import (
     SeasonBadges,
     SeasonFacts,
@@ -26,6 +27,7 @@ from tradeassay.arena.reading.seasons import (
     select_from,
 )
 from tradeassay.arena.reading.told import EntryMemory, PacketsTold, entry_memory, given
+from tradeassay.arena.reading.trades import EntryTrades, entry_trades
 from tradeassay.arena.reading.view import SeasonView
 from tradeassay.arena.season import Season
 from tradeassay.arena.standings import BoardConfig, Standings
@@ -117,7 +119,7 @@ class SeasonReader:
         self.store = store
         self._pulse = pulse
         self._config = config
-        kept = read_kept(store, season.id)
+        kept = read_kept(store, season.id, config or BoardConfig())
         if kept is None:
             self._view = SeasonView(store, season, pulse.settled(season.id), config)
         else:
@@ -163,6 +165,24 @@ class SeasonReader:
                 self._view, self._renewing = made, False
                 self._made_at = time.monotonic()
 
+    def board(self, wanted: Selection, view: SeasonView | None = None) -> Standings:
+        """Return the standings of a view (None: the newest at hand), saying how many settled rounds they lack."""
+        view = view or self.view()
+        return msgspec.structs.replace(view.board(wanted), behind=self._behind(view.version))
+
+    def _behind(self, version: int) -> int:
+        """Return how many rounds were settled after a view was made."""
+        if version >= self._pulse.settled(self.season.id):
+            return 0
+        newer = (events.c.season == self.season.id, events.c.seq > version, events.c.kind == "settled")
+        with self.store.read() as db:
+            return int(db.execute(select(func.count()).where(*newer)).scalar_one())
+
+    @property
+    def version(self) -> Hashable:
+        """What a page depends on: events, the view at hand, and what the workers were last heard to do."""
+        return self.seq, self.view().version, self.facts().progress
+
     @property
     def shown_seq(self) -> int:
         """The newest event a page made now can show: an older one than :attr:`seq` while the view lags behind."""
@@ -204,6 +224,14 @@ class SeasonReader:
     def holdings(self) -> dict[str, dict[str, int]]:
         """Return everybody's newest position on every asset: entry -> asset -> 1, 0 or -1."""
         return made.holdings(self.store, self.season, sealed=self.sealed)
+
+    def now(self) -> SeasonNow:
+        """Return the last prices, who decides, and when somebody will."""
+        return season_now(self.store, self.season, self.facts().progress.next_at)
+
+    def trades(self, entry: str) -> EntryTrades:
+        """Return an entry's trades with fees and results, in settled sessions."""
+        return self.view().once(("trades", entry), lambda: entry_trades(self.store, self.season, entry))
 
     def memory(self, entry: str) -> EntryMemory:
         """Return what an entry remembers; closed while a decision that others could profit from is not settled."""
@@ -320,6 +348,6 @@ def board_of(
         chosen = select_from(
             found.season, assets=assets, models=models, architectures=architectures, first=first, last=last
         )
-        return found.view().board(chosen)
+        return found.board(chosen)
     finally:
         store.engine.dispose()

@@ -109,6 +109,7 @@ class SeasonView:
         shown, first = self.equity(everything), self.first_day()
         kept = KeptView(
             version=self.version,
+            config=self._config,
             cost_s=self.cost_s,
             board=board,
             equity=shown,

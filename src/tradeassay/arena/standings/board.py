@@ -49,13 +49,17 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
-    """Standings of a season, or of a part of it; the baseline is a row without a rank."""
+    """Standings of a season, or of a part of it; the baseline is a row without a rank.
+
+    ``behind`` counts the rounds that were settled since they were computed.
+    """
 
     season: str
     rows: tuple[Standing, ...]
     first: str | None
     last: str | None
     note: str = ""
+    behind: int = 0
 
 
 def standings(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.reading.cited import CitedFigures
 from tradeassay.arena.reading.decisions import (
@@ -19,9 +20,11 @@ from tradeassay.arena.reading.decisions import (
     Timeline,
     Which,
 )
+from tradeassay.arena.reading.now import SeasonNow
 from tradeassay.arena.reading.reader import EVERYTHING, MOST_EVENTS, SeasonReader
 from tradeassay.arena.reading.seasons import SeasonFacts, SeasonRules, Selection, season_rules, select_from
 from tradeassay.arena.reading.told import EntryMemory, PacketsTold
+from tradeassay.arena.reading.trades import EntryTrades
 from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.standings import Behaviour, Standing, Standings, VarianceSplit
 from tradeassay.arena.state.records import SeasonEvent
@@ -84,6 +87,8 @@ TYPES: tuple[Any, ...] = (
     DecisionPage,
     DecisionRead,
     EntryMemory,
+    EntryTrades,
+    SeasonNow,
     Timeline,
     PacketsTold,
     CitedFigures,
@@ -172,17 +177,23 @@ def _season(router: APIRouter, house: House) -> None:
     @router.get("/seasons", responses=answers(SeasonList, "All seasons.", missing=False))
     async def seasons(request: Request) -> Response:
         """List all seasons."""
+        found = await run_in_threadpool(house.reader.seasons)
         return await house.answers.give(
             request,
             "seasons",
-            house.reader.pulse.newest(None),
-            lambda: (msgspec.json.encode(SeasonList(seasons=house.reader.seasons())), "application/json"),
+            found,
+            lambda: (msgspec.json.encode(SeasonList(seasons=found)), "application/json"),
         )
 
     @router.get("/seasons/{season}", responses=answers(SeasonFacts, "A season."))
     async def one(request: Request, season: Id) -> Response:
         """Say where a season stands and where its numbers come from."""
         return await house.json(request, season, "facts", lambda reader: reader.facts())
+
+    @router.get("/seasons/{season}/now", responses=answers(SeasonNow, "Last prices, and who decides."))
+    async def now(request: Request, season: Id) -> Response:
+        """Give the last prices, who decides now, and when the next round opens."""
+        return await house.json(request, season, "now", lambda reader: reader.now())
 
     @router.get("/seasons/{season}/rules", responses=answers(SeasonRules, "The rules, from the frozen spec."))
     async def rules(request: Request, season: Id) -> Response:
@@ -218,7 +229,7 @@ def _standings(router: APIRouter, house: House) -> None:
     async def board(request: Request, season: Id, wanted: Choice) -> Response:
         """Rank the selected entries, with intervals and the probability of ranks."""
         return await house.json(
-            request, season, ("board", wanted), lambda reader: reader.view().board(wanted.of(reader.season))
+            request, season, ("board", wanted), lambda reader: reader.board(wanted.of(reader.season))
         )
 
     @router.get("/seasons/{season}/equity", responses=answers(Equity, "Accounts over time."))
@@ -248,6 +259,13 @@ def _entries(router: APIRouter, house: House) -> None:
     async def one(request: Request, season: Id, entry: EntryId) -> Response:
         """Give an entry's place, behaviour, positions and luck."""
         return await house.json(request, season, ("entry", entry), lambda reader: entry_shown(reader, entry))
+
+    @router.get("/seasons/{season}/entries/{entry}/trades", responses=answers(EntryTrades, "Its trades."))
+    async def trades(request: Request, season: Id, entry: EntryId) -> Response:
+        """Give an entry's trades with fees and results, and the share of them that paid."""
+        return await house.json(
+            request, season, ("trades", entry), lambda reader: reader.trades(entry_of(reader, entry).id)
+        )
 
     @router.get("/seasons/{season}/entries/{entry}/memory", responses=answers(EntryMemory, "Its memory."))
     async def memory(request: Request, season: Id, entry: EntryId) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -13,12 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradeassay import __version__
 from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
 from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
 from tradeassay.arena.web.house import House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
+from tradeassay.arena.web.status import health_routes
 from tradeassay.core.errors import UserError
 
 ABOUT = (
@@ -83,6 +85,7 @@ def create_app(
     extra: Iterable[APIRouter] = (),
     types: Iterable[Any] = (),
     experts: Experts | None = None,
+    own: Callable[[], Health | None] = lambda: None,
     poll_s: float = 0.25,
     heartbeat_s: float = 15.0,
 ) -> FastAPI:
@@ -90,9 +93,10 @@ def create_app(
 
     ``current`` is the season shown first, ``speed`` the speed of a replay played beside it. ``extra`` are further
     routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts`` may judge the stream.
+    ``own`` tells how the worker of this process is, which may be newer than what is on record.
     """
     experts = experts or Experts()
-    house = House(reader=reader, current=current, speed=speed, judged=experts.open)
+    house = House(reader=reader, current=current, speed=speed, judged=experts.open, own=own)
     app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.add_middleware(Guarded)
@@ -100,6 +104,7 @@ def create_app(
     app.include_router(stream_api(house))
     app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
     app.include_router(judging(house, experts))
+    app.include_router(health_routes(reader.store, own))
     for router in extra:
         app.include_router(router)
     app.include_router(_files())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,8 @@ from starlette.requests import Request
 from tradeassay.arena.reading.decisions import DecisionsWanted, Which
 from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
 from tradeassay.arena.reading.seasons import Selection, season_rules, select_from
-from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.reading.view import SeasonView
+from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings import Behaviour, Standing, Standings
 from tradeassay.arena.stream import ItemsWanted as Filters
 from tradeassay.arena.stream import items, quality
@@ -20,6 +22,7 @@ from tradeassay.arena.web.house import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.report.charts import Band, Equity
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
 from tradeassay.report.shown import UNIT, MeasureShown, Scale, common_scale, shown
@@ -32,15 +35,17 @@ ITEMS = 40
 
 
 def standings(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:
-    """The first page: the chart, who holds what, the standings, how everybody trades and began."""
+    """The first page: prices and who decides, the chart, the standings, who holds what, how everybody trades."""
     wanted = _selection(reader, request)
-    view = reader.view()
-    board = view.board(wanted)
-    rows = _rows(reader, words, wanted)
+    view = reader.view()  # headline, table and chart are of this one
+    board = reader.board(wanted, view)
+    rows = _rows(reader, words, wanted, view)
     reader.keep()
     return {
         "wanted": wanted,
         "board": board,
+        "equity": _equity(reader, words, wanted, view),
+        "now": reader.now(),
         "rows": rows,
         "leader": _leader(words, rows),
         "look": {row.entry: row.style for row in rows},
@@ -63,11 +68,16 @@ def entry(reader: SeasonReader, words: PageWords, request: Request) -> dict[str,
     shown = entry_shown(reader, id)
     asset, status, before = _decision_filter(reader, request)
     wanted = DecisionsWanted(entry=id, asset=asset, status=status, before=before)
-    row = next((r for r in _rows(reader, words, EVERYTHING) if r.entry == id), None)
+    view = reader.view()
+    row = next((r for r in _rows(reader, words, EVERYTHING, view) if r.entry == id), None)
+    trades = reader.trades(id)
     return {
         "shown": shown,
-        "name": shown_name(words, id, shown.entry.shown),
+        "name": _names(reader, words)[id],
         "row": row,
+        "equity": _equity(reader, words, Selection(entries=(id,)), view),
+        "trades": trades,
+        "won": cell(words, "share", trades.won),
         "look": {e: style for e, style in looks(reader.season).items() if e in (id, BASELINE)},
         "behaviour": shown.behaviour,
         "shares": shares(words, shown.behaviour),
@@ -186,12 +196,32 @@ def item(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, 
     return {"found": one_item(reader, request.path_params["item"])}
 
 
-def _rows(reader: SeasonReader, words: PageWords, wanted: Selection) -> tuple[BoardRow, ...]:
+def _rows(reader: SeasonReader, words: PageWords, wanted: Selection, view: SeasonView) -> tuple[BoardRow, ...]:
     """Return the standings written out, once per view and language."""
-    view = reader.view()
     return view.once(
         ("rows", words.language, wanted), lambda: board_rows(words, reader.season, view.board(wanted))
     )
+
+
+def _equity(reader: SeasonReader, words: PageWords, wanted: Selection, view: SeasonView) -> Equity:
+    """Return the chart's lines under the names that the page uses, as exact as a screen."""
+
+    def made() -> Equity:
+        names, found = _names(reader, words), view.equity(wanted)
+        lines = tuple(
+            msgspec.structs.replace(one, label=names.get(one.entry, one.label), returns=_short(one.returns))
+            for one in found.curves
+        )
+        band = found.band
+        if band is not None:
+            band = Band(low=_short(band.low), middle=_short(band.middle), high=_short(band.high))
+        return msgspec.structs.replace(found, curves=lines, band=band)
+
+    return view.once(("drawn", words.language, wanted), made)
+
+
+def _short(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    return tuple(None if value is None else round(value, 5) for value in values)
 
 
 def _selection(reader: SeasonReader, request: Request) -> Selection:
@@ -225,14 +255,20 @@ def _groups(reader: SeasonReader, words: PageWords) -> list[tuple[str, list[tupl
     everyone = [entry for entry in reader.season.everyone if entry.id != BASELINE]
     return [
         ("entry", [(entry.id, _names(reader, words)[entry.id]) for entry in everyone]),
-        ("architecture", [(name, name) for name in sorted({entry.architecture for entry in everyone})]),
+        (
+            "architecture",
+            [
+                (name, words.maybe(f"architecture.{name}", name))
+                for name in sorted({entry.architecture for entry in everyone})
+            ],
+        ),
         ("model", [(name, name) for name in sorted({entry.model for entry in everyone if entry.model})]),
         ("asset", [(asset.symbol, asset.symbol) for asset in reader.season.assets]),
     ]
 
 
 def _names(reader: SeasonReader, words: PageWords) -> dict[str, str]:
-    return {entry.id: shown_name(words, entry.id, entry.shown) for entry in reader.season.everyone}
+    return names_of(words, reader.season)
 
 
 def _first(reader: SeasonReader) -> str:
@@ -251,6 +287,9 @@ def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
     tied = sum(row.standing.rank == 1 for row in ranked)
     if tied > 1:
         leads = words("standings.lead_together", count=tied, value=first.cells["CR"].text)
+    baseline = next((row for row in rows if row.baseline), None)
+    if baseline is not None:
+        leads = f"{leads} {words('standings.held_made', value=baseline.cells['CR'].text)}"
     if chance.value is None:
         return f"{leads} {words('standings.too_early')}"
     sure = words("standings.chance", value=chance.text)
@@ -290,10 +329,15 @@ def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = No
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the standings with its measures written out."""
+    """A line of the standings with its measures written out.
+
+    ``kind`` says what its name does not; ``value`` is what its accounts are worth, in dollars.
+    """
 
     standing: Standing
     label: str
+    kind: str
+    value: float | None
     style: LineStyle
     cells: dict[str, MeasureShown]
     ranks: str
@@ -308,10 +352,19 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is the one that everybody is compared with."""
         return self.standing.entry == BASELINE
 
-    @property
-    def kind(self) -> str:
-        """Its architecture and model."""
-        return " · ".join(part for part in (self.standing.architecture, self.standing.model) if part)
+
+def _kind(words: PageWords, entry: Entry) -> str:
+    if not entry.label:
+        return entry.model
+    kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture)
+    return " · ".join(part for part in (kind, entry.model) if part)
+
+
+def _value(season: Season, row: Standing) -> float | None:
+    """Return what an entry's accounts are worth: as much money at the start on every asset, or one account."""
+    made = row.measures["CR"].value
+    accounts = 1 if season.rules.cross_asset else len(row.assets)
+    return None if made is None else season.cash * accounts * (1.0 + made)
 
 
 def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[BoardRow, ...]:
@@ -320,7 +373,7 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
         name: [row.excess if name == "excess" else row.measures[name] for row in board.rows] for name in COLUMNS
     }
     scales = {name: common_scale(measures[name]) for name in ("CR", "excess")}
-    look = looks(season)
+    look, names = looks(season), names_of(words, season)
     made = []
     for place, row in enumerate(board.rows):
         cells = {name: cell(words, name, measures[name][place], scales.get(name)) for name in COLUMNS}
@@ -329,7 +382,9 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
         made.append(
             BoardRow(
                 standing=row,
-                label=shown_name(words, row.entry, row.label),
+                label=names[row.entry],
+                kind=_kind(words, season.entry(row.entry)),
+                value=_value(season, row),
                 style=look[row.entry],
                 cells=cells,
                 ranks=ranks,
@@ -338,12 +393,24 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
     return tuple(made)
 
 
-def shown_name(words: PageWords, entry: str, label: str) -> str:
-    """Return an entry's name; only the baseline's is ours to translate. A model's provider is left out."""
-    if entry == BASELINE:
-        return words("word.buy_and_hold")
-    kind, dot, model = label.partition(" · ")
-    return f"{kind}{dot}{model.rsplit('/', 1)[-1]}"
+def names_of(words: PageWords, season: Season) -> dict[str, str]:
+    """Return the name of every entry: its label, or its architecture and model in words; two alike have their ids.
+
+    Only the baseline's and the architectures' names are ours to translate. A model's provider is left out.
+    """
+    found = {}
+    for entry in season.everyone:
+        kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture)
+        if entry.id == BASELINE:
+            found[entry.id] = words("word.buy_and_hold")
+        elif entry.label:
+            found[entry.id] = entry.label
+        elif entry.model:
+            found[entry.id] = f"{kind} · {entry.model.rsplit('/', 1)[-1]}"
+        else:
+            found[entry.id] = entry.id
+    taken = Counter(found.values())
+    return {id: name if taken[name] == 1 else f"{name} ({id})" for id, name in found.items()}
 
 
 def looks(season: Season) -> dict[str, LineStyle]:
@@ -382,9 +449,24 @@ def price(value: float | None) -> str:
     return NONE if value is None else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"
 
 
-def money(value: float | None) -> str:
-    """Return dollars, to the cent below a thousand."""
-    return NONE if value is None else f"${value:,.0f}" if abs(value) >= 1000 else f"${value:,.2f}"
+def money(value: float | None, signed: bool = False) -> str:
+    """Return dollars, to the cent below a thousand; ``signed`` for what was won or lost."""
+    if value is None:
+        return NONE
+    size = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):,.2f}"
+    return f"{'−' if value < 0 else '+' if signed and value > 0 else ''}${size}"
+
+
+def when(text: str | None) -> str:
+    """Return a moment as people write it, to the minute, in UTC."""
+    if not text or len(text) < 16 or text[10] != "T":
+        return text or ""
+    return f"{text[:10]} {text[11:16]} UTC"
+
+
+def initials(name: str) -> str:
+    """Return what stands in a speaker's circle."""
+    return name[:1].upper() if name[:1].isascii() else name[:1]
 
 
 def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:

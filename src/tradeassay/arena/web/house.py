@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
+from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.season import Entry
 from tradeassay.core.errors import UserError
 
@@ -159,7 +160,7 @@ class NotHere(UserError):
 class House:
     """One reader, one store of answers; ``speed`` is what a replay in this process was started with.
 
-    ``judged``: experts may judge items of the stream here.
+    ``judged``: experts may judge items of the stream here. ``own`` tells how this process's own worker is.
     """
 
     reader: ArenaReader
@@ -167,7 +168,13 @@ class House:
     current: str | None = None
     speed: str | None = None
     judged: bool = False
+    own: Callable[[], Health | None] = lambda: None
     stopping: Event = field(default_factory=Event)
+
+    def found(self, season: str) -> tuple[SeasonReader, Hashable]:
+        """Return a season's reader and what its answers depend on now; raises :class:`NotHere`."""
+        reader = self.find(season)
+        return reader, reader.version
 
     def find(self, season: str) -> SeasonReader:
         """Return a season's reader; raises :class:`NotHere`."""
@@ -184,8 +191,7 @@ class House:
         self, request: Request, season: str, key: Hashable, make: Callable[[SeasonReader], Any]
     ) -> Response:
         """Answer with a struct as JSON, made once per event."""
-        reader = await run_in_threadpool(self.find, season)
-        version = (reader.seq, reader.view().version)
+        reader, version = await run_in_threadpool(self.found, season)
         return await self.answers.give(
             request,
             ("json", season, key),

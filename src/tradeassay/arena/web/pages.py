@@ -14,9 +14,12 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from tradeassay import __version__
 from tradeassay.arena.reading.reader import SeasonReader
+from tradeassay.arena.stream.quality import measure_checks
 from tradeassay.arena.web import contents
-from tradeassay.arena.web.assets import address
+from tradeassay.arena.web.assets import NAMES as NAMES_OF_FILES
+from tradeassay.arena.web.assets import address, asset
 from tradeassay.arena.web.house import House, NotHere
+from tradeassay.arena.web.status import arena_health, season_books
 from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, PageWords, choose, words
 from tradeassay.report.shell import page_environment
 
@@ -56,6 +59,13 @@ def pages(house: House) -> APIRouter:
         found = await run_in_threadpool(house.reader.seasons)
         return _html(house, request, "seasons", {"seasons": found, "season": None})
 
+    @router.get("/health")
+    async def health(request: Request) -> Response:
+        """Say how the arena is, for people; ``/healthz`` says it to programs."""
+        found = await run_in_threadpool(arena_health, house.reader.store, house.own())
+        books = await run_in_threadpool(season_books, house.reader.store) if found.database == "ok" else ()
+        return _html(house, request, "health", {"health": found, "books": books, "season": None})
+
     for path, (name, make) in PAGES.items():
         router.add_api_route(f"/season/{{season}}{path}", _route(house, name, make), methods=["GET"])
     return router
@@ -64,11 +74,10 @@ def pages(house: House) -> APIRouter:
 def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]:
     async def page(request: Request, season: str) -> Response:
         """Answer with a page, made once per event and language."""
-        reader = await run_in_threadpool(house.find, season)
+        reader, version = await run_in_threadpool(house.found, season)
         language = _language(request)
         query = urlencode(sorted((k, v) for k, v in request.query_params.multi_items() if k != "lang" and v))
         part = request.query_params.get("part")
-        version = (reader.seq, reader.view().version)
 
         def made() -> tuple[bytes, str]:
             template = f"{name}.html.j2" if part != "body" else f"{name}_body.html.j2"
@@ -127,6 +136,16 @@ def _remember(request: Request, answer: Response) -> Response:
     return answer
 
 
+def warm() -> None:
+    """Do once what the first reader would wait for: compile the pages, pack the files, measure the checks."""
+    for name in _environment().list_templates():
+        if name.endswith(".j2"):
+            _environment().get_template(name)
+    for name in NAMES_OF_FILES:
+        asset(name)
+    measure_checks()
+
+
 @cache
 def _environment() -> Environment:
     made = page_environment("tradeassay.arena.web")
@@ -136,6 +155,8 @@ def _environment() -> Environment:
         price=contents.price,
         money=contents.money,
         spoken=contents.spoken,
+        when=contents.when,
+        initials=contents.initials,
         version=__version__,
     )
     return made

@@ -34,7 +34,7 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.status import health_routes
+from tradeassay.arena.web.pages import warm
 from tradeassay.core.errors import SourceError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import Instant, WallClock, iso
@@ -330,7 +330,8 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         ArenaReader(store),
         current=None if season is None else season.id,
         speed=how.speed if season is not None else None,
-        extra=(door.router(doors, operator=how.register), health_routes(store, lambda: _own_health(player))),
+        extra=(door.router(doors, operator=how.register),),
+        own=lambda: _own_health(player),
         types=door.TYPES,
         experts=Experts(doors),
     )
@@ -347,6 +348,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     server = ArenaServer(config, app)
     stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
+    threading.Thread(target=warm, name="warm", daemon=True).start()
     starting = None
     if player is not None:
         starting = _start(player, doors, season, how, say, server) if season is not None else None

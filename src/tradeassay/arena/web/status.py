@@ -1,5 +1,5 @@
-"""Is the arena well? ``/healthz`` for whoever restarts it, ``/metrics`` for Prometheus. Both answer without a
-season.
+"""Is the arena well? ``/healthz`` for whoever restarts it, ``/metrics`` for Prometheus, figures for the page
+``/health``. All answer without a season.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
+from tradeassay.arena.rounds.waiting import HeldBar, held_bars_of
+from tradeassay.arena.state.records import Skipped
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, skipped
+from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, seasons, skipped
 
 
 class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +40,43 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
     every = tuple(found.values())
     fine = database == "ok" and not any(one.state == "stalled" for one in every)
     return ArenaHealth(ok=fine, database=database, workers=every)
+
+
+class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a season has on record: rounds by phase, slots by status, and what went wrong on the way."""
+
+    season: str
+    rounds: dict[str, int]
+    slots: dict[str, int]
+    corrections: int
+    held: tuple[HeldBar, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
+    """Return what every season has on record; of bars held back and sessions skipped the newest."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    with store.read() as db:
+        every = tuple(db.execute(select(seasons.c.id).order_by(seasons.c.created_at.desc())).scalars())
+        for what, column, season in (
+            ("rounds", rounds.c.phase, rounds.c.season),
+            ("slots", decisions.c.status, decisions.c.season),
+        ):
+            for where, value, count in db.execute(select(season, column, func.count()).group_by(season, column)):
+                counts.setdefault((what, where), {})[value] = count
+        query = select(corrections.c.season, func.count()).group_by(corrections.c.season)
+        corrected = {id: count for id, count in db.execute(query)}
+    return tuple(
+        SeasonBooks(
+            season=id,
+            rounds=counts.get(("rounds", id), {}),
+            slots=counts.get(("slots", id), {}),
+            corrections=corrected.get(id, 0),
+            held=held_bars_of(store, id)[:newest],
+            skipped=store.skipped(id)[-newest:],
+        )
+        for id in every
+    )
 
 
 def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:

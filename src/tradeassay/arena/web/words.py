@@ -31,16 +31,20 @@ class PageWords:
         return self._said.get(key, otherwise)
 
     def reason(self, text: str | None) -> str:
-        """Return a sentence of the library in this language; one that is not in the catalogue stays as it is."""
-        if not text:
-            return ""
-        if self.language == "en":
-            return text
+        """Return what the library says in this language, clause by clause; what it cannot say stays as it is."""
+        if not text or self.language == "en":
+            return text or ""
+        parts = [(one, self._clause(one)) for one in text.split("; ")]
+        if any(said is not None for _, said in parts):
+            return "；".join(said or one for one, said in parts)
+        return self._clause(text) or text
+
+    def _clause(self, text: str) -> str | None:
         for pattern, key in _patterns():
             found = pattern.fullmatch(text)
             if found:
                 return self._said[key].format(**found.groupdict())
-        return text
+        return None
 
 
 @cache

@@ -1,5 +1,5 @@
 "use strict";
-// Charts. What a report draws is in the page; what the arena draws comes from its JSON interface.
+// Charts. What a report draws is in the page; what the arena draws is in a block of the page or comes from its JSON.
 (function () {
   const { all, dark } = window.shell;
   const read = (id) => { const block = document.getElementById(id); return block ? JSON.parse(block.textContent) : {}; };
@@ -36,7 +36,9 @@
       xaxis: Object.assign({ type: "date", showgrid: false }, axis), yaxis: Object.assign({}, axis), hovermode: "closest"
     };
     if (legend) made.legend = { orientation: "h", y: -0.12, yanchor: "top", font: { size: 11 }, itemclick: false, itemdoubleclick: false };
-    if (small(div)) Object.assign(made.xaxis, { nticks: 3, tickangle: 0, tickformat: "%b %y" });
+    const chinese = document.documentElement.lang.startsWith("zh");
+    if (chinese) made.xaxis.tickformat = "%Y-%m-%d";
+    if (small(div)) Object.assign(made.xaxis, { nticks: 3, tickangle: 0, tickformat: chinese ? "%Y-%m" : "%b %y" });
     return made;
   }
 
@@ -216,6 +218,7 @@
     drawNow(div);
   }
   function load(div) {
+    if (div.dataset.block) { fetched.set(div, read(div.dataset.block)); draw(div); return; }
     fetch(div.dataset.src, { headers: { accept: "application/json" } })
       .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); })
       .then((found) => { all(".failed-note", div).forEach((one) => one.remove()); fetched.set(div, found); draw(div); })
@@ -227,13 +230,14 @@
         div.appendChild(note);
       });
   }
+  const comes = (div) => div.dataset.src || div.dataset.block;
   const charts = (within) => all(".chart[data-chart]", within);
   const drawWithin = (element) => {
-    for (const div of charts(element)) if ((!div.dataset.src || fetched.has(div)) && drawn.get(div) !== div.clientWidth) draw(div);
+    for (const div of charts(element)) if ((!comes(div) || fetched.has(div)) && drawn.get(div) !== div.clientWidth) draw(div);
   };
   document.addEventListener("shell:redraw", () => { for (const div of Array.from(drawn.keys())) draw(div); });
   document.addEventListener("shell:seen", (event) => drawWithin(event.detail));
-  document.addEventListener("arena:settled", () => charts().filter((div) => div.dataset.src).forEach(load));
+  document.addEventListener("arena:settled", () => charts().filter(comes).forEach(load));
   let waiting = 0;
   window.addEventListener("resize", () => {
     clearTimeout(waiting);
@@ -258,6 +262,6 @@
   for (const select of all("select[data-trades]")) {
     select.addEventListener("change", () => draw(document.querySelector('.chart[data-chart="trades"][data-agent-id="' + select.dataset.trades + '"]')));
   }
-  charts().filter((div) => div.dataset.src).forEach(load);
+  charts().filter(comes).forEach(load);
   drawWithin(document);
 })();

@@ -66,6 +66,8 @@
         .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.text(); })
         .then((text) => {
           const fresh = new DOMParser().parseFromString(text, "text/html");
+          // What was not there at all before (the first standings, say) needs the whole page.
+          if (all("[data-live]", fresh).length !== all("[data-live]").length) { location.reload(); return; }
           for (const place of all("[data-live]")) {
             const next = fresh.getElementById(place.id);
             if (!next || next.innerHTML === place.innerHTML || inUse(place)) continue;
@@ -86,12 +88,14 @@
     const hear = (event) => {
       heard = Math.max(heard, Number(event.lastEventId));
       rest = 1200;
-      if (event.type === "settled") settled = true;
+      if (event.type === "settled" || event.type === "corrected") settled = true;
       later();
     };
-    for (const kind of ["season", "opened", "decided", "failed", "executed", "settled", "review", "stream"]) source.addEventListener(kind, hear);
+    for (const kind of ["season", "opened", "decided", "failed", "missed", "executed", "settled", "corrected", "held", "word", "review", "stream"]) source.addEventListener(kind, hear);
     source.addEventListener("open", () => say("on", body.dataset.liveWord));
     source.addEventListener("error", () => say("lost", body.dataset.lostWord));
+    // A season that stalls makes no events; its state is asked for now and then all the same.
+    setInterval(() => { if (!timer && !busy) refresh(); }, 20000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden && heard > shown) later(); });
     window.addEventListener("pagehide", () => source.close());
   }
