@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -68,6 +67,8 @@ def _clean_records(factory: Any) -> Any:
         if cleaned is not said:
             record.msg, record.args = cleaned, ()
         if record.exc_info and record.exc_info[1] is not None:
+            import traceback
+
             told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
             if (shown := clean_text(told)) is not told:
                 record.exc_text = shown

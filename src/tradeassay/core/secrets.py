@@ -9,13 +9,12 @@ reversed, in either case, whole or as any considerable piece; :data:`REMOVED` th
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
+
+This module is loaded by every command: what only a configured secret needs is imported where it is used.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import math
 import os
 import re
@@ -23,9 +22,6 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
-from urllib.parse import quote, quote_plus, unquote, urlsplit
-
-import msgspec
 
 REMOVED = "[secret removed]"
 SHORTEST = 8
@@ -156,6 +152,8 @@ class Secrets:
 
     def add_address(self, address: str | None) -> None:
         """Remember the password of an address such as ``https://user:password@host``."""
+        from urllib.parse import unquote, urlsplit
+
         for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
                 parts = urlsplit(one)
@@ -220,6 +218,11 @@ def _public(value: str) -> int:
 
 
 def _spellings(value: str, least: int) -> Iterator[_Form]:
+    import base64
+    import html
+    import json
+    from urllib.parse import quote, quote_plus
+
     raw = value.encode("utf-8", "surrogatepass")
     public = _public(value)
     plain = {
@@ -332,6 +335,8 @@ def clean_words(text: str) -> str:
 
 def clean_record(record: T) -> T:
     """Return a struct that came from outside without configured secrets in any of its texts."""
+    import msgspec
+
     raw = msgspec.json.encode(record)
     cleaned = clean_foreign(raw)
     return record if cleaned is raw else msgspec.json.decode(cleaned, type=type(record))
