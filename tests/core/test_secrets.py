@@ -1,6 +1,7 @@
 """Configured secrets are removed in every spelling; what merely looks like one stays and is counted."""
 
 import base64
+import codecs
 import io
 import json
 import logging
@@ -29,8 +30,25 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Secrets:
 
 
 def spellings(key: str) -> list[str]:
-    texts = [key, key[::-1], key.upper(), key.lower(), key.encode().hex(), quote(key, safe=""), json.dumps(key)]
-    texts += ["".join(f"%{byte:02X}" for byte in key.encode()), "".join(f"\\u{ord(c):04x}" for c in key)]
+    raw = key.encode()
+    texts = [
+        key,
+        key[::-1],
+        key.upper(),
+        key.lower(),
+        key.swapcase(),
+        raw.hex(),
+        raw.hex().upper(),
+        json.dumps(key),
+    ]
+    texts += [quote(key, safe=""), *(one.join(key) for one in (" ", "-", ", ", "\n", "\u200b", "\\u200b", "\\n"))]
+    texts += [
+        "".join(form % sign for sign in raw) for form in ("%%%02X", "%%25%02X", "\\u%04x", "\\\\x%02x", "&#x%x;")
+    ]
+    texts += [raw.hex(":"), raw.hex(" "), " ".join(f"0x{sign:02x}" for sign in raw), codecs.encode(key, "rot13")]
+    texts += ["".join(chr(ord(sign) + 0xFEE0) for sign in key), base64.b32encode(raw).decode()]
+    texts += [base64.b64encode(base64.b64encode(raw)).decode(), base64.b64encode(raw.hex().encode()).decode()]
+    texts += ["\\n".join(base64.b64encode(raw).decode()[at : at + 10] for at in range(0, 60, 10))]
     for before in ("", "u", "u:", "Bearer ", "user:"):
         for after in ("", "\n", "!!"):
             whole = (before + key + after).encode()
@@ -49,7 +67,15 @@ def test_every_spelling_goes(known: Secrets, spelled: str) -> None:
     assert REMOVED in cleaned and cleaned.startswith('{"seen": "') and cleaned.endswith('", "rest": 1}')
     core = base64.b64encode(KEY.encode())[4:-4].decode()
     assert spelled not in cleaned and core not in cleaned
-    assert len(cleaned) - len(REMOVED) - 22 <= 20, "at most the ends of a base64 group are left"
+    assert len(cleaned) - len(REMOVED) - 22 <= max(20, len(spelled) // 4), "at most the ends of groups are left"
+
+
+@pytest.mark.parametrize("form", ["%d, ", "%03o ", "&#%d;"])
+def test_numbers_become_zeros_and_json_stays_json(known: Secrets, form: str) -> None:
+    numbers = "".join(form % sign for sign in KEY.encode()).rstrip(", ")
+    text = json.dumps({"seen": numbers}) if form != "%d, " else f'{{"seen": [{numbers}]}}'
+    cleaned = known.clean(text.encode()).decode()
+    assert json.loads(cleaned)["seen"] and str(ord("Q")) not in cleaned and cleaned.count("0") > 30
 
 
 @given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
@@ -75,6 +101,20 @@ def test_torn_over_fields_it_goes_all_the_same(known: Secrets) -> None:
     cleaned = known.clean(json.dumps(fields).encode(), shreds=True).decode()
     assert set(json.loads(cleaned)) == set(fields)
     assert longest_left(cleaned, KEY) < 6
+
+
+@pytest.mark.parametrize("size", [3, 5, 6, 12])
+@pytest.mark.parametrize("order", [1, -1])
+def test_torn_in_any_order(known: Secrets, size: int, order: int) -> None:
+    pieces = [KEY[at : at + size] for at in range(0, len(KEY), size)][::order]
+    for torn in (pieces, {f"part {at}": piece for at, piece in enumerate(pieces)}):
+        cleaned = known.clean(json.dumps({"error": torn}).encode(), shreds=True)
+        assert len(json.loads(cleaned)["error"]) == len(pieces) and longest_left(cleaned.decode(), KEY) < 6
+
+
+def test_what_is_not_found_is_known(known: Secrets) -> None:
+    for hidden in (base64.b85encode(KEY.encode()).decode(), "x".join(KEY)):
+        assert known.clean(hidden.encode(), shreds=True) == hidden.encode()
 
 
 def test_json_stays_json() -> None:
@@ -167,3 +207,21 @@ def test_nothing_is_copied_where_there_is_nothing(known: Secrets) -> None:
     assert secrets.clean_tree(tree) is tree
     text = "plain"
     assert secrets.clean_text(text) is text
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("https://host/agent?api_key=abcdefgh12345", True),
+        ("https://host/agent?key=AIzaSyA-abcdefgh12345", True),
+        ("https://host/agent?model=large&seed=7", False),
+        ("python agent.py --api-key abcdefgh12345", True),
+        ("env MY_TOKEN=abcdefgh12345 python agent.py", True),
+        ("python agent.py --token $MY_TOKEN", False),
+        ("python agent.py --tokens 4096", False),
+        (f"python agent.py {KEY}", True),
+        ("python agent.py", False),
+    ],
+)
+def test_addresses_and_commands_with_a_key_in_them_are_known(text: str, held: bool) -> None:
+    assert secrets.holds_key(text) is held

@@ -1,6 +1,7 @@
 """The benchmarks through Inspect's own front door, with a mock model."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,33 @@ def play(task: Any, answers: Any, tmp_path: Path) -> EvalLog:
     return inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")[0]
 
 
+def outcome(log: EvalLog) -> tuple[Any, dict[str, float]]:
+    assert log.status == "success", log.error
+    assert log.samples is not None and log.samples[0].scores is not None and log.results is not None
+    metrics = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    return log.samples[0].scores["outcome_scorer"], metrics
+
+
+def fetching_a_tokenizer() -> Exception:
+    """Return what tiktoken raises where it cannot fetch its tables: a time-out, by its name."""
+    from tiktoken import load
+
+    class ConnectTimeout(OSError):
+        pass
+
+    def get(*args: Any, **named: Any) -> None:
+        raise ConnectTimeout("no route to the tables")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", "")
+        patch.setattr("requests.get", get)
+        try:
+            load.read_file_cached("https://127.0.0.1/cl100k_base.tiktoken")
+        except OSError as error:
+            return error
+    raise AssertionError
+
+
 def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
     log = play(ktdfin(mask="blinded", days=3, seeds=2), holds, tmp_path)
     assert log.status == "success", log.error
@@ -102,7 +130,7 @@ def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
 
 
 def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
-    log = play(ktdfin(mask="blinded", days=3), sensible, tmp_path / "logs")
+    log = play(ktdfin(mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs")
     assert log.samples is not None
     settings = {"mask": "blinded", "mode": "open-research"}
     spec = make_spec(
@@ -115,16 +143,57 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
     assert '"orders":[{' in ours[0]
 
 
-def test_a_model_without_a_usable_answer_is_not_scored(tmp_path: Path) -> None:
+def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:
     log = play(ktdfin(mode="memory-only", days=2), says_nothing, tmp_path)
-    assert log.status == "success", log.error
-    assert log.samples is not None
-    sample = log.samples[0]
-    assert sample.scores is not None
-    score = sample.scores["outcome_scorer"]
+    score, metrics = outcome(log)
     assert score.explanation == "no usable answer in any of 2 sessions"
     assert score.metadata is not None and score.metadata["failed"] is True
-    assert not isinstance(score.value, dict)
+    assert isinstance(score.value, dict) and score.value["failed_days"] == 1.0
+    assert math.isnan(float(str(score.value["cumulative_return"])))
+    assert metrics["failed_days"] == 1.0 and math.isnan(metrics["cumulative_return"])
+
+
+def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path: Path) -> None:
+    asked = iter(range(99))
+
+    def one_day(*args: Any) -> ModelOutput:
+        return holds(*args) if next(asked) < 1 else says_nothing(*args)
+
+    score, metrics = outcome(play(ktdfin(mode="memory-only", days=2), one_day, tmp_path))
+    assert score.value == {"cumulative_return": 0.0, "failed_days": 0.5} and metrics["failed_days"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ConnectionRefusedError("nobody listens"), "unreachable: nobody listens"),
+        (fetching_a_tokenizer, "unreachable: the tokenizer of tiktoken cannot be fetched"),
+    ],
+)
+def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(
+    raised: Any, told: str, tmp_path: Path
+) -> None:
+    asked = iter(range(99))
+
+    def breaks(*args: Any) -> ModelOutput:
+        if next(asked) < 1:
+            return holds(*args)
+        raise raised() if callable(raised) else raised
+
+    score, metrics = outcome(play(ktdfin(mode="memory-only", days=4), breaks, tmp_path))
+    assert score.explanation is not None and score.explanation.startswith(told), score.explanation
+    assert metrics["failed_days"] == 0.75 and math.isnan(metrics["cumulative_return"])
+
+
+def test_the_sample_holds_the_conversation(tmp_path: Path) -> None:
+    log = play(ktdfin(mask="blinded", days=2), sensible, tmp_path)
+    assert log.samples is not None
+    said = log.samples[0].messages[1:]  # what comes first is the sample's own title
+    assert [message.role for message in said].count("system") == 2, "a conversation of its own for every day"
+    calls = [call for message in said for call in getattr(message, "tool_calls", None) or ()]
+    results = [message for message in said if message.role == "tool"]
+    assert len(calls) > 4 and {one.tool_call_id for one in results} <= {call.id for call in calls}
+    assert calls[-1].function == "submit_action" and said[-1].role == "assistant"
 
 
 def test_stockbench_speaks_too(tmp_path: Path) -> None:

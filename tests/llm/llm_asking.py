@@ -52,7 +52,7 @@ def ask_provider(
 
     async def main() -> tuple[list[Attempt], list[Heard]]:
         async with StandIn(*says) as server:
-            url = server.url if name.startswith("anthropic") else f"{server.url}/v1"
+            url = server.url if name.startswith(("anthropic", "google")) else f"{server.url}/v1"
             price = load_prices().of(name)
             provider = open_provider(name, params or ModelParams(), price, base_url=url, **model_args)
             try:

@@ -88,7 +88,11 @@ class StandIn:
         }
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
         self.heard.append(Heard(first.split()[1], headers, json.loads(raw) if raw else None))
-        said = self._next()
+        if self.heard[-1].path.endswith("/models"):  # vLLM's client looks which models there are
+            self.heard.pop()
+            said = as_json({"object": "list", "data": [{"id": "stand-in", "object": "model"}]})
+        else:
+            said = self._next()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:

@@ -4,8 +4,11 @@ What counts as a secret is what was *configured* as one: API keys, tokens and pa
 password in the address of a server or a database, and whatever a caller hands to :func:`remember`. A server that
 echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
 (:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
-(:func:`clean_bytes`). A secret is found as itself and as encoded in base64, hexadecimal, JSON, URLs and HTML,
-reversed, in either case, whole or as any considerable piece; :data:`REMOVED` then takes its place.
+(:func:`clean_bytes`). A secret is found as itself and as encoded in base64 (twice, or of hexadecimal), base32,
+hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places; reversed, in
+either case, with anything but letters and digits between its signs, whole or as any considerable piece; in what
+came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number, takes its place.
+Compressed, in base85, or with letters mixed into it, it is not found.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
@@ -20,7 +23,7 @@ import os
 import re
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 REMOVED = "[secret removed]"
@@ -31,7 +34,8 @@ SHORTEST_WORDS = 12
 PIECE = 12
 """A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
-_GRAM = 4
+_SHORT, _LONG = 4, 12
+"""Sizes of the grams by which spellings are found: long ones where digits are, of which any data is full."""
 _REMOVED = REMOVED.encode()
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEY|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|BEARER"
@@ -53,23 +57,43 @@ _LOOKS = re.compile(
 T = TypeVar("T")
 
 
+_GIVEN = re.compile(
+    r"(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
+    r"(?![-$])\S{8,}",
+    re.IGNORECASE,
+)
+"""A key that is given to a command in its arguments, or as a variable before it."""
+_ALNUM = bytes(sign for sign in range(128) if chr(sign).isalnum())
+_OTHER = bytes(sign for sign in range(256) if sign not in _ALNUM)
+_BETWEEN = re.compile(rb"\\+(?:[nrtbf]|u(?!00[2-7])[0-9a-fA-F]{4})|</?[a-z]{1,10}[0-9]?>")
+"""What may stand between the letters of a text without being seen: escaped blanks and signs, and tags."""
+_WIDE = re.compile(rb"\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]", re.IGNORECASE)
+_QUOTED = re.compile(rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*')
+"""Where one string of a JSON text ends and the next begins."""
+_DIGITS = re.compile(rb"[0-9]+")
+
+
 class _Form:
     """One spelling of a secret, in lower case; ``least`` bytes after its public prefix give it away."""
 
-    def __init__(self, spelled: bytes, public: int, least: int) -> None:
+    def __init__(self, spelled: bytes, public: int, least: int, *, numbers: bool = False) -> None:
         self.spelled = spelled
         self.public = public
         self.least = least
+        self.numbers = numbers
+        self.gram = (
+            _LONG if least >= 2 * SHORTEST and spelled.translate(None, b"0123456789abcdefux") == b"" else _SHORT
+        )
 
     def grams(self) -> Iterator[bytes]:
-        for at in range(self.public, len(self.spelled) - _GRAM + 1):
-            yield self.spelled[at : at + _GRAM]
+        for at in range(self.public, len(self.spelled) - self.gram + 1):
+            yield self.spelled[at : at + self.gram]
 
     def runs(self, text: bytes, at: int) -> Iterator[tuple[int, int]]:
         """Yield where in a text a considerable piece of this spelling lies around the gram at ``at``."""
-        gram, start = text[at : at + _GRAM], self.public
+        gram, start = text[at : at + self.gram], self.public
         while (start := self.spelled.find(gram, start)) >= 0:
-            left, right = 0, _GRAM
+            left, right = 0, self.gram
             while left < min(at, start) and text[at - left - 1] == self.spelled[start - left - 1]:
                 left += 1
             most = min(len(text) - at, len(self.spelled) - start)
@@ -80,32 +104,66 @@ class _Form:
             start += 1
 
 
-class _Torn:
-    """A secret to be found as short pieces in their original order, with other text between them."""
+class _Table:
+    """Spellings by their grams: one look into a set for every few bytes of a text."""
 
-    def __init__(self, low: bytes, least: int) -> None:
-        self.least = least
-        self._low = low
-        signs = b"".join(re.escape(bytes([sign])) for sign in sorted(set(low)))
-        self._pieces = re.compile(rb"[%s]{%d,}" % (signs, _GRAM))
+    def __init__(self, forms: Iterable[_Form] = ()) -> None:
+        self._forms: dict[bytes, list[_Form]] = {}
+        self._all = list(forms)
+        for form in self._all:
+            for gram in set(form.grams()):
+                self._forms.setdefault(gram, []).append(form)
+        # A piece of n bytes holds a whole gram at one of any n - gram + 1 neighbouring places.
+        self._size = self._all[0].gram if self._all else _SHORT
+        step = min((form.least for form in self._all), default=self._size) - self._size + 1
+        self._sample = struct.Struct(f"{self._size}s{max(step - self._size, 0)}x")
+        self._phases = range(0, self._size, max(step, 1)) if step < self._size else range(1)
+        self._grams = frozenset((gram,) for gram in self._forms)
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def with_forms(self, forms: Iterable[_Form]) -> _Table:
+        """Return a table that also finds these."""
+        return _Table([*self._all, *forms])
+
+    def spans(self, low: bytes) -> Iterator[tuple[int, int, bool]]:
+        """Yield where a text holds a considerable piece of a spelling, and whether that consists of numbers."""
+        for phase in self._phases if self._all else ():
+            part = low[phase:] if phase else low
+            whole = part + b"\0" * (-len(part) % self._sample.size)
+            if self._grams.isdisjoint(self._sample.iter_unpack(whole)):
+                continue
+            for at, (gram,) in enumerate(self._sample.iter_unpack(whole)):
+                for form in self._forms.get(gram, ()):
+                    for start, end in form.runs(low, phase + at * self._sample.size):
+                        yield start, end, form.numbers
+
+
+class _Torn:
+    """A secret to be found as short pieces, in whatever order, with other text between them."""
+
+    def __init__(self, raw: bytes, least: int) -> None:
+        self._raw, self._enough = raw, max(least, 2 * len(raw) // 3)
+        signs = b"".join(re.escape(bytes([sign])) for sign in sorted(set(raw)))
+        self._pieces = re.compile(rb"[%s]{3,}" % signs)
+        within = {raw[at:end] for at in range(len(raw)) for end in range(at + 3, len(raw) + 1)}
+        # Any table is full of short numbers.
+        self._telling = {one for one in within if len(one) >= 6 or not (one.isdigit() or len(set(one)) == 1)}
 
     def spans(self, text: bytes) -> list[tuple[int, int]]:
         """Return where the pieces lie if together they make up most of the secret."""
-        found: list[tuple[int, int]] = []
-        chain: list[tuple[int, int]] = []
-        reached = covered = 0
-        for match in self._pieces.finditer(text):
-            piece = match[0]
-            start = reached if self._low.startswith(piece, reached) else self._low.find(piece)
-            if start < 0:
-                continue
-            if start != reached:
-                chain, covered = [], 0
-            chain.append(match.span())
-            reached, covered = start + len(piece), covered + len(piece)
-            if len(chain) > 1 and covered >= max(self.least, 2 * len(self._low) // 3):
-                found += chain
-        return found
+        found = self._telling.intersection(self._pieces.findall(text))
+        if sum(map(len, found)) < self._enough or len(found) < 2:
+            return []
+        covered = bytearray(len(self._raw))
+        for piece in found:
+            start = -1
+            while (start := self._raw.find(piece, start + 1)) >= 0:
+                covered[start : start + len(piece)] = b"\1" * len(piece)
+        if sum(covered) < self._enough:
+            return []
+        return [match.span() for match in self._pieces.finditer(text) if match[0] in found]
 
 
 class Secrets:
@@ -114,13 +172,11 @@ class Secrets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: dict[bytes, _Torn] = {}
-        self._forms: dict[bytes, list[_Form]] = {}
-        self._grams: frozenset[tuple[bytes]] = frozenset()
-        self._sample = struct.Struct(f"{_GRAM}s")
+        self._exact, self._short, self._long = _Table(), _Table(), _Table()
         self.lookalikes = 0
 
     def __bool__(self) -> bool:
-        return bool(self._forms)
+        return bool(self._values)
 
     def add(self, value: str | None) -> None:
         """Remember a value, unless it is too short or too plain to be a secret."""
@@ -131,16 +187,11 @@ class Secrets:
             return
         with self._lock:
             least = _piece(value)
-            found = {gram: list(forms) for gram, forms in self._forms.items()}
-            for form in _spellings(value, least):
-                for gram in set(form.grams()):
-                    found.setdefault(gram, []).append(form)
-            self._values = {**self._values, raw: _Torn(raw.lower(), least)}
-            # A piece of n bytes holds a whole gram at one of any n - gram + 1 neighbouring places.
-            step = min(one.least for one in self._values.values()) - _GRAM + 1
-            self._sample = struct.Struct(f"{_GRAM}s{step - _GRAM}x")
-            self._grams = frozenset((gram,) for gram in found)
-            self._forms = found
+            exact, forms = _spellings(value, least)
+            self._exact = self._exact.with_forms(exact)
+            self._short = self._short.with_forms(form for form in forms if form.gram == _SHORT)
+            self._long = self._long.with_forms(form for form in forms if form.gram == _LONG)
+            self._values = {**self._values, raw: _Torn(raw, least)}
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
         """Remember values whose names say key, token or password, and passwords inside addresses."""
@@ -151,48 +202,96 @@ class Secrets:
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
-        """Remember the password of an address such as ``https://user:password@host``."""
-        from urllib.parse import unquote, urlsplit
+        """Remember the password of an address such as ``https://user:password@host``, and keys in its query."""
+        from urllib.parse import parse_qsl, unquote, urlsplit
 
         for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
                 parts = urlsplit(one)
-                user, password = parts.username, parts.password
+                user, password, query = parts.username, parts.password, parse_qsl(parts.query)
             except ValueError:
                 continue
-            for part in (password,) if password else (user,):
+            given = [password] if password else [user]
+            for part in (*given, *(value for name, value in query if names_secret(name))):
                 self.add(part)
                 self.add(unquote(part) if part else part)
 
     def clean(self, data: bytes, *, shreds: bool = False) -> bytes:
         """Return bytes without any configured secret; the same object when it holds none.
 
-        ``shreds`` also looks for a secret torn into short pieces, in order, with other text between them.
+        ``shreds`` also looks for a secret torn into short pieces with other text between them.
         """
-        if not self._forms or not data:
+        if not self._values or not data:
             return data
-        low = data.lower()
-        spans = self._spans(low)
+        spans = list(self._exact.spans(data.lower())) if self._exact else []
+        plain = _blanked(data)
+        low = plain.lower()
+        squashed = low.translate(None, _OTHER)
+        hits = [*self._short.spans(squashed), *self._long.spans(squashed)]
+        if hits:
+            place = [at for at, sign in enumerate(low) if sign in _ALNUM]
+            spans += [(place[start], place[end - 1] + 1, numbers) for start, end, numbers in hits]
+        cuts = [part for span in spans for part in _parts(data, *span)]
         if shreds:
-            spans += [span for torn in self._values.values() for span in torn.spans(low)]
-        return _cut(data, spans) if spans else data
+            cuts += [(*span, _REMOVED) for torn in self._values.values() for span in torn.spans(plain)]
+        made = _cut(data, cuts) if cuts else data
+        if b"\xef\xbc" in made or b"\xef\xbd" in made or b"\\uff" in made:
+            made = self._without_wide(made)
+        return made
 
     def count_lookalikes(self, data: bytes) -> None:
         """Count what looks like a key in bytes that were cleaned already."""
         self.lookalikes += len(_LOOKS.findall(data))
 
-    def _spans(self, low: bytes) -> list[tuple[int, int]]:
-        forms, sample = self._forms, self._sample
-        whole = low + b"\0" * (-len(low) % sample.size)
-        if self._grams.isdisjoint(sample.iter_unpack(whole)):
-            return []
-        return [
-            run
-            for at, (gram,) in enumerate(sample.iter_unpack(whole))
-            if gram in forms
-            for form in forms[gram]
-            for run in form.runs(low, at * sample.size)
-        ]
+    def _without_wide(self, data: bytes) -> bytes:
+        """Return bytes without secrets in full-width letters."""
+        found = list(_WIDE.finditer(data))
+        text = bytes(_narrow(match[0]) for match in found).lower()
+        kept = [at for at, sign in enumerate(text) if sign in _ALNUM]
+        hits = [*self._short.spans(text.translate(None, _OTHER))]
+        if not hits:
+            return data
+        wide = [(found[kept[start]].start(), found[kept[end - 1]].end(), _REMOVED) for start, end, _ in hits]
+        return _cut(data, wide)
+
+
+def _narrow(wide: bytes) -> int:
+    """Return the ASCII sign of a full-width one, which stands there as itself or escaped."""
+    sign = ord(wide.decode()) if wide.startswith(b"\xef") else int(wide[2:], 16)
+    return max(sign - 0xFEE0, 0x20) if sign < 0xFF5F else 0x20
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a setting or a part of a query is called like a key, a token or a password."""
+    return name.lower() == "key" or _SECRET_NAME.search(name.replace("-", "_")) is not None
+
+
+def holds_key(text: str) -> bool:
+    """Tell whether an address or a command has a key in it, configured or not."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    queries = [name for one in text.split() for name, _ in parse_qsl(urlsplit(one).query)] if "?" in text else []
+    return any(map(names_secret, queries)) or bool(_LOOKS.search(text.encode()) or _GIVEN.search(text))
+
+
+def _blanked(data: bytes) -> bytes:
+    """Return bytes of the same length, with blanks in place of what is not seen between letters."""
+    if b"\\" not in data and b"<" not in data:
+        return data
+    return _BETWEEN.sub(lambda found: b" " * len(found[0]), data)
+
+
+def _parts(data: bytes, start: int, end: int, numbers: bool) -> Iterator[tuple[int, int, bytes]]:
+    """Yield what to cut of a span and what to put there: what is JSON stays JSON."""
+    if numbers:
+        for found in _DIGITS.finditer(data, start, end):
+            yield *found.span(), b"0"
+        return
+    for found in _QUOTED.finditer(data, start, end):
+        if start < found.start():
+            yield start, found.start(), _REMOVED
+        start = found.end()
+    yield start, end, _REMOVED
 
 
 def _is_secret(value: str) -> bool:
@@ -217,58 +316,105 @@ def _public(value: str) -> int:
     return start.end() if start and len(value) - start.end() >= SHORTEST else 0
 
 
-def _spellings(value: str, least: int) -> Iterator[_Form]:
+def _spellings(value: str, least: int) -> tuple[list[_Form], list[_Form]]:
+    """Return spellings to be found as they are, and those to be found in a text of which only letters are left."""
     import base64
+    import codecs
     import html
     import json
     from urllib.parse import quote, quote_plus
 
     raw = value.encode("utf-8", "surrogatepass")
     public = _public(value)
-    plain = {
-        raw,
-        json.dumps(value)[1:-1].encode(),
-        json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass"),
-        quote(raw, safe="").encode(),
-        quote_plus(raw).encode(),
-        html.escape(value).encode("utf-8", "surrogatepass"),
-    }
-    for spelled in {one.lower() for one in plain}:
-        yield _Form(spelled, public, least)
-    yield _Form(raw[::-1].lower(), 0, least)
-    yield _Form(raw.hex().encode(), 2 * public, 2 * least)
-    yield _Form("".join(f"%{byte:02x}" for byte in raw).encode(), 3 * public, 3 * least)
-    yield _Form("".join(f"\\u{ord(sign):04x}" for sign in value).encode(), 6 * public, 6 * least)
-    for shift in range(3):
-        # What precedes the key decides how its bytes fall into base64's groups of three.
-        coded = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
-        inner = coded[(0, 2, 3)[shift] :]
-        inner = inner if (shift + len(raw)) % 3 == 0 else inner[:-1]
-        start, enough = math.ceil(public * 4 / 3), min(len(inner), max(SHORTEST, least * 4 // 3 - 2))
-        for spelled in {inner.lower(), inner.translate(bytes.maketrans(b"+/", b"-_")).lower()}:
-            yield _Form(spelled, min(start, len(inner) - enough), enough)
+    exact = []
+    kept = raw.translate(None, _OTHER)
+    start = len(raw[:public].translate(None, _OTHER))
+    body = raw[public:]
+    fewest = min(len(body[at : at + least].translate(None, _OTHER)) for at in range(len(body) - least + 1))
+    if fewest < min(SHORTEST, least):  # too few letters and digits
+        plain = {
+            raw,
+            json.dumps(value)[1:-1].encode(),
+            json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass"),
+            html.escape(value).encode("utf-8", "surrogatepass"),
+            raw[::-1],
+        }
+        exact = [
+            _Form(spelled, public if spelled != raw[::-1] else 0, least)
+            for spelled in {one.lower() for one in plain}
+        ]
+    forms = []
+    if fewest >= _SHORT:
+        enough = max(fewest, min(SHORTEST, len(kept) - start))
+        forms = [_Form(kept.lower(), start, enough), _Form(kept[::-1].lower(), 0, enough)]
+        forms.append(_Form(codecs.encode(kept.decode(), "rot13").lower().encode(), start, enough))
+    quoted = {quote(raw, safe="").encode(), quote_plus(raw).encode()}
+    for spelled in {one.translate(None, _OTHER).lower() for one in quoted} - {kept.lower()}:
+        forms.append(_Form(spelled, start, max(least, _SHORT)))
+    for form, size in (("%02x", 2), ("x%02x", 3), ("0x%02x", 4), ("25%02x", 4), ("u%04x", 5), ("%03o", 3)):
+        spelled = "".join(form % sign for sign in raw).encode()
+        forms.append(_Form(spelled, size * public, size * least, numbers=form == "%03o"))
+    for form in ("%d", "{0:08b}"):
+        of_each = [(form % sign if "%" in form else form.format(sign)) for sign in raw]
+        spelled, skipped = "".join(of_each).encode(), len("".join(of_each[:public]))
+        forms.append(_Form(spelled, skipped, min(2 * least, len(spelled) - skipped), numbers=True))
+    coded = _coded(raw, public, least, 3, base64.b64encode) + _coded(raw, public, least, 5, base64.b32encode)
+    twice = [
+        again
+        for inner, skipped, enough in _coded(raw, public, least, 3, base64.b64encode)
+        for again in _coded(inner, skipped, enough, 3, base64.b64encode)
+    ]
+    for spelled in (raw.hex().encode(), raw.hex().upper().encode()):
+        twice += _coded(spelled, 2 * public, 2 * least, 3, base64.b64encode)
+    for spelled, skipped, enough in coded + twice:
+        left = spelled.translate(None, _OTHER).lower()
+        skipped = len(spelled[:skipped].translate(None, _OTHER))
+        enough = min(max(enough - (len(spelled) - len(left)), SHORTEST), len(left) - skipped)
+        if enough >= _SHORT:
+            forms.append(_Form(left, skipped, enough))
+    return exact, forms
 
 
-def _cut(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Replace spans with :data:`REMOVED`; a backslash goes or stays with what it escapes."""
+def _coded(
+    raw: bytes, public: int, least: int, group: int, encode: Callable[[bytes], bytes]
+) -> list[tuple[bytes, int, int]]:
+    """Return how bytes look in base64 or base32, for every place at which they may begin in a group.
+
+    With each stand how much of it is public, and how much of it gives it away.
+    """
+    made = []
+    for shift in range(group):
+        whole = encode(b"\0" * shift + raw).rstrip(b"=")
+        signs = {3: 4, 5: 8}[group]
+        first = -(-shift * signs // group)  # what precedes the key is part of the signs before
+        last = (shift + len(raw)) * signs // group
+        inner = whole[first:last]
+        enough = min(len(inner), max(SHORTEST, least * signs // group - 2))
+        made.append((inner, min(-(-public * signs // group), len(inner) - enough), enough))
+    return made
+
+
+def _cut(data: bytes, cuts: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """Replace parts of bytes; a backslash goes or stays with what it escapes."""
     made: list[bytes] = []
     done = 0
-    for start, end in _joined(spans):
+    for start, end, instead in _joined(cuts):
         head = data[done:start]
         head = head[: len(head) - (len(head) - len(head.rstrip(b"\\"))) % 2]
         inner = data[start:end]
-        made += [head, _REMOVED]
+        made += [head, instead]
         done = end + (len(inner) - len(inner.rstrip(b"\\"))) % 2
     return b"".join([*made, data[done:]])
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
+def _joined(cuts: Iterable[tuple[int, int, bytes]]) -> list[tuple[int, int, bytes]]:
+    joined: list[tuple[int, int, bytes]] = []
+    for start, end, instead in sorted(cuts):
+        if joined and start < joined[-1][1]:
+            begun, until, first = joined[-1]
+            joined[-1] = begun, max(end, until), first
+        elif start < end:
+            joined.append((start, end, instead))
     return joined
 
 
@@ -317,12 +463,13 @@ def clean_text(text: str) -> str:
     return text if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
 
 
-def clean_foreign(data: bytes) -> bytes:
+def clean_foreign(data: bytes, *, count: bool = True) -> bytes:
     """Return what came from outside without configured secrets, torn ones included; lookalikes are counted."""
     if not _read:
         refresh()
     cleaned = KNOWN.clean(data, shreds=True)
-    KNOWN.count_lookalikes(cleaned)
+    if count:
+        KNOWN.count_lookalikes(cleaned)
     return cleaned
 
 
@@ -357,6 +504,20 @@ def clean_tree(value: Any) -> Any:
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else items if isinstance(value, list) else tuple(items)
     return clean_bytes(value) if isinstance(value, bytes) else value
+
+
+def clean_foreign_tree(value: Any) -> Any:
+    """Return JSON-like data from outside without secrets, also where one is torn over several texts of it."""
+    import msgspec
+
+    if not KNOWN:
+        return value
+    try:
+        raw = msgspec.json.encode(value)
+        cleaned = clean_foreign(raw, count=False)
+        return value if cleaned is raw else msgspec.json.decode(cleaned)
+    except (TypeError, ValueError):  # no plain data, or no longer JSON
+        return clean_tree(value)
 
 
 def scrub(error: BaseException) -> None:

@@ -165,6 +165,7 @@ def write_program(protocol: _Protocol, items: dict[str, EpisodeSpec], workers: i
         outcome = await _carry(protocol, item, writer, workers)
         state.store.set(OUTCOME, msgspec.to_builtins(outcome))
         state.store.set(SPENDING, msgspec.to_builtins(writer.spending))
+        state.messages += writer.conversation()
         state.output.completion = _last_program(outcome)
         return state
 

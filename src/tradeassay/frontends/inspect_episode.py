@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from weakref import WeakSet
 
 import msgspec
-from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model
+from inspect_ai.model import ChatMessage, Model, ModelAPI, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
-from tradeassay.core.time import WallClock
 from tradeassay.frontends.plots import Plot
-from tradeassay.llm import ModelParams, Price, load_prices
-from tradeassay.llm.model import failed_reply
-from tradeassay.llm.via_inspect.faults import read_fault
-from tradeassay.llm.via_inspect.translation import (
-    ReasoningMemory,
-    to_choice,
-    to_config,
-    to_messages,
-    to_reply,
-    to_tools,
-)
-from tradeassay.llm.via_inspect.wire import RESPONSE, keep_raw_responses
+from tradeassay.llm import load_prices
+from tradeassay.llm.model import QuestionPlace
+from tradeassay.llm.via_inspect.provider import InspectProvider
+from tradeassay.llm.via_inspect.wire import keep_raw_responses
 from tradeassay.play import Asked, NoAnswer
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.play.episode import NOBODY
@@ -35,8 +27,10 @@ from tradeassay.runs.play import conversation
 EVENTS = "tradeassay:events"
 SPENDING = "tradeassay:spending"
 FAILURE = "tradeassay:failure"
+SESSIONS = "tradeassay:sessions"
 
 _WRAPPED: WeakSet[ModelAPI] = WeakSet()
+_NOWHERE = QuestionPlace(episode="", step=0, sample=0, index=0)
 
 
 @solver
@@ -45,11 +39,14 @@ def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         plot = plots[str(state.metadata["episode"])]
-        journal, spending, failure = await _play(plot, Asker(get_model()), days)
+        asker = Asker(get_model())
+        journal, sessions, failure = await _play(plot, asker, days)
         state.store.set(EVENTS, [encode_line(record).decode() for record in journal])
-        state.store.set(SPENDING, msgspec.to_builtins(spending))
+        state.store.set(SESSIONS, sessions)
+        state.store.set(SPENDING, msgspec.to_builtins(asker.spending))
         state.store.set(FAILURE, failure)
-        state.output.completion = failure or f"{len(journal)} sessions played; {spending.words()}"
+        state.messages += asker.conversation()
+        state.output.completion = failure or f"{len(journal)} sessions played; {asker.spending.words()}"
         return state
 
     return solve
@@ -57,31 +54,38 @@ def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
 
 @scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
 def outcome_scorer() -> Scorer:
-    """Score an episode by its return. One without a usable answer is left unscored, with the reason."""
+    """Score an episode by its return and by its share of days without a usable answer.
+
+    One that broke off, or had no usable answer at all, has no return, with the reason; days that were not reached
+    count as failed.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:
         lines: list[str] = state.store.get(EVENTS, [])
         records = [STEP_DECODER.decode(line) for line in lines]
+        sessions = int(state.store.get(SESSIONS, len(records)))
         failure = state.store.get(FAILURE)
-        if failure is None and all(record.decision.status == "failed" for record in records):
+        failed = sum(record.decision.status == "failed" for record in records) + sessions - len(records)
+        if failure is None and failed == sessions:
             failure = f"no usable answer in any of {len(records)} sessions"
         spending: dict[str, float] = state.store.get(SPENDING, {})
-        if failure is not None:
-            return Score.unscored(explanation=failure, metadata={"failed": True, "spending": spending})
-        failed = sum(record.decision.status == "failed" for record in records)
         return Score(
-            value={"cumulative_return": _return(records), "failed_days": failed / len(records)},
-            explanation=f"{len(records)} sessions, {failed} without a usable answer",
-            metadata={"failed": False, "spending": spending},
+            value={
+                "cumulative_return": math.nan if failure is not None else _return(records),
+                "failed_days": failed / sessions,
+            },
+            explanation=failure or f"{len(records)} sessions, {failed} without a usable answer",
+            metadata={"failed": failure is not None, "spending": spending},
         )
 
     return score
 
 
-async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], Spending, str | None]:
-    """Return the journal, what the answers cost, and why the episode broke off, if it did."""
+async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], int, str | None]:
+    """Return the journal, how many sessions there were to play, and why the episode broke off, if it did."""
     play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
     play.open()
+    sessions = min(len(play.market.sessions), days or len(play.market.sessions))
     journal: list[StepRecord] = []
     try:
         async for record in play.arecords(asker.answer):
@@ -90,8 +94,8 @@ async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRe
                 break
     except NoAnswer as broke:
         assert play.observation is not None
-        return journal, asker.spending, f"{broke.message} on {play.observation.session}"
-    return journal, asker.spending, None
+        return journal, sessions, f"{broke.message} on {play.observation.session}"
+    return journal, len(journal), None
 
 
 class Asker:
@@ -99,39 +103,31 @@ class Asker:
 
     def __init__(self, model: Model) -> None:
         self.spending = Spending()
-        self._model = model
-        self._price: Price | None = load_prices().of(str(model))
-        self._memory = ReasoningMemory()
+        self._provider = InspectProvider(str(model), model, None, load_prices().of(str(model)))
+        self._asked: tuple[Message, ...] = ()
+        self._talk: list[ChatMessage] = []
         if model.api not in _WRAPPED:
             keep_raw_responses(model.api)
             _WRAPPED.add(model.api)
 
     async def answer(self, asked: Asked[AskModel]) -> ModelReply:
         """Answer one question; raises when the model cannot be asked any more, or at a limit of the evaluation."""
-        reply = await self.reply(asked.request)
+        reply = await self.reply(asked.request, asked.place)
         self.spending = self.spending.plus(reply.usage)
         if reply.error_kind in NOBODY:
             raise NoAnswer(f"{reply.error_kind}: {reply.error}")
         return reply
 
-    async def reply(self, request: AskModel) -> ModelReply:
+    async def reply(self, request: AskModel, place: QuestionPlace = _NOWHERE) -> ModelReply:
         """Answer one request, by an error if the model cannot be asked. Raises at a limit of the evaluation."""
-        box: list[object] = []
-        RESPONSE.set(box)
-        schema = to_config(request, ModelParams(), can_schema=True).response_schema
-        try:
-            output = await self._model.generate(
-                input=to_messages(request.messages, self._memory),
-                tools=to_tools(request.tools, request.must_call),
-                tool_choice=to_choice(request, can_force=True),
-                config=GenerateConfig(response_schema=schema),
-            )
-        except Exception as error:
-            fault = read_fault(error, WallClock())
-            if fault is None:
-                raise
-            return failed_reply(fault.kind, fault.message, billed=fault.billed)
-        return to_reply(output, box[0] if box else None, request, self._price, self._memory)
+        if request.messages[: len(self._asked)] != self._asked:  # another conversation begins
+            self._talk += self._provider.said
+        self._asked = request.messages
+        return (await self._provider.attempt(request, place)).reply
+
+    def conversation(self) -> list[ChatMessage]:
+        """Return everything that was said, one conversation after the other."""
+        return [*self._talk, *self._provider.said]
 
 
 def _return(records: list[StepRecord]) -> float:

@@ -12,6 +12,7 @@ can be resumed; any other failure only costs that day.
 
 from __future__ import annotations
 
+import os
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
@@ -33,7 +34,7 @@ from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.secrets import clean_foreign, clean_words
+from tradeassay.core.secrets import clean_foreign, clean_words, holds_key
 from tradeassay.llm import Model, ModelParams, QuestionPlace
 from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
 from tradeassay.llm.model import failed_reply
@@ -250,6 +251,9 @@ class HttpConfig(ForeignConfig, frozen=True, kw_only=True):
     """Where the server is."""
 
     url: Annotated[str, Meta(description="the address that questions are posted to")] = ""
+    token_env: Annotated[
+        str, Meta(description="the environment variable whose value is sent as a bearer token")
+    ] = ""
 
 
 @agents.register("http")
@@ -263,11 +267,18 @@ class OverHttp(ForeignAgent):
     def __init__(self, config: HttpConfig) -> None:
         """Raise :class:`UserError` for something that is not a web address."""
         parse_target(config.url)
+        if holds_key(config.url):
+            raise UserError(
+                "an agent's address would be recorded with the key in it",
+                mend="put the key into the environment and name the variable: token_env=NAME",
+            )
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
         """Return a new transport to the server."""
-        return HttpTransport(self.config.url, timeout_s=timeout_s, allow=EVERYWHERE, max_answer=MAX_ANSWER)
+        token = _from_environment(self.config.token_env) if self.config.token_env else None
+        url = self.config.url
+        return HttpTransport(url, timeout_s=timeout_s, allow=EVERYWHERE, max_answer=MAX_ANSWER, token=token)
 
 
 class PipeConfig(ForeignConfig, frozen=True, kw_only=True):
@@ -276,6 +287,7 @@ class PipeConfig(ForeignConfig, frozen=True, kw_only=True):
     command: Annotated[
         str, Meta(description="a program that reads and writes JSON lines, as a shell takes it")
     ] = ""
+    env: Annotated[str, Meta(description="environment variables that it gets, by name, with commas between")] = ""
 
 
 @agents.register("pipe")
@@ -293,11 +305,25 @@ class OverPipe(ForeignAgent):
         except ValueError as error:
             raise UserError(f"the command cannot be read: {error}", mend="close its quotes") from error
         PipeTransport(self._command)
+        if holds_key(config.command):
+            raise UserError(
+                "an agent's command would be recorded with the key in it",
+                mend="put the key into the environment and name the variable: env=NAME",
+            )
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
         """Return a new transport to the program, which the first question starts."""
-        return PipeTransport(self._command, timeout_s=timeout_s, max_answer=MAX_ANSWER)
+        names = [name for part in self.config.env.split(",") if (name := part.strip())]
+        env = {name: _from_environment(name) for name in names}
+        return PipeTransport(self._command, env=env, timeout_s=timeout_s, max_answer=MAX_ANSWER)
+
+
+def _from_environment(name: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise UserError(f"{name} is not in the environment", mend=f"export {name}=...")
+    return value
 
 
 class PythonConfig(ForeignConfig, frozen=True, kw_only=True):

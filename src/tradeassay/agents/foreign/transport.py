@@ -25,7 +25,7 @@ from tradeassay.agents.foreign.address import (
 from tradeassay.agents.own_file import load_own
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.secrets import remember_settings
+from tradeassay.core.secrets import remember, remember_settings
 
 if TYPE_CHECKING:
     import httpx
@@ -71,6 +71,7 @@ class HttpOptions(TypedDict, total=False):
     timeout_s: float
     allow: Sequence[Network]
     max_answer: int
+    token: str | None
     resolve: Resolve
     through: httpx.AsyncBaseTransport | None
 
@@ -78,8 +79,9 @@ class HttpOptions(TypedDict, total=False):
 class HttpTransport:
     """Posts to a web server. Needs ``httpx``.
 
-    ``allow`` lists private networks in which an agent may live. Kinds of failure: ``forbidden`` (the
-    address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``, ``too_large``, ``parse``.
+    ``allow`` lists private networks in which an agent may live; ``token`` is sent with every request. Kinds of
+    failure: ``forbidden`` (the address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``,
+    ``too_large``, ``parse``.
     The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
     """
 
@@ -93,8 +95,11 @@ class HttpTransport:
         max_answer: int = MAX_ANSWER,
         resolve: Resolve = resolve_by_system,
         through: httpx.AsyncBaseTransport | None = None,
+        token: str | None = None,
     ) -> None:
         require("httpx", "arena")
+        remember(token)
+        self._token = token
         self._target = parse_target(url, path)
         self._timeout_s = timeout_s
         self._allow = tuple(allow)
@@ -131,6 +136,8 @@ class HttpTransport:
             "Accept": "application/json",
             "Accept-Encoding": "identity",  # a small compressed answer could expand into a large one
         }
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
         # The connection goes to the checked address; the certificate must still be the name's.
         named = {"sni_hostname": target.host}
         # A proxy from the environment would resolve the name again, and a redirect would name another one.

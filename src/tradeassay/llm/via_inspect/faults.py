@@ -17,7 +17,7 @@ from tradeassay.core.time import SECOND, Clock, instant
 
 OWN = "tradeassay"
 _CONTEXT = re.compile(
-    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long", re.I
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|(prompt|input) is too long", re.I
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
 _TIMEOUTS = ("Timeout",)
@@ -27,6 +27,8 @@ _CONNECTION = (
     "EndpointConnectionError", "ClientPayloadError", "ServerDisconnectedError", "StreamClosed",
 )  # fmt: skip
 _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
+_TOKENIZERS = ("tiktoken", "tokenizers", "transformers", "huggingface_hub")
+_AGAIN = ("Throttling", "ServiceQuotaExceeded", "TooManyRequests", "LimitExceeded")
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror")
 
 
@@ -49,8 +51,12 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     chain = list(_chain(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     text = _text(chain)
+    if (tokenizer := _tokenizer(chain)) is not None:
+        # The answer may be here already: what failed is counting it, on this machine.
+        said = f"the tokenizer of {tokenizer} cannot be fetched, and the provider counted nothing: {text}"
+        return ProviderFault(kind="unreachable", message=said, billed=True)
     if status is not None:
-        return _by_status(status, text, _retry_after(chain, clock))
+        return _by_status(status, text, _retry_after(chain, clock), _amazon(chain))
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     if any(word in name for name in names for word in _TIMEOUTS):
         sent = not names & set(_NEVER_SENT)
@@ -65,12 +71,30 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     return ProviderFault(kind="unreadable", message=text, billed=True)
 
 
-def _by_status(status: int, text: str, wait_s: float | None) -> ProviderFault:
-    if status == 429 and _QUOTA.search(text):
+def _tokenizer(chain: list[BaseException]) -> str | None:
+    """Return the library that failed to get a tokenizer, if that is what failed."""
+    for link in chain:
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            library = str(frame.f_globals.get("__name__", "")).split(".")[0]
+            if library in _TOKENIZERS:
+                return library
+    return None
+
+
+def _amazon(chain: list[BaseException]) -> str:
+    """Return what Amazon calls an error, which is in a header and not in the body."""
+    headers = (getattr(getattr(link, "response", None), "headers", None) for link in chain)
+    return next((str(found) for one in headers if one and (found := one.get("x-amzn-errortype"))), "")
+
+
+def _by_status(status: int, text: str, wait_s: float | None, amazon: str) -> ProviderFault:
+    if amazon.startswith(_AGAIN):
+        return ProviderFault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
+    if status == 429 and wait_s is None and _QUOTA.search(text):
         return ProviderFault(kind="rejected", message=text, status=status)
     if status == 429:
         return ProviderFault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
-    if status in (408, 409, 425) or status >= 500:
+    if status in (408, 409, 424, 425) or status >= 500:
         return ProviderFault(kind="unreachable", message=text, again=True, wait_s=wait_s, status=status)
     if status == 413 or (status in (400, 422) and _CONTEXT.search(text)):
         return ProviderFault(kind="context", message=text, status=status)
@@ -134,6 +158,18 @@ def _retry_after(chain: list[BaseException], clock: Clock) -> float | None:
             wait = _until(headers.get("retry-after"), clock)
         if wait is not None:
             return max(0.0, wait)
+    return next((wait for link in chain if (wait := _google_wait(link)) is not None), None)
+
+
+def _google_wait(link: BaseException) -> float | None:
+    """Return the wait that Google asks for inside the body of an error."""
+    body = getattr(link, "details", None)
+    inner = body.get("error") if isinstance(body, dict) else None
+    details = inner.get("details") if isinstance(inner, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and (wait := _seconds(delay.removesuffix("s"), 1.0)) is not None:
+            return max(0.0, wait)
     return None
 
 
@@ -157,8 +193,8 @@ def _until(text: object, clock: Clock) -> float | None:
 def _text(chain: list[BaseException]) -> str:
     """Return the provider's own words on one line, without secrets, or what the innermost exception says."""
     scrub(chain[0])
-    said = next((words for link in chain if (words := _words(getattr(link, "body", None)))), None)
-    said = said or _page(chain) or _innermost(chain)
+    bodies = [getattr(link, name, None) for link in chain for name in ("body", "details")]
+    said = _page(chain) or next((words for body in bodies if (words := _words(body))), None) or _innermost(chain)
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     line = " ".join(clean_words(f"{status}: {said}" if status is not None else said).split())
     return line if len(line) <= 400 else line[:397] + "..."
@@ -196,20 +232,33 @@ def _tells(link: BaseException) -> bool:
 def _page(chain: list[BaseException]) -> str | None:
     """Return the text of a page that came instead of an answer: a proxy's or a login's."""
     for link in chain:
-        body = getattr(link, "body", None)
-        text = body if isinstance(body, str) else getattr(getattr(link, "response", None), "text", None)
-        if isinstance(text, str) and text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
+        text = _body_text(link)
+        if text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
             return f"a web page came instead of an answer: {' '.join(_TAG.sub(' ', text).split())[:200]}"
     return None
 
 
+def _body_text(link: BaseException) -> str:
+    body = getattr(link, "body", None)
+    told = getattr(link, "details", None)  # Google's client, of a body that is not JSON
+    if isinstance(told, dict) and isinstance(told.get("message"), str):
+        body = told["message"]
+    try:
+        text = body if isinstance(body, str) else getattr(getattr(link, "response", None), "text", None)
+    except RuntimeError:  # a stream that nobody has read
+        return ""
+    return text if isinstance(text, str) else ""
+
+
 def _words(body: object) -> str | None:
+    if isinstance(body, str) and body.strip() and not body.lstrip().startswith(("{", "[", "<")):
+        return body
     if isinstance(body, list) and len(body) == 1:  # Google wraps an error into a list
         body = body[0]
     if not isinstance(body, dict):
         return None
     inner = body.get("error")
-    message = inner.get("message") if isinstance(inner, dict) else body.get("message")
+    message = inner.get("message") if isinstance(inner, dict) else body.get("message", body.get("Message"))
     code = body.get("code")
     words = message if isinstance(message, str) else None
     return f"{words} ({code})" if words and isinstance(code, str) and code not in words else words

@@ -6,8 +6,9 @@ import asyncio
 import re
 from typing import Any
 
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, get_model
 from inspect_ai.model import Model as InspectModel
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.util import LimitExceededError
 
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import UserError
@@ -36,14 +37,15 @@ class InspectProvider:
     """Asks a model that Inspect opened.
 
     What a provider turns out not to support (a forced tool, an answer schema) is no longer sent to it: the tool is
-    then the only one offered, and enforcing it is left to the protocol.
+    then the only one offered, and enforcing it is left to the protocol. Without ``params`` Inspect is the host:
+    its settings, retries, time limits and transcript apply.
     """
 
     def __init__(
         self,
         name: str,
         model: InspectModel,
-        params: ModelParams,
+        params: ModelParams | None,
         price: Price | None,
         *,
         clock: Clock | None = None,
@@ -56,6 +58,8 @@ class InspectProvider:
         self._memory = ReasoningMemory()
         self._can_force = True
         self._can_schema = True
+        self.said: list[ChatMessage] = []
+        """The last question and its answer, where Inspect is the host and keeps them."""
 
     @property
     def name(self) -> str:
@@ -66,37 +70,51 @@ class InspectProvider:
         """Ask once."""
         while True:
             can_force, can_schema = self._can_force, self._can_schema
+            seconds = None if self._params is None else self._params.timeout_s
             try:
-                async with asyncio.timeout(self._params.timeout_s) as limit:
-                    # In a task of its own, so that Inspect's transcripts do not pile up in the caller's context.
-                    output, response = await asyncio.create_task(self._generate(request, can_force, can_schema))
+                async with asyncio.timeout(seconds) as limit:
+                    output, response = await self._generate(request, can_force, can_schema)
             except Exception as error:
                 if limit.expired():
-                    late = f"no answer within {self._params.timeout_s:g} seconds"
+                    late = f"no answer within {seconds:g} seconds"
                     return Attempt(reply=failed_reply("timeout", late, billed=True))
-                fault = read_fault(error, self._clock)
+                fault = None if isinstance(error, LimitExceededError) else read_fault(error, self._clock)
                 if fault is None:
                     raise
                 if self._learned(fault, request, can_force, can_schema):
                     continue
                 return _failed(fault)
-            return Attempt(reply=to_reply(output, response, request, self._price, self._memory))
+            reply = to_reply(output, response, request, self._price, self._memory)
+            return Attempt(reply=reply, again=reply.error_kind == "unreachable")
 
     async def aclose(self) -> None:
         """Close the provider's connections."""
         await self._model.api.aclose()
 
     async def _generate(self, request: AskModel, can_force: bool, can_schema: bool) -> tuple[ModelOutput, object]:
-        box: list[object] = []
-        RESPONSE.set(box)
+        if self._params is None:
+            return await self._call(request, can_force, to_config(request, None, can_schema=can_schema))
         config = to_config(request, self._params, can_schema=can_schema)
         config.max_connections = MOST_CONNECTIONS
+        # In a task of its own, so that Inspect's transcripts do not pile up in the caller's context.
+        return await asyncio.create_task(self._call(request, can_force, config))
+
+    async def _call(
+        self, request: AskModel, can_force: bool, config: GenerateConfig
+    ) -> tuple[ModelOutput, object]:
+        box: list[object] = []
+        RESPONSE.set(box)
+        messages = to_messages(request.messages, self._memory)
+        if self._params is None:
+            self.said = messages
         output = await self._model.generate(
-            input=to_messages(request.messages, self._memory),
+            input=messages,
             tools=to_tools(request.tools, request.must_call),
             tool_choice=to_choice(request, can_force=can_force),
             config=config,
         )
+        if self._params is None and not output.empty:
+            self.said = [*messages, output.message]
         return output, box[0] if box else None
 
     def _learned(self, fault: ProviderFault, request: AskModel, can_force: bool, can_schema: bool) -> bool:

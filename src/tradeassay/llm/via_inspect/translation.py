@@ -79,9 +79,15 @@ def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
     return "auto"
 
 
-def to_config(request: AskModel, params: ModelParams, *, can_schema: bool) -> GenerateConfig:
-    """Return Inspect's settings for one call: no retries and no cache of its own, because the house has both."""
+def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool) -> GenerateConfig:
+    """Return Inspect's settings for one call: no retries and no cache of its own, because the house has both.
+
+    Without parameters only the form of the answer is asked for; everything else is Inspect's own.
+    """
     schema = request.answer_schema if can_schema else None
+    form = None if schema is None else _answer_schema(request.purpose, schema)
+    if params is None:
+        return GenerateConfig(response_schema=form)
     return GenerateConfig(
         temperature=params.temperature,
         top_p=params.top_p,
@@ -91,7 +97,7 @@ def to_config(request: AskModel, params: ModelParams, *, can_schema: bool) -> Ge
         reasoning_tokens=params.reasoning_tokens,
         # If unset, the OpenAI provider sends a request of its own to find out whether summaries are allowed.
         reasoning_summary="none",
-        response_schema=None if schema is None else _answer_schema(request.purpose, schema),
+        response_schema=form,
         max_retries=0,
     )
 
@@ -154,6 +160,8 @@ def _read(
     if output.empty:
         return _failed("unreadable", output.error or "the provider sent no answer", output, request, price)
     message = output.message
+    if (broke := _broke_off(response)) is not None and not message.tool_calls:
+        return _failed("unreachable", broke, output, request, price)
     if output.stop_reason == "content_filter" or _refuses(output):
         return _failed("refused", _why(output) or "the model refused", output, request, price)
     if output.stop_reason == "model_length":
@@ -185,6 +193,20 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
         taken.add(name)
         calls.append(ToolCall(id=name, name=call.function, arguments=arguments))
     return tuple(calls)
+
+
+def _broke_off(response: object) -> str | None:
+    """Return what a router says about an answer that it could not finish. That is not the model's fault."""
+    choices = response.get("choices") if isinstance(response, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict):
+        return None
+    said = first.get("error")
+    if isinstance(said, dict) and isinstance(said.get("message"), str):  # OpenRouter
+        return f"the provider broke off: {said['message']}"
+    if first.get("finish_reason") in ("error", "insufficient_system_resource"):  # the latter is DeepSeek's
+        return f"the provider broke off: {first['finish_reason']}"
+    return None
 
 
 def _refuses(output: ModelOutput) -> bool:

@@ -18,7 +18,16 @@ from typing import Any
 import msgspec
 from inspect_ai.model import ModelAPI, ModelOutput
 
-from tradeassay.core.secrets import KNOWN, clean_bytes, clean_text, clean_tree, refresh, remember, scrub
+from tradeassay.core.secrets import (
+    KNOWN,
+    clean_bytes,
+    clean_foreign,
+    clean_foreign_tree,
+    clean_text,
+    refresh,
+    remember,
+    scrub,
+)
 from tradeassay.llm.json_text import parse_object
 
 UNPARSED = "__tradeassay_unparsed__"
@@ -79,7 +88,7 @@ def _mended(base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncI
 
 async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Pass a body on as one piece, without configured secrets: a secret may span two chunks."""
-    yield clean_bytes(b"".join([chunk async for chunk in chunks]))
+    yield clean_foreign(b"".join([chunk async for chunk in chunks]), count=False)
 
 
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
@@ -178,11 +187,11 @@ def _clean(result: Any) -> Any:
         return result
     if isinstance(result, ModelOutput):
         raw = result.model_dump_json().encode()
-        cleaned = clean_bytes(raw)
+        cleaned = clean_foreign(raw, count=False)
         return result if cleaned is raw else ModelOutput.model_validate_json(cleaned)
     if isinstance(result, tuple):
         output, call = result
-        call.request, call.response = clean_tree(call.request), clean_tree(call.response)
+        call.request, call.response = clean_foreign_tree(call.request), clean_foreign_tree(call.response)
         return _clean(output), call
     if isinstance(result, BaseException):
         scrub(result)
