@@ -35,7 +35,7 @@ def describe(
     cannot be played on it: a window without sessions, an unknown index, no such named window.
     """
     snapshot = load_dataset(dataset, Path(home) if home else None)
-    verify_snapshot(snapshot.folder)
+    verify_snapshot(snapshot.folder, again=False)
     for market in markets:
         Market(snapshot, market)
     return entry_of(snapshot, windows)

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from tradeassay.agents.foreign.address import (
@@ -28,6 +29,8 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import remember, remember_settings
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 TIMEOUT_S = 180.0
@@ -142,7 +145,11 @@ class HttpTransport:
         named = {"sni_hostname": target.host}
         # A proxy from the environment would resolve the name again, and a redirect would name another one.
         async with httpx.AsyncClient(
-            transport=self._through, follow_redirects=False, trust_env=False, timeout=self._timeout_s
+            transport=self._through,
+            verify=_authorities() if target.scheme == "https" else False,
+            follow_redirects=False,
+            trust_env=False,
+            timeout=self._timeout_s,
         ) as client:
             async with client.stream(
                 "POST", target.at(address), content=body, headers=headers, extensions=named
@@ -157,6 +164,14 @@ class HttpTransport:
             if len(found) > self.max_answer:
                 raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
         return bytes(found)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Whose certificates are believed. Reading them takes a tenth of a second: once, not for each request."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _check_head(response: httpx.Response) -> None:
