@@ -26,14 +26,18 @@ _Out = TypeVar("_Out")
 class Compiler:
     """Compiles the functions of the package in ``sources`` and keeps them under ``home`` (None: the data home).
 
-    ``calls`` are the folders of other packages whose compiled functions are called.
+    ``calls`` are the folders of other packages whose compiled functions are called. Without ``counted`` arrays
+    carry no reference counts: several times as fast where small functions hand them to each other, but no function
+    may make an array, and whoever calls them is compiled in the same way.
 
     A module with a compiler imports numba on import, so such modules are imported on first use.
     """
 
-    def __init__(self, sources: Path, home: Path | None = None, *, calls: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, sources: Path, home: Path | None = None, *, calls: tuple[Path, ...] = (), counted: bool = True
+    ) -> None:
         self._folders = (sources, *calls)
-        self._home = home
+        self._home, self._counted = home, counted
 
     def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         """Compile a function that Python calls."""
@@ -42,6 +46,10 @@ class Compiler:
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         """Compile a function that only compiled code calls: without a Python entry point it compiles faster."""
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+    def inlined(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
+        """Compile an inner function into its callers: for what a hot loop calls all the time."""
+        return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
     def module(self, name: str, source: str) -> ModuleType:
         """Return generated source as a module, kept beside the compiled code so that it is cached too.
@@ -64,6 +72,8 @@ class Compiler:
     def _compile(self, function: Callable[_Args, _Out], **options: Any) -> Callable[_Args, _Out]:
         from numba import config, njit
 
+        if not self._counted:
+            options["_nrt"] = False
         folder, before = self._folder, config.CACHE_DIR
         # Numba reads this setting at decoration time; functions of other packages keep their own place.
         config.CACHE_DIR = str(folder or before)

@@ -36,7 +36,8 @@ from tradeassay.account.margin import EQUAL
 from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Bools, Floats, Ints
 
-inner = Compiler(Path(__file__).parent).inner
+_COMPILER = Compiler(Path(__file__).parent, counted=False)
+inner, inlined = _COMPILER.inner, _COMPILER.inlined
 
 EMPTY = -1
 """No column: nothing is held here."""
@@ -47,7 +48,8 @@ class SeatBook(NamedTuple):
 
     ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
     name. ``money`` holds cash and the value traded in the session; ``tally`` the positions, how many entries are
-    in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when no log is wanted.
+    in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when no log is wanted;
+    ``needs`` is room for a margin call to calculate in.
     """
 
     column: Ints
@@ -58,6 +60,26 @@ class SeatBook(NamedTuple):
     money: Floats
     tally: Ints
     log: Floats
+    needs: Floats
+
+
+def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats) -> SeatBook:
+    """Return ``count`` accounts that hold nothing but cash, each in a row of the arrays; ``log`` is shared."""
+    places = seats + names
+    money = np.zeros((count, 2))
+    money[:, 0] = cash
+    return SeatBook(
+        column=np.full((count, places), EMPTY),
+        units=np.zeros((count, places)),
+        last=np.zeros((count, places)),
+        held=np.zeros((count, names), np.bool_),
+        # Looked up by name more often than anything else: small enough to stay in the cache.
+        touched=np.full((count, names), -1, np.int32),  # type: ignore[arg-type]  # whole numbers too
+        money=money,
+        tally=np.zeros((count, 3), np.int64),
+        log=log,
+        needs=np.zeros(places),
+    )
 
 
 @inner
@@ -85,7 +107,7 @@ def within(bound: float, lot: float) -> float:
     return fits - lot if fits > bound else fits
 
 
-@inner
+@inlined
 def cash_change(units: float, price: float, multiplier: float, buying: bool, rules: TapeRules) -> float:
     """Return what a trade of a magnitude does to cash: its value, fee and tax."""
     value = units * price * multiplier
@@ -105,7 +127,7 @@ def slipped(reference: float, buying: bool, rules: TapeRules) -> float:
     return reference * (1.0 + rules.slip_bps * BPS) if buying else reference * (1.0 - rules.slip_bps * BPS)
 
 
-@inner
+@inlined
 def book_trade(book: SeatBook, at: int, t: int, change: float, cash: float, value: float, logged: bool) -> None:
     """Apply a fill of ``change`` signed units to the position in place ``at``."""
     column = book.column[at]
@@ -128,7 +150,7 @@ def book_trade(book: SeatBook, at: int, t: int, change: float, cash: float, valu
         clear(book, at)
 
 
-@inner
+@inlined
 def clear(book: SeatBook, at: int) -> None:
     """Empty a place."""
     book.held[book.column[at]] = False
@@ -137,7 +159,7 @@ def clear(book: SeatBook, at: int) -> None:
     book.tally[0] -= 1
 
 
-@inner
+@inlined
 def valued(book: SeatBook, t: int, which: int, tape: Tape) -> tuple[float, float]:
     """Return (equity, gross exposure) at a session's :data:`FILL` or :data:`MARK`, else at the last mark."""
     equity, gross = book.money[0], 0.0
@@ -151,7 +173,7 @@ def valued(book: SeatBook, t: int, which: int, tape: Tape) -> tuple[float, float
     return equity, gross
 
 
-@inner
+@inlined
 def shrink(book: SeatBook, at: int, t: int, units: float, tape: Tape, rules: TapeRules) -> None:
     """Trade a magnitude of a position away, as far as the session allows; all of it where ``units`` is all."""
     column = book.column[at]
@@ -178,7 +200,7 @@ def shrink(book: SeatBook, at: int, t: int, units: float, tape: Tape, rules: Tap
     book_trade(book, at, t, change, cash, asked * price * multiplier, True)
 
 
-@inner
+@inlined
 def largest(
     book: SeatBook, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: TapeRules
 ) -> float:
@@ -277,7 +299,7 @@ def split(book: SeatBook, at: int, ratio: float, step: float) -> None:
     book.last[at] = mark / ratio
 
 
-@inner
+@inlined
 def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
     """Charge what is borrowed, call margin, mark; return NAV."""
     if rules.margin:
@@ -307,7 +329,7 @@ def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
         book.money[0] += book.money[0] * rules.interest
 
 
-@inner
+@inlined
 def need(book: SeatBook, at: int, t: int, tape: Tape, rules: TapeRules) -> float:
     """Return the maintenance requirement of one place."""
     column = book.column[at]
@@ -334,7 +356,9 @@ def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
     missing = shortfall(book, t, tape, rules)
     if missing <= 0.0:
         return
-    needs = np.array([need(book, at, t, tape, rules) for at in range(book.tally[1])])
+    needs = book.needs[: book.tally[1]]
+    for at in range(needs.size):
+        needs[at] = need(book, at, t, tape, rules)
     for _ in range(needs.size):
         at = int(np.argmax(needs))
         if needs[at] <= 0.0:

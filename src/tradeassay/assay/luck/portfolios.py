@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tradeassay.account.compiled.tape import Tape
 from tradeassay.assay.luck.ground import LuckGround
 from tradeassay.assay.luck.schedule import SeatChanges, Shape
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -50,16 +49,12 @@ def random_portfolios(
         raise UserError(
             f"{n} random portfolios make no distribution", mend=f"ask for at least {LEAST}, better 10000"
         )
-    from tradeassay.assay.luck.walk import seeds_for, walk
-
-    tape, sessions = _checked(ground, schedule)
+    sessions = _checked(ground, schedule)
     nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
-    dice = seeds_for(seed, np.arange(n))
-
-    nothing = np.empty((0, 3))
+    numbers, nothing = np.arange(n), np.empty((0, 3))
 
     def play(part: slice) -> None:
-        walk(dice[part].copy(), nav[part], shapes[part], ground.cash, tape, ground.rules, schedule, nothing)
+        _play(ground, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
 
     play(slice(0, 1))  # compiles once, before the threads start
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -69,19 +64,29 @@ def random_portfolios(
     return RandomPortfolios(nav, shapes, seed)
 
 
+def _play(
+    ground: LuckGround, schedule: SeatChanges, numbered: tuple[int, Ints], nav: Floats, shapes: Floats, log: Floats
+) -> int:
+    """Play the portfolios with these numbers under a seed; returns how many orders the first one gave."""
+    from tradeassay.account.compiled.book import blank_books
+    from tradeassay.assay.luck.walk import seeds_for, walk
+
+    tape, seats = ground.market.tape, schedule.seats
+    dice = seeds_for(*numbered)
+    books = blank_books(dice.size, seats=seats, names=tape.facts.shape[0], cash=ground.cash, log=log)
+    return walk(dice, nav, shapes, books, tape, ground.rules, schedule, np.zeros(max(1, schedule.seat.size)))
+
+
 def decisions_of(
     ground: LuckGround, schedule: SeatChanges, portfolio: int, *, seed: int = 0
 ) -> tuple[Decision, ...]:
     """Return one random portfolio as decisions, one per session, for a market to carry out."""
-    from tradeassay.assay.luck.walk import seeds_for, walk
-
-    tape, sessions = _checked(ground, schedule)
+    sessions = _checked(ground, schedule)
     nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
     log = np.empty((1024, 3))
     while True:
         shape[:] = 0.0
-        dice = seeds_for(seed, np.array([portfolio]))
-        count = walk(dice, nav, shape, ground.cash, tape, ground.rules, schedule, log)
+        count = _play(ground, schedule, (seed, np.array([portfolio])), nav, shape, log)
         if count <= log.shape[0]:
             break
         log = np.empty((count, 3))
@@ -105,11 +110,11 @@ def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, 
     return np.array(path)
 
 
-def _checked(ground: LuckGround, schedule: SeatChanges) -> tuple[Tape, int]:
+def _checked(ground: LuckGround, schedule: SeatChanges) -> int:
     sessions = len(ground.market.sessions)
     if schedule.gross.size != sessions:
         raise UserError(
             f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
             mend="give both the same window",
         )
-    return ground.market.tape, sessions
+    return sessions

@@ -39,8 +39,8 @@ from tradeassay.assay.luck.schedule import SeatChanges
 from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Floats, Ints
 
-_COMPILER = Compiler(Path(__file__).parent, calls=tuple(map(Path, compiled_account.__path__)))
-compiled, inner = _COMPILER.compiled, _COMPILER.inner
+_COMPILER = Compiler(Path(__file__).parent, calls=tuple(map(Path, compiled_account.__path__)), counted=False)
+compiled, inlined = _COMPILER.compiled, _COMPILER.inlined
 
 TRIES = 64
 """Throws for a name that is not held and can be bought; then the next one that can is taken."""
@@ -56,7 +56,7 @@ State = NDArray[np.uint64]
 """One number: where the dice are."""
 
 
-@inner
+@inlined
 def throw(state: State, sides: int) -> int:
     """Return a number from 0 to ``sides`` - 1 and move on."""
     state[0] = state[0] + _STEP
@@ -72,30 +72,27 @@ def walk(
     dice: State,
     nav: Floats,
     shape: Floats,
-    start: float,
+    books: SeatBook,
     tape: Tape,
     rules: TapeRules,
     plan: SeatChanges,
-    log: Floats,
+    wish: Floats,
 ) -> int:
     """Play one portfolio per die, session by session; returns how many orders the first one gave.
 
-    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3). ``log`` takes as many of the orders as
-    it has rows. All portfolios play a session before the next one begins: its prices are read from memory once.
+    ``nav`` has shape (portfolios, sessions + 1), ``shape`` (portfolios, 3); ``books`` are blank, one row each.
+    ``wish`` has room for a number per change. All portfolios play a session before the next one begins: its prices
+    are read from memory once.
     """
-    sessions, names, count = tape.eventful.size, tape.facts.shape[0], dice.size
-    places = plan.seats + names
-    column, units, last = np.full((count, places), EMPTY), np.zeros((count, places)), np.zeros((count, places))
-    held, touched = np.zeros((count, names), np.bool_), np.full((count, names), -1)
-    money, tally = np.zeros((count, 2)), np.zeros((count, 3), np.int64)
-    money[:, 0] = start
-    nav[:, 0] = start
-    wish = np.zeros(max(1, plan.seat.size))
+    sessions = tape.eventful.size
+    for one in range(dice.size):
+        nav[one, 0] = books.money[one, 0]
     for t in range(sessions):
         planned = plan.first[t] < plan.first[t + 1]
-        for one in range(count):
+        for one in range(dice.size):
             book = SeatBook(
-                column[one], units[one], last[one], held[one], touched[one], money[one], tally[one], log
+                books.column[one], books.units[one], books.last[one], books.held[one], books.touched[one],
+                books.money[one], books.tally[one], books.log, books.needs,
             )  # fmt: skip
             book.money[1] = 0.0
             if tape.eventful[t]:
@@ -109,10 +106,10 @@ def walk(
             if after > 0.0:
                 shape[one, 1] += book.money[0] / after / sessions
             shape[one, 2] += book.tally[0] / sessions
-    return int(tally[0, 2])
+    return int(books.tally[0, 2])
 
 
-@inner
+@inlined
 def trade(
     book: SeatBook, t: int, dice: State, wish: Floats, tape: Tape, rules: TapeRules, plan: SeatChanges
 ) -> None:
@@ -131,7 +128,7 @@ def trade(
                 grow(book, e, t, dice, wish[e], nav, tape, rules, plan)
 
 
-@inner
+@inlined
 def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges) -> float:
     """Work out every change before the first trade: units to give up, values to take on. Returns NAV.
 
@@ -159,7 +156,7 @@ def size_up(book: SeatBook, t: int, wish: Floats, tape: Tape, plan: SeatChanges)
     return nav
 
 
-@inner
+@inlined
 def give_up(book: SeatBook, e: int, t: int, units: float, tape: Tape, rules: TapeRules, plan: SeatChanges) -> None:
     """Make a seat smaller, or empty it; what the market does not take moves out of the seat and is tried again."""
     at = plan.seat[e]
@@ -175,7 +172,7 @@ def give_up(book: SeatBook, e: int, t: int, units: float, tape: Tape, rules: Tap
         book.tally[1] = max(book.tally[1], place + 1)
 
 
-@inner
+@inlined
 def grow(
     book: SeatBook,
     e: int,
@@ -216,14 +213,14 @@ def grow(
     book_trade(book, at, t, units if buying else -units, cash, units * price * multiplier, True)
 
 
-@inner
+@inlined
 def takes(t: int, column: int, wanted: float, tape: Tape) -> bool:
     """Say whether a position may be made larger now: names are shorted from the universe too."""
     open_to = tape.grid[t, column, BUYABLE] if wanted > 0.0 else tape.grid[t, column, SELLABLE]
     return bool(open_to and tape.grid[t, column, MEMBER])
 
 
-@inner
+@inlined
 def draw(
     book: SeatBook, t: int, dice: State, wanted: float, nav: float, tape: Tape, rules: TapeRules
 ) -> tuple[int, float]:
