@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "runs")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 import runs_world as world
 from luck_grounds import VENUES, key_of, played, scheduled, the_run

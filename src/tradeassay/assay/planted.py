@@ -33,7 +33,7 @@ from tradeassay.assay.verdict.record import (
 from tradeassay.assay.verdict.trials import NO_TRIES, Tried
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.data import open_snapshot, write_snapshot
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import BootstrapConfig, growth, rate_measure
 from tradeassay.metrics.attribution import DailyParts, decompose, preferences, rows_of
@@ -70,6 +70,11 @@ class PlantedWorld:
     def names(self) -> int:
         """How many names there are."""
         return int(self.returns.shape[1])
+
+    def until(self, sessions: int) -> PlantedWorld:
+        """Return the first ``sessions`` sessions."""
+        cut = {name: getattr(self, name)[:sessions] for name in ("returns", "exposures", "drift", "happened")}
+        return replace(self, inputs=self.inputs.until(sessions), **cut)
 
     def other_future(self, row: int, seed: int) -> PlantedWorld:
         """Return this world with every session from ``row`` on shuffled among names: another future.
@@ -110,6 +115,32 @@ def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength:
         returns=returns,
         exposures=key.exposures[WARM:],
         drift=np.where(fresh, 0.0, key.news)[WARM:],
+        happened=returns,
+        columns=columns,
+        inputs=inputs,
+    )
+
+
+FOG = 24.0
+"""Noise in what a reader of a real market knows, in standard deviations of a session's returns."""
+
+
+def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> PlantedWorld:
+    """Return a window of real data as a world to plant agents in: the names that were there in every session.
+
+    Nobody knows what a reader of its news could have known, so ``drift`` is what happened, seen through
+    :data:`FOG`: enough for an information ratio of about 2 where a fifth of the places is filled with it.
+    """
+    inputs = market_inputs(snapshot, MarketQuery(first=first, last=last))
+    columns = np.flatnonzero(inputs.investable.all(axis=0)).astype(np.int64)
+    returns = inputs.model.returns[:, columns]
+    spread = returns.std(axis=1, keepdims=True)
+    fog = np.random.default_rng([seed, 104_729]).normal(size=returns.shape)
+    return PlantedWorld(
+        seed=seed,
+        returns=returns,
+        exposures=inputs.model.exposures[:, :, columns],
+        drift=returns + FOG * spread * fog,
         happened=returns,
         columns=columns,
         inputs=inputs,
@@ -458,6 +489,19 @@ def edge_tests(
         ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
         found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
     return tuple(found)
+
+
+def share_of(world: PlantedWorld, ratio: float) -> float:
+    """Return the share of places filled with knowledge that makes a yearly information ratio in a world.
+
+    Found by agents of other seeds than the first, which is left to be judged.
+    """
+    shares = (0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+    found = []
+    for share in shares:
+        tests = edge_tests(world, "skilled", PlantConfig(skill=share), VerdictConfig(), agents=6)[1:]
+        found.append(sum(one.ratio for one in tests) / len(tests))
+    return shares[int(np.argmin(np.abs(np.array(found) - ratio)))]
 
 
 def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:

@@ -12,7 +12,7 @@ from tradeassay.core.view import Floats
 from tradeassay.metrics import significant
 from tradeassay.metrics.cosine import cosine_terms, cosine_variance
 
-LAGS = 10
+LAGS = 20
 """Sessions by which a stale price may be late."""
 _SAMPLES_PER_TERM = 5
 
@@ -68,11 +68,12 @@ def stale_lags(total: Floats, market: Floats) -> int:
     lags = min(LAGS, n // (4 * _SAMPLES_PER_TERM))
     if lags < 1 or not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:
         return 0
-    plain, full = Regression(total, [market]), Regression(total, lagged(market, lags))
+    late = [series[lags:] for series in lagged(market, lags)]
+    plain, full = Regression(total[lags:], late[:1]), Regression(total[lags:], late)
     inside = float(full.rest @ full.rest)
     if not inside > 0.0:
         return lags
-    freedom = n - lags - 2
+    freedom = n - 2 * lags - 2
     ratio = (float(plain.rest @ plain.rest) - inside) / lags / (inside / freedom)
     from scipy.special import fdtrc
 

@@ -542,8 +542,9 @@ def _rows_of_series(total: Floats, market: Floats | None) -> dict[str, Floats]:
     common = nothing
     if market is not None:
         lags = stale_lags(total, market)
-        fit = Regression(total, lagged(market, lags))
-        common = np.column_stack(lagged(market, lags)) @ fit.coefficients[1:]
+        late = lagged(market, lags)
+        fit = Regression(total[lags:], [series[lags:] for series in late])
+        common = np.column_stack(late) @ fit.coefficients[1:]
     rows = {"total": total, "common": common, "style": nothing, "selection": total - common, "trading": nothing}
     rows[EDGE] = rows["selection"]
     if market is not None:

@@ -18,6 +18,7 @@ from tradeassay.assay.verdict.record import (
     AgentAssay,
     AgentFindings,
     Kind,
+    MemoryEvidence,
     Verdict,
     VerdictConfig,
 )
@@ -136,13 +137,21 @@ def confirmed(found: AgentFindings) -> bool:
     return found.memory is None or found.memory.masked.value is None or above(found.memory.masked)
 
 
+def _doubtful(memory: MemoryEvidence) -> bool:
+    """Return whether a certain edge is not certain under the mask, where more of it is lost than stays."""
+    if memory.gap.value is None or memory.masked.value is None or above(memory.masked):
+        return False
+    return memory.gap.value > memory.masked.value
+
+
 def _memory(found: AgentFindings) -> Kind | None:
     memory = found.memory
     if memory is None or memory.doubted:
         return None
     if above(memory.gap):
         return "mixed" if above(memory.masked) else "memory"
-    return "memory" if memory.fade is not None and above(memory.fade) else None
+    fades = memory.fade is not None and above(memory.fade)
+    return "memory" if fades or _doubtful(memory) else None
 
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -196,6 +205,8 @@ def _worse_than_chance(found: AgentFindings, config: VerdictConfig) -> bool:
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
     own = _edge_limits(found) if kind in ("skill", "mixed") else []
+    if kind == "memory" and found.memory is not None and not above(found.memory.gap):
+        own = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
     return (*_evidence_limits(found, config), *_data_limits(found, config), *own, *_failures(found, config))
 
 
@@ -455,11 +466,17 @@ def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
 def _of_memory(made: str, found: AgentFindings) -> str:
     memory = found.memory
     assert memory is not None
-    if not above(memory.gap) and memory.fade is not None:
+    if not above(memory.gap) and memory.fade is not None and above(memory.fade):
         return (
             f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per "
             "window after the day "
             "on which its knowledge ends."
+        )
+    if not above(memory.gap):
+        assert found.edge is not None
+        return (
+            f"{made}, and memory is suspected: of {spanned(found.edge.tested)} a year beyond market and style "
+            f"{spanned(memory.masked)} is left under '{memory.against}'."
         )
     return (
         f"{made}, but its edge is memory: under '{memory.against}' it loses {spanned(memory.gap)} a year, and "
@@ -536,18 +553,21 @@ def _leans(found: AgentFindings, config: VerdictConfig) -> str:
 def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
     edge = found.edge
     assert edge is not None
-    text = f"{made}, which cannot be told from luck: {yearly}"
-    value = edge.tested.value or 0.0
-    if (above(edge.tested) or below(edge.tested)) and abs(value) < config.floor:
-        text += f", too little to be called an edge (the floor is {config.floor:.0%} a year)"
-    elif (
-        above(edge.tested) and found.memory is not None and not above(found.memory.masked) and not confirmed(found)
-    ):
-        text += f"; under '{found.memory.against}' nothing is left that can be told from it"
+    sure = above(edge.tested) or below(edge.tested)
+    if not sure:
+        short = "; the window is too short for skill to show" if found.could_not else ""
+        return f"{made}, which cannot be told from luck: {yearly}{short}."
+    # An interval that excludes zero does not stand beside "cannot be told" without what speaks against it.
+    if abs(edge.tested.value or 0.0) < config.floor:
+        but = f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
+    elif above(edge.tested) and found.memory is not None and not confirmed(found):
+        but = f"under '{found.memory.against}' nothing is left that can be told from it"
     elif above(edge.tested):
-        text += "; random portfolios with the same trades did as well too often"
-    elif below(edge.tested):
-        text += "; random portfolios with the same trades did as badly too often"
-    elif found.could_not:
-        text += "; the window is too short for skill to show"
-    return text + "."
+        but = f"{_chance(found.luck.p)} of random portfolios with the same trades did as well"
+    else:
+        but = f"{_chance(found.luck.p_low)} of random portfolios with the same trades did as badly"
+    return f"{made}, and luck is not excluded: {yearly}, but {but}."
+
+
+def _chance(share: float | None) -> str:
+    return "some" if share is None else f"{share:.1%}"

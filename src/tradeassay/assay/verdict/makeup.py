@@ -67,7 +67,8 @@ def passive_evidence(
     for name, series in references.items():
         if series.size != total.size or not np.ptp(series) > 0.0 or total.size < config.least:
             continue
-        tried = Regression(total, lagged(series, lags))
+        # The first sessions lack what came before them.
+        tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
         if best is None or tried.explained > best[1].explained:
             best = name, tried
     if best is None:
