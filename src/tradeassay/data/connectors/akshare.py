@@ -18,6 +18,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors import asked, patience
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -28,24 +29,7 @@ from tradeassay.data.connectors.ashare import (
     unexplained,
     unexplained_note,
 )
-from tradeassay.data.connectors.asked import (
-    ConnectorConfig,
-    changed_format,
-    empty_answer,
-    first_day,
-    last_day,
-    need_symbols,
-    sessions_asked,
-)
 from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
-from tradeassay.data.connectors.patience import (
-    Runtime,
-    Throttled,
-    Unanswered,
-    patiently,
-    quietly,
-    retry_after_seconds,
-)
 from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
@@ -57,7 +41,7 @@ NOTHING_FOUND = 9201
 class AkshareWire:
     """A conversation with Eastmoney. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, runtime: Runtime) -> None:
+    def __init__(self, library: Any, runtime: patience.Runtime) -> None:
         self._library = library
         self._runtime = runtime
 
@@ -85,7 +69,7 @@ class AkshareWire:
         try:
             return dict(zip(table["item"], table["value"], strict=True))
         except KeyError as error:
-            raise changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
+            raise asked.changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
 
     def distributions(self, code: str) -> Any:
         """Return the table of dividends and bonus shares; None when the company never made any."""
@@ -106,31 +90,33 @@ class AkshareWire:
                     return None
                 raise self._translated(error, answer, what) from error
 
-        return patiently(once, vendor=VENDOR, what=what, runtime=self._runtime)
+        return patience.patiently(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, answer: Any, what: str) -> Exception:
         requests: Any = require("requests", "ashare")
         problems = requests.exceptions
         status = 200 if answer is None else answer.status_code
-        if isinstance(error, Unanswered):
+        if isinstance(error, patience.Unanswered):
             return error
         if isinstance(error, problems.Timeout):
-            return Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
         if status == 429:
-            return Throttled(
-                retry_after=retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
+            return patience.Throttled(
+                retry_after=patience.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
             )
         if status >= 500:
-            return Unanswered(f"HTTP {status}")
+            return patience.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Eastmoney refused {what}: HTTP {status}", mend="try again later")
         if isinstance(error, problems.JSONDecodeError):
-            return Unanswered("the answer is not complete JSON")
+            return patience.Unanswered("the answer is not complete JSON")
         if isinstance(error, (problems.ChunkedEncodingError, problems.ConnectionError)):
             broken = "IncompleteRead" in str(error)
             text = " ".join(str(error).split())[:200]
-            return Unanswered("the answer broke off in the middle" if broken else f"the connection failed: {text}")
-        return changed_format(VENDOR, what, repr(error), "akshare")
+            return patience.Unanswered(
+                "the answer broke off in the middle" if broken else f"the connection failed: {text}"
+            )
+        return asked.changed_format(VENDOR, what, repr(error), "akshare")
 
 
 def _answer_behind(error: BaseException) -> Any:
@@ -166,14 +152,14 @@ def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
     if errors:
         raise errors[0]
     if not results:
-        raise Unanswered(f"nothing came within {seconds:g} s")
+        raise patience.Unanswered(f"nothing came within {seconds:g} s")
     return results[0]
 
 
 @contextmanager
-def conversation(runtime: Runtime) -> Iterator[AkshareWire]:
+def conversation(runtime: patience.Runtime) -> Iterator[AkshareWire]:
     """Open a conversation; raises :class:`~tradeassay.core.errors.MissingExtra` when akshare is not installed."""
-    with quietly("akshare"):
+    with patience.quietly("akshare"):
         library: Any = require("akshare", "ashare")
         yield AkshareWire(library, runtime)
 
@@ -195,7 +181,7 @@ AKSHARE = Vendor(
 )
 
 
-class AkshareConfig(ConnectorConfig, frozen=True, kw_only=True):
+class AkshareConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``."""
 
 
@@ -209,17 +195,17 @@ class AkshareSource:
     summary: ClassVar[str] = "A-shares from Eastmoney through akshare: daily with amounts, dividends, bonus shares"
     extra: ClassVar[str | None] = "ashare"
 
-    def __init__(self, config: AkshareConfig, *, runtime: Runtime | None = None) -> None:
+    def __init__(self, config: AkshareConfig, *, runtime: patience.Runtime | None = None) -> None:
         """Take a configuration."""
         self._config = config
-        self._runtime = runtime or Runtime()
+        self._runtime = runtime or patience.Runtime()
 
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
-        need_symbols(config, "600000.SH")
+        asked.need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
-        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        sessions = asked.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             stocks = [_stock(wire, share, sessions) for share in shares]
         columns = [stock.column for stock in stocks]
@@ -235,10 +221,10 @@ class AkshareSource:
 
 
 def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock:
-    first, last = first_day(sessions), last_day(sessions)
+    first, last = asked.first_day(sessions), asked.last_day(sessions)
     table = wire.bars(share.code, first, last)
     if table is None or len(table) == 0:
-        raise empty_answer(VENDOR, share.symbol, first, last)
+        raise asked.empty_answer(VENDOR, share.symbol, first, last)
     facts = wire.facts(share.code)
     found = _distributions(share, wire.distributions(share.code), first, last)
     try:
@@ -248,7 +234,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         listed = _compact_day(facts[LISTED])
         industry = str(facts[INDUSTRY])
     except (KeyError, TypeError, ValueError) as error:
-        raise changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
+        raise asked.changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
     fields["volume"] = fields["volume"] * _volume_unit(share, fields)
     column = Column(
         instrument=share.instrument(None if industry in ("", "-") else industry),
@@ -279,7 +265,7 @@ def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
         inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
         if bool(np.mean(inside) > 0.5) if inside.size else True:
             return unit
-    raise changed_format(
+    raise asked.changed_format(
         VENDOR,
         f"the volume of {share.symbol}",
         "amount / volume lies outside the bars in lots and in shares",
@@ -300,7 +286,7 @@ def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Dis
             if first <= str(day) <= last:
                 found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
     except (KeyError, TypeError, ValueError) as error:
-        raise changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
+        raise asked.changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
     return merged(found)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors import asked
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -21,14 +22,6 @@ from tradeassay.data.connectors.ashare import (
     stock_actions,
     unexplained,
     unexplained_note,
-)
-from tradeassay.data.connectors.asked import (
-    ConnectorConfig,
-    changed_format,
-    empty_answer,
-    first_day,
-    last_day,
-    sessions_asked,
 )
 from tradeassay.data.connectors.baostock_wire import VENDOR, BaostockWire, Row, conversation
 from tradeassay.data.connectors.grid import Column, Vendor, lay_out, shorten, vendor_panel
@@ -54,7 +47,7 @@ BAOSTOCK = Vendor(
 )
 
 
-class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
+class BaostockConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``; or, with ``index`` and no symbols, every member it had on any day asked for."""
 
     index: Index | None = None
@@ -82,7 +75,7 @@ class BaostockSource:
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
-        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        sessions = asked.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             memberships = _members(wire, config.index, sessions) if config.index else ()
             shares = [parse_ashare(text) for text in config.symbols]
@@ -162,7 +155,7 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
 def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -> dict[AShare, str]:
     """Return industries as of the first day; for later listings, as of the last."""
     sectors: dict[AShare, str] = {}
-    for day in (first_day(sessions), last_day(sessions)):
+    for day in (asked.first_day(sessions), asked.last_day(sessions)):
         rest = [share for share in shares if share not in sectors]
         rows: list[Row] = []
         for share in rest if len(rest) <= FEW else [None]:
@@ -177,11 +170,11 @@ def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -
 def _stock(
     wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions
 ) -> FetchedStock:
-    days = (first_day(sessions), last_day(sessions))
+    days = (asked.first_day(sessions), asked.last_day(sessions))
     what = f"the daily bars of {share.symbol}"
     rows = _bars(wire, what, _their(share), days)
     if not rows:
-        raise empty_answer(VENDOR, share.symbol, *days)
+        raise asked.empty_answer(VENDOR, share.symbol, *days)
     traded = [row for row in rows if row["tradestatus"] == "1"]
     halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
     try:
@@ -198,7 +191,7 @@ def _stock(
         precloses = np.array([float(row["preclose"]) for row in traded])
         unclear = unexplained(column.days, fields["close"], precloses, found)
     except ValueError as error:
-        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+        raise asked.changed_format(VENDOR, what, str(error), VENDOR) from error
     return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows))
 
 
@@ -223,7 +216,7 @@ def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> 
             try:
                 cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
             except ValueError as error:
-                raise changed_format(VENDOR, what, str(error), VENDOR) from error
+                raise asked.changed_format(VENDOR, what, str(error), VENDOR) from error
             if days[0] <= row["dividOperateDate"] <= days[1]:
                 found.append(Distribution(row["dividOperateDate"], cash, bonus + reserve))
     return merged(found)
@@ -231,12 +224,12 @@ def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> 
 
 def _levels(wire: BaostockWire, code: str, sessions: Sessions) -> Floats:
     what = f"the levels of {code}"
-    rows = _bars(wire, what, code, (first_day(sessions), last_day(sessions)))
+    rows = _bars(wire, what, code, (asked.first_day(sessions), asked.last_day(sessions)))
     levels = np.full(sessions.days.size, np.nan)
     try:
         closes = {row["date"]: float(row["close"]) for row in rows}
     except ValueError as error:
-        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+        raise asked.changed_format(VENDOR, what, str(error), VENDOR) from error
     for row, day in enumerate(sessions.days):
         levels[row] = closes.get(str(day), np.nan)
     if bool(np.isnan(levels).any()):

@@ -17,15 +17,7 @@ from tradeassay.core.near import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import (
-    ConnectorConfig,
-    changed_format,
-    empty_answer,
-    first_day,
-    last_day,
-    need_symbols,
-    sessions_asked,
-)
+from tradeassay.data.connectors import asked, patience
 from tradeassay.data.connectors.grid import (
     Column,
     MinuteColumn,
@@ -36,7 +28,6 @@ from tradeassay.data.connectors.grid import (
     one_currency,
     vendor_panel,
 )
-from tradeassay.data.connectors.patience import Runtime, Throttled, Unanswered, patiently, retry_after_seconds
 from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
@@ -60,7 +51,7 @@ class Candles:
 class CryptoWire:
     """A conversation with one exchange. Raises :class:`SourceError` for whatever goes wrong on it."""
 
-    def __init__(self, name: str, runtime: Runtime, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, runtime: patience.Runtime, settings: Mapping[str, Any] | None = None) -> None:
         library: Any = require("ccxt", "crypto")
         self._ccxt = library
         requests: Any = require("requests", "crypto")
@@ -108,7 +99,7 @@ class CryptoWire:
                 symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], lot=step, step=step, tick=tick
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
+            raise asked.changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
 
     def _unit(self, precision: float | None) -> float:
         if precision is None:
@@ -164,7 +155,7 @@ class CryptoWire:
         )
         for row in page:
             if len(row) < 6 or any(not isinstance(value, (int, float)) for value in row[:6]):
-                raise changed_format(self.name, what, f"a candle reads {row}", "ccxt")
+                raise asked.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
         return [row[:6] for row in page]
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
@@ -174,34 +165,36 @@ class CryptoWire:
             except Exception as error:
                 raise self._translated(error, what) from error
 
-        return patiently(once, vendor=self.name, what=what, runtime=self._runtime)
+        return patience.patiently(once, vendor=self.name, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, what: str) -> Exception:
         ccxt = self._ccxt
         text = " ".join(str(error).split())[:200]
-        if isinstance(error, (Unanswered, SourceError)):
+        if isinstance(error, (patience.Unanswered, SourceError)):
             return error
         if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
             headers = self._exchange.last_response_headers or {}
-            wish = retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
-            return Throttled(retry_after=wish)
+            wish = patience.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
+            return patience.Throttled(retry_after=wish)
         if isinstance(error, ccxt.RequestTimeout):
-            return Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
         if isinstance(error, ccxt.NetworkError):
             broken = "IncompleteRead" in str(error.__cause__)
-            return Unanswered("the answer broke off in the middle" if broken else f"the connection failed: {text}")
+            return patience.Unanswered(
+                "the answer broke off in the middle" if broken else f"the connection failed: {text}"
+            )
         if isinstance(error, ccxt.BaseError):
             return SourceError(f"{self.name} refused {what}: {text}", mend="see its message")
-        return changed_format(self.name, what, repr(error), "ccxt")
+        return asked.changed_format(self.name, what, repr(error), "ccxt")
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
     # ccxt passes a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
-        raise Unanswered("the answer is not complete JSON")
+        raise patience.Unanswered("the answer is not complete JSON")
 
 
-class CcxtConfig(ConnectorConfig, frozen=True, kw_only=True):
+class CcxtConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
     """``exchange`` is a ccxt id; ``minutes`` adds minute candles of the same days (1440 a day: many pages)."""
 
     exchange: str = "binance"
@@ -219,19 +212,19 @@ class CcxtSource:
         self,
         config: CcxtConfig,
         *,
-        runtime: Runtime | None = None,
+        runtime: patience.Runtime | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Take a configuration; ``settings`` go to the exchange's constructor in ccxt."""
         self._config = config
-        self._runtime = runtime or Runtime()
+        self._runtime = runtime or patience.Runtime()
         self._settings = settings
 
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config = self._config
-        need_symbols(config, "BTC/USDT")
-        sessions = sessions_asked("24/7", config.first, config.last, self._runtime.clock)
+        asked.need_symbols(config, "BTC/USDT")
+        sessions = asked.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
         wire = CryptoWire(config.exchange, self._runtime, self._settings)
         try:
             instruments = wire.instruments(config.symbols)
@@ -264,11 +257,11 @@ def _span(sessions: Sessions) -> tuple[int, int]:
 def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> Column:
     candles = wire.candles(instrument.symbol, "1d", *_span(sessions))
     if candles.start.size == 0:
-        raise empty_answer(
+        raise asked.empty_answer(
             wire.name,
             instrument.symbol,
-            first_day(sessions),
-            last_day(sessions),
+            asked.first_day(sessions),
+            asked.last_day(sessions),
             "some exchanges keep only their latest candles",
         )
     days = candles.start.astype("datetime64[ns]").astype("datetime64[D]")
@@ -282,7 +275,9 @@ def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> li
         candles = wire.candles(symbol, "1m", begin, end)
         if candles.start.size == 0:
             reason = "no minutes; some exchanges keep only their latest candles"
-            raise empty_answer(wire.name, symbol, first_day(sessions), last_day(sessions), reason)
+            raise asked.empty_answer(
+                wire.name, symbol, asked.first_day(sessions), asked.last_day(sessions), reason
+            )
         columns.append(MinuteColumn(symbol, candles.start + MINUTE, candles.fields))
     return columns
 

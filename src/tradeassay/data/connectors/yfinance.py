@@ -19,15 +19,7 @@ from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import moment, parse_day
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import (
-    ConnectorConfig,
-    action_time,
-    first_day,
-    last_day,
-    need_symbols,
-    refuse_doubles,
-    sessions_asked,
-)
+from tradeassay.data.connectors import asked
 from tradeassay.data.connectors.grid import (
     PRICES,
     Column,
@@ -65,7 +57,7 @@ LICENCE = (
 )
 
 
-class YFinanceConfig(ConnectorConfig, frozen=True, kw_only=True):
+class YFinanceConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
     """``indices`` are index symbols whose closing levels are kept (``^GSPC``); ``minutes`` adds minute bars.
 
     Yahoo keeps minute bars for 30 days only.
@@ -76,7 +68,7 @@ class YFinanceConfig(ConnectorConfig, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_doubles((*self.symbols, *self.indices))
+        asked.refuse_doubles((*self.symbols, *self.indices))
 
 
 class YFinanceSource:
@@ -103,11 +95,11 @@ class YFinanceSource:
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config, clock = self._config, self._runtime.clock
-        need_symbols(config, "AAPL")
-        sessions = sessions_asked("XNYS", config.first, config.last, clock)
+        asked.need_symbols(config, "AAPL")
+        sessions = asked.sessions_asked("XNYS", config.first, config.last, clock)
         if config.minutes:
             _refuse_old_minutes(sessions, moment(clock.now()).date())
-        first, until = parse_day(first_day(sessions)), moment(clock.now()).date() + timedelta(days=1)
+        first, until = parse_day(asked.first_day(sessions)), moment(clock.now()).date() + timedelta(days=1)
         with conversation(self._runtime, self._session) as wire:
             series = [_checked(wire.daily(symbol, first, until)) for symbol in config.symbols]
             indices = {name: _levels(wire.daily(name, first, until), sessions) for name in config.indices}
@@ -192,7 +184,7 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
             for (day, amount), factor in zip(one.dividends, scale, strict=True)
         ]
         for kind, day, value in found:
-            known_at = action_time(sessions, str(day))
+            known_at = asked.action_time(sessions, str(day))
             if known_at is not None:
                 action = CorporateAction(
                     symbol=one.symbol, kind=kind, ex_date=str(day), known_at=known_at, value=value
@@ -212,19 +204,19 @@ def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
 
 def _refuse_old_minutes(sessions: Sessions, today: date) -> None:
     oldest = today - timedelta(days=MINUTE_HISTORY_DAYS)
-    if parse_day(first_day(sessions)) < oldest:
+    if parse_day(asked.first_day(sessions)) < oldest:
         raise UserError(
-            f"Yahoo keeps minute bars for 30 days, and {first_day(sessions)} is older",
+            f"Yahoo keeps minute bars for 30 days, and {asked.first_day(sessions)} is older",
             mend=f"ask with first={oldest} or later, or without minutes",
         )
 
 
 def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> list[MinuteColumn]:
     columns: list[MinuteColumn] = []
-    end = parse_day(last_day(sessions)) + timedelta(days=1)
+    end = parse_day(asked.last_day(sessions)) + timedelta(days=1)
     for one in series:
         times, parts = [], []
-        start = parse_day(first_day(sessions))
+        start = parse_day(asked.first_day(sessions))
         while start < end:
             stop = min(start + timedelta(days=MINUTE_REQUEST_DAYS), end)
             # A stretch of weekends and holidays only has no minutes, and asking for it is an error.

@@ -22,15 +22,8 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.time import MINUTE
 from tradeassay.core.view import Days, Field, Floats, Ints
+from tradeassay.data.connectors import patience
 from tradeassay.data.connectors.asked import changed_format, empty_answer
-from tradeassay.data.connectors.patience import (
-    Runtime,
-    Throttled,
-    Unanswered,
-    patiently,
-    quietly,
-    retry_after_seconds,
-)
 
 TELLABLE = 1.3
 """Splits closer to 1:1 than this ratio cannot be told from an ordinary overnight move."""
@@ -131,7 +124,7 @@ def browser_session(**options: Any) -> Any:
 class YahooWire:
     """A conversation with Yahoo. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, session: Any, runtime: Runtime) -> None:
+    def __init__(self, library: Any, session: Any, runtime: patience.Runtime) -> None:
         self._library = library
         self._session = session
         self._runtime = runtime
@@ -158,7 +151,7 @@ class YahooWire:
 
     def _ask(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
         kind = "daily bars" if interval == "1d" else "minutes"
-        return patiently(
+        return patience.patiently(
             lambda: self._once(symbol, first, until, interval),
             vendor=VENDOR,
             what=f"the {kind} of {symbol}",
@@ -194,28 +187,30 @@ class YahooWire:
         status = self._session.last_status or 0
         asked = (VENDOR, symbol, str(first), str(until - timedelta(days=1)))
         if isinstance(error, problems.YFRateLimitError) or status == 429:
-            return Throttled(retry_after=retry_after_seconds(self._session.retry_after, self._runtime.clock))
+            return patience.Throttled(
+                retry_after=patience.retry_after_seconds(self._session.retry_after, self._runtime.clock)
+            )
         if isinstance(error, curl.Timeout):
-            return Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
         if isinstance(error, curl.IncompleteRead):
-            return Unanswered("the answer broke off in the middle")
+            return patience.Unanswered("the answer broke off in the middle")
         if isinstance(error, problems.YFTickerMissingError) or status == 404:
             return empty_answer(*asked, _one_line(error))
         if status >= 500:
-            return Unanswered(f"HTTP {status}")
+            return patience.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", mend="try again later")
         if isinstance(error, json.JSONDecodeError):
-            return Unanswered("the answer is not complete JSON")
+            return patience.Unanswered("the answer is not complete JSON")
         if isinstance(error, OSError):
-            return Unanswered(f"the connection failed: {_one_line(error)}")
+            return patience.Unanswered(f"the connection failed: {_one_line(error)}")
         if isinstance(error, problems.YFException):
             return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", mend="see its message")
         return changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
 
 
 @contextmanager
-def conversation(runtime: Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
+def conversation(runtime: patience.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
     """Open a conversation with Yahoo; the library's global settings are put back afterwards.
 
     Raises :class:`~tradeassay.core.errors.MissingExtra` when yfinance is not installed.
@@ -226,7 +221,7 @@ def conversation(runtime: Runtime, make_session: Callable[[], Any] | None = None
     hidden = library.config.debug.hide_exceptions
     library.config.debug.hide_exceptions = False
     try:
-        with quietly("yfinance"):
+        with patience.quietly("yfinance"):
             yield YahooWire(library, session, runtime)
     finally:
         library.config.debug.hide_exceptions = hidden
