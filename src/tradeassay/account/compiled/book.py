@@ -74,7 +74,7 @@ def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats)
         last=np.zeros((count, places)),
         held=np.zeros((count, names), np.bool_),
         # Looked up by name more often than anything else: small enough to stay in the cache.
-        touched=np.full((count, names), -1, np.int32),  # type: ignore[arg-type]  # whole numbers too
+        touched=np.full((count, names), -1, np.int32),
         money=money,
         tally=np.zeros((count, 3), np.int64),
         log=log,
