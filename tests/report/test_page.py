@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 from report_sample import ATTACK, cell, report
 
@@ -141,6 +142,28 @@ def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
             assert attrs.get("aria-label"), tag
         if tag == "th":
             assert attrs.get("scope") in ("col", "row")
+
+
+def test_a_section_says_what_can_be_checked_and_what_was() -> None:
+    from tradeassay.core.badges import NOT_REDERIVABLE
+    from tradeassay.runs.outcome import ClaimOutcome, Violation
+    from tradeassay.runs.prospect import Prospect
+    from tradeassay.runs.verification import VerifyReport
+
+    said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)
+    data = msgspec.structs.replace(report(), prospect=Prospect(again=("rules",), not_again=(said,)))
+    plain = render_html(data)
+    assert "was not verified when this page was written" in plain and f"2 episodes: {NOT_REDERIVABLE}" in plain
+    made = ClaimOutcome(claim="account", outcome="re-derived", episodes=4)
+    found = VerifyReport(folder="r", episodes=4, steps=9, claims=(made, said), violations=())
+    unsure = render_html(data, verified=found)
+    assert "Nothing was contradicted" in unsure and NOT_REDERIVABLE in unsure and "re-derived" in unsure
+    wrong = msgspec.structs.replace(found, violations=(Violation(check="scores", what="<b>other</b>"),))
+    page = render_html(data, verified=wrong)
+    assert "Contradicted." in page and "run: scores: &lt;b&gt;other" in page
+    assert "Everything was re-derived" in render_html(
+        data, verified=msgspec.structs.replace(found, claims=(made,))
+    )
 
 
 def test_hashes_versions_and_rules_are_there(page: Page) -> None:

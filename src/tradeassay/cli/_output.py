@@ -82,12 +82,16 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
 def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) -> int:
     """Show a finished run, ``quiet`` without its leaderboard; return 1 when an episode failed, else 0."""
     from tradeassay.report import print_leaderboard, write_html
+    from tradeassay.runs import Run
+    from tradeassay.runs.summary import summary_of
 
+    # Terminal and page show the figures of one record.
+    summary = summary_of(run) if isinstance(run, Run) else None
     if as_json:
         print_json(run.scores)
     elif not quiet:
-        print_leaderboard(run)
-    page = write_html(run)
+        print_leaderboard(summary or run)
+    page = write_html(run, summary=summary)
     say(f"report: {page}")
     say(f"check:  tradeassay verify {run.folder}")
     failed = run.failed

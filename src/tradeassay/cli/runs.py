@@ -119,6 +119,8 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, as_json
 @click.option("--allowed-signers", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="A sealed run must be signed by somebody in this file (see ssh-keygen).")  # fmt: skip
 @click.option("--signer", metavar="NAME", help="... and by this one of them.")
+@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Also write the run's page, with what became of every claim.")  # fmt: skip
 @json_option
 def verify(
     run: str,
@@ -128,6 +130,7 @@ def verify(
     plan: Path | None,
     allowed_signers: Path | None,
     signer: str | None,
+    html: Path | None,
     as_json: bool,
 ) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
@@ -142,6 +145,8 @@ def verify(
     from tradeassay.runs.progress import PacedCount
     from tradeassay.runs.seal import verify_anything
 
+    if html is not None and Path(run).is_file():
+        raise click.UsageError("--html writes the page of a run's folder: leave it out for an archive or an arena")
     if Path(run).is_file() and _holds_an_arena(Path(run)):
         from tradeassay.arena.verifying import verify_arena
 
@@ -151,8 +156,9 @@ def verify(
         else:
             show_verification(season)
         return season.exit_code
+    path = Path(run) if Path(run).is_file() else find_run(run, out)
     sealed, found = verify_anything(
-        Path(run) if Path(run).is_file() else find_run(run, out),
+        path,
         workers=workers,
         programs=not no_programs,
         plan=plan,
@@ -164,6 +170,11 @@ def verify(
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
         show_verification(found, sealed)
+    if html is not None:
+        from tradeassay.report import write_html
+        from tradeassay.runs import load_run
+
+        say(f"report: {write_html(load_run(path), html, verified=found)}")
     return 0 if found is None else found.exit_code
 
 
@@ -260,6 +271,7 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     from tradeassay.report import paste, print_leaderboard, write_html
     from tradeassay.report.studies import print_studies
     from tradeassay.runs import Run, load_run
+    from tradeassay.runs.summary import summary_of
 
     recorded = load_run(find_run(run, out))
     if form is not None:
@@ -267,18 +279,15 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
             raise click.UsageError("--format prints tables and writes no page: leave --html out")
         click.echo(paste(recorded, form), nl=False)
         return
+    summary = summary_of(recorded) if isinstance(recorded, Run) else None
     studies = paper_studies(recorded) if isinstance(recorded, Run) else ()
     if as_json:
-        contests = {}
-        if isinstance(recorded, Run):
-            from tradeassay.runs.summary import summary_of
-
-            contests = {cell.id: cell.contest for cell in summary_of(recorded, details=False).cells}
+        contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         print_json({"scores": recorded.scores, "contests": contests, "studies": studies})
     else:
-        print_leaderboard(recorded)
+        print_leaderboard(summary or recorded)
         print_studies(studies)
-    say(f"report: {write_html(recorded, html)}")
+    say(f"report: {write_html(recorded, html, summary=summary)}")
 
 
 _SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")

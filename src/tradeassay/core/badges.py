@@ -11,6 +11,10 @@ NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
 """What is said of replies that nobody but their model could give again."""
 
 
+OWN_PROGRAM = "decisions of a program of the runner's own, not re-derivable"
+"""What is said of decisions that a program outside the run gave: it is never executed for somebody else."""
+
+
 class Badges(msgspec.Struct, frozen=True, kw_only=True):
     """Where numbers come from. ``biases`` are the panel's known flaws, in plain words."""
 
@@ -18,3 +22,4 @@ class Badges(msgspec.Struct, frozen=True, kw_only=True):
     convention: Convention
     model: Literal["none", "scripted", "replayed", "live"] = "none"
     biases: tuple[str, ...] = ()
+    own_program: bool = False

@@ -15,11 +15,13 @@ from tradeassay.report.paper_tables import quantcode_paper, way
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun
+from tradeassay.runs.prospect import prospect_of
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
 from tradeassay.runs.summary.programs import pooled_rates
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+    from tradeassay.runs import VerifyReport
 
 MOST_TURNS = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""
@@ -59,12 +61,12 @@ class ProgramFinding(msgspec.Struct, frozen=True, kw_only=True):
     scores_zero: bool
 
 
-def write_code_html(run: CodeRun, path: Path | None = None) -> Path:
+def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyReport | None = None) -> Path:
     """Write the page of a finished QuantCode run and return its path (default: ``report.html`` in its folder)."""
-    return write_page(path or run.folder / "report.html", render_code_html(run))
+    return write_page(path or run.folder / "report.html", render_code_html(run, verified))
 
 
-def render_code_html(run: CodeRun) -> str:
+def render_code_html(run: CodeRun, verified: VerifyReport | None = None) -> str:
     """Return the page of a finished QuantCode run; raises :class:`RunError` when it is not finished."""
     scores: QuantCodeScores = run.scores
     records: dict[str, TaskOutcome] = run.records()
@@ -79,6 +81,8 @@ def render_code_html(run: CodeRun) -> str:
     headline, support = in_words(cells)
     context = {
         "run": run,
+        "prospect": prospect_of(run),
+        "verified": verified,
         "sub": f"{numbers.count(tasks, 'task')}, {numbers.count(len(run.episodes), 'item')} · "
         "programs written by models, examined in a sandbox",
         "badges": code_badges(run),

@@ -18,7 +18,7 @@ from tradeassay.report import code_page, numbers, systrade_page
 from tradeassay.report.paper_tables import way
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 from tradeassay.runs.systrade import SystradeSpec
 
 PasteFormat = Literal["md", "latex", "csv", "json"]
@@ -75,7 +75,8 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     rows = []
     for place, agent in enumerate(cell.ranked, 1):
         told = standing(agent, cell, data.level)
-        rank = PasteCell("–") if agent.result.value is None else PasteCell(str(place), float(place))
+        placed = agent.result.value is not None and failed_too_often(agent) is None
+        rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
         measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
         rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(told.label)))
     notes = [
@@ -90,7 +91,10 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
 
 
 def _difference(agent: AgentSummary) -> PasteCell:
-    return PasteCell("–") if agent.versus is None else _entry(agent.versus.difference, "change")
+    """Return the difference from the baseline, with the interval that belongs to the corrected p-value."""
+    if agent.versus is None:
+        return PasteCell("–")
+    return _entry(agent.corrected or agent.versus.difference, "change")
 
 
 def _quantcode(run: CodeRun) -> PasteTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tradeassay.assay.papers import StudyTable, paper_studies
 from tradeassay.core.errors import UserError
@@ -29,6 +30,9 @@ from tradeassay.report.words import (
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 from tradeassay.runs.systrade import SystradeSpec
+
+if TYPE_CHECKING:
+    from tradeassay.runs import VerifyReport
 
 TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
 TILES = (
@@ -176,16 +180,18 @@ def _place(agent: AgentSummary, place: int) -> int | None:
     return None if agent.result.value is None or failed_too_often(agent) is not None else place + 1
 
 
-def render_html(data: RunSummary, studies: Sequence[StudyTable] = ()) -> str:
+def render_html(data: RunSummary, studies: Sequence[StudyTable] = (), verified: VerifyReport | None = None) -> str:
     """Return the page of a run. Every text in ``data`` is escaped; the page works from a file, offline.
 
-    ``studies`` are the paper's own tables, where the benchmark has a paper.
+    ``studies`` are the paper's own tables, where the benchmark has a paper; ``verified`` what became of the run's
+    claims, where it was verified just now.
     """
     tabs = _tabs(data.cells)
     cells = [CellOnPage(f"c{place}", tabs[place], cell, data.level) for place, cell in enumerate(data.cells)]
     charts = {view.id: view.charts() for view in cells}
     context = {
         "data": data,
+        "verified": verified,
         "charts": charts,
         "cells": cells,
         "places": {view.cell.id: view.id for view in cells},
@@ -206,23 +212,34 @@ def render_html(data: RunSummary, studies: Sequence[StudyTable] = ()) -> str:
     return render_page("run.html.j2", context, {"slots": slots, "cells": charts})
 
 
-def write_html(source: Run | CodeRun | RunSummary, path: Path | None = None) -> Path:
-    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder)."""
+def write_html(
+    source: Run | CodeRun | RunSummary,
+    path: Path | None = None,
+    *,
+    summary: RunSummary | None = None,
+    verified: VerifyReport | None = None,
+) -> Path:
+    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder).
+
+    ``summary`` is that of the run, where it is known already; ``verified`` what became of the run's claims, where
+    it was verified just now: the page then says so, claim by claim.
+    """
     if isinstance(source, CodeRun):
         if isinstance(source.spec, SystradeSpec):
             from tradeassay.report.systrade_page import write_systrade_html
 
-            return write_systrade_html(source, path)
+            return write_systrade_html(source, path, verified)
         from tradeassay.report.code_page import write_code_html
 
-        return write_code_html(source, path)
+        return write_code_html(source, path, verified)
     if path is None:
         if isinstance(source, RunSummary):
             raise UserError("no place for the page", mend="give a path")
         path = source.folder / "report.html"
     if isinstance(source, RunSummary):
-        return write_page(path, render_html(source))
-    return write_page(path, render_html(summary_of(source), paper_studies(source, attribution=False)))
+        return write_page(path, render_html(source, verified=verified))
+    studies = paper_studies(source, attribution=False)
+    return write_page(path, render_html(summary or summary_of(source), studies, verified))
 
 
 def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -7,13 +7,13 @@ that lie beside the runs are offered for download.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tradeassay.core.errors import RunError, TradeassayError, UserError
+from tradeassay.core.files import write_atomic
 from tradeassay.report.paste import PasteCell, PasteTable, paste, paste_tables
 from tradeassay.report.run_page import write_html
 from tradeassay.report.shell import render_page, write_page
@@ -93,14 +93,14 @@ def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
     tables = paste_tables(run)
     place = out / "runs" / run.name
     write_html(run, place / "index.html")
-    (place / "table.json").write_text(paste(run, "json"), encoding="utf-8")
+    write_atomic(place / "table.json", paste(run, "json").encode())
     turns = list(_spoken(run))
     if turns:
         context = {"title": run.name, "turns": turns}
         write_page(place / "conversations.html", render_page("site_talk.html.j2", context))
-    sealed = run.folder.with_name(f"{run.name}.sealed")
+    sealed = run.folder.with_name(f"{run.name}.seal")
     if sealed.is_file():
-        shutil.copyfile(sealed, place / sealed.name)
+        write_atomic(place / sealed.name, sealed.read_bytes())
     agents = dict.fromkeys(row[_who(table)].text for table in tables for row in table.rows)
     return SiteRun(
         slug=run.name,

@@ -16,11 +16,13 @@ from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import MeasureShown, shown
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts, mark_words
 from tradeassay.runs import CodeRun
+from tradeassay.runs.prospect import prospect_of
 from tradeassay.runs.systrade_scores import ModelRow, SystradeScores
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
     from tradeassay.benchmarks.systrade.trail import AuditStep, Trail
+    from tradeassay.runs import VerifyReport
     from tradeassay.runs.summary.programs import Rated, ReviewBoard, ReviewForm, Scorecard, Submission
 
 GATE_TITLES = ("parse", "schema", "exec", "determinism", "leak", "audit", "scenarios")
@@ -150,7 +152,7 @@ def write_review_html(rated: Rated, path: Path) -> Path:
 # A run
 
 
-def write_systrade_html(run: CodeRun, path: Path | None = None) -> Path:
+def write_systrade_html(run: CodeRun, path: Path | None = None, verified: VerifyReport | None = None) -> Path:
     """Write the page of a finished run and, beside it, a scorecard for every item; return the page's path."""
     place = path or run.folder / "report.html"
     badges = systrade_badges(run)
@@ -168,15 +170,17 @@ def write_systrade_html(run: CodeRun, path: Path | None = None) -> Path:
             back=f"../{place.name}",
         )
         write_page(place.parent / "cards" / f"{key}.html", page)
-    return write_page(place, render_run(run, records))
+    return write_page(place, render_run(run, records, verified))
 
 
-def render_run(run: CodeRun, records: dict[str, StrategyOutcome]) -> str:
+def render_run(run: CodeRun, records: dict[str, StrategyOutcome], verified: VerifyReport | None = None) -> str:
     """Return the page of a finished run; raises :class:`RunError` when it is not finished."""
     scores: SystradeScores = run.scores
     headline, support = in_words(scores)
     context = {
         "run": run,
+        "prospect": prospect_of(run),
+        "verified": verified,
         "scores": scores,
         "strict": run.spec.version.strict,
         "sub": f"{numbers.count(len(scores.strategies), 'strategy', 'strategies')}, "

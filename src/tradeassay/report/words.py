@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.badges import NOT_REDERIVABLE, Badges
+from tradeassay.core.badges import NOT_REDERIVABLE, OWN_PROGRAM, Badges
 from tradeassay.report import numbers
 from tradeassay.runs.summary import (
     AgentSummary,
@@ -60,6 +60,7 @@ def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str,
         *(("model", ANSWERS[kind]) for kind in models),
         *((("model", "rules only, no model"),) if not models else ()),
         *((("model", NOT_REDERIVABLE),) if {"live", "replayed"} & set(models) else ()),
+        *((("model", OWN_PROGRAM),) if badges.own_program else ()),
         *(("bias", f"known bias: {bias}") for bias in badges.biases),
     )
 

@@ -15,6 +15,7 @@ from msgspec.structs import fields
 
 from tradeassay.account import venues
 from tradeassay.agents import agents
+from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.badges import Badges, Convention
 from tradeassay.core.errors import RunError
@@ -127,7 +128,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     def badges(self, episode: EpisodeSpec) -> Badges:
         """Return what a reader must know before believing a number of this episode."""
         facts = self.datasets[episode.dataset].facts
-        return Badges(data=facts.kind, convention=self.convention, biases=facts.biases)
+        own = episode.agent.name == OWN_FILE
+        return Badges(data=facts.kind, convention=self.convention, biases=facts.biases, own_program=own)
 
 
 class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):

@@ -158,7 +158,8 @@ class Run(RecordedRun[RunManifest]):
         badges = [self.badges(episode.key) for episode in self.episodes if episode.cell == cell]
         if not badges:
             raise RunError(f"no cell '{cell}' in {self.folder}", mend="see the cells of run.episodes")
-        return max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
+        liveliest = max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
+        return msgspec.structs.replace(liveliest, own_program=any(badge.own_program for badge in badges))
 
     def records(self, key: str) -> Iterator[StepRecord]:
         """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""

@@ -71,8 +71,14 @@ def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] |
 def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool = True) -> CellSummary:
     """Return a cell completed with what its agents show together: the leader's lead, joint intervals, limits."""
     joint = _together(cell, bootstrap) if jointly else {}
+    rivals = _rivals(cell)
     agents = tuple(
-        msgspec.structs.replace(agent, jointly=joint.get(agent.name), corrected=_corrected(agent, cell, bootstrap))
+        msgspec.structs.replace(
+            agent,
+            jointly=joint.get(agent.name),
+            corrected=_corrected(agent, cell, bootstrap),
+            design=_design(agent, rivals, cell, bootstrap.level),
+        )
         for agent in cell.agents
     )
     cell = msgspec.structs.replace(cell, agents=agents)
@@ -80,7 +86,7 @@ def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool
         cell,
         leader_apart=_leader_apart(cell, bootstrap),
         contest=contest_of(cell, bootstrap),
-        limits=_limits(cell, bootstrap.level),
+        limits=_limits(cell),
     )
 
 
@@ -143,29 +149,29 @@ def _together(cell: CellSummary, bootstrap: BootstrapConfig) -> dict[str, Measur
     return {agent.name: measure for agent, measure in zip(rivals, found, strict=True)}
 
 
-def _limits(cell: CellSummary, level: float) -> tuple[str, ...]:
-    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared."""
-    rivals = _rivals(cell)
-    if not rivals or len(cell.sessions) < 2:
+def _limits(cell: CellSummary) -> tuple[str, ...]:
+    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared.
+
+    It is that of the agent that is easiest to see, and what the hardest would take.
+    """
+    seen = sorted((foresight(agent.design) for agent in cell.agents if agent.design), key=lambda one: one.sessions)
+    if not seen or not seen[0].hopeless:
         return ()
-    seen = foresight(_design(rivals, cell, level))
-    return (f"{seen.sentence}.",) if seen.hopeless else ()
+    hardest = seen[-1].sessions
+    more = "" if hardest == seen[0].sessions else f", for the agent that is hardest to judge {hardest:,}"
+    return (f"{seen[0].sentence}{more}.",)
 
 
-def _design(rivals: list[AgentSummary], cell: CellSummary, level: float) -> Design:
-    """Return the cell as an experiment; dependence is measured where paths are available."""
-    base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
-    shown = next((agent for agent in rivals if agent.paths), None)
-    if base is not None and shown is not None:
-        paths, yard = np.array(shown.paths), np.array(base.paths[0])
-        if paths.shape[-1] == yard.size and (paths > 0).all() and (yard > 0).all():
-            active = np.diff(np.log(paths), axis=-1) - np.diff(np.log(yard))
-            return measured_design(
-                active, level=level, comparisons=len(rivals), periods_per_year=cell.periods_per_year
-            )
-    return Design(
-        sessions=len(cell.sessions),
-        seeds=max(agent.seeds for agent in rivals),
+def _design(agent: AgentSummary, rivals: list[AgentSummary], cell: CellSummary, level: float) -> Design | None:
+    """Return an agent's comparison as an experiment; None where it was not compared, or paths were not read."""
+    base = next((one for one in cell.agents if one.baseline and one.paths), None)
+    if agent.name not in {one.name for one in rivals} or base is None or not agent.paths:
+        return None
+    paths, yard = np.array(agent.paths), np.array(base.paths[0])
+    if paths.shape[-1] != yard.size or yard.size < 3 or not ((paths > 0).all() and (yard > 0).all()):
+        return None
+    return measured_design(
+        np.diff(np.log(paths), axis=-1) - np.diff(np.log(yard)),
         level=level,
         comparisons=len(rivals),
         periods_per_year=cell.periods_per_year,

@@ -17,6 +17,7 @@ from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.play import holdings_from_records
+from tradeassay.runs.prospect import prospect_of
 from tradeassay.runs.recorded import Run
 from tradeassay.runs.scores import AgentScores, EpisodeScores
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
@@ -55,6 +56,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         hashes=_hashes(run),
         versions=_versions(run),
         check=f"tradeassay verify {run.spec.slug}",
+        prospect=prospect_of(run),
     )
     return completed_run(read, jointly=details)
 

@@ -9,7 +9,8 @@ import msgspec
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import AgainstBaseline, Calibration, SeedSummary
+from tradeassay.metrics import AgainstBaseline, Calibration, Design, SeedSummary
+from tradeassay.runs.prospect import Prospect
 from tradeassay.runs.scores import AgentScores, Inference
 
 Answers = Literal["scripted", "replayed", "live"]
@@ -173,7 +174,8 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
     why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``jointly`` is the
     yearly difference from the baseline with an interval that holds for all agents of the cell at once,
-    ``corrected`` the one that belongs to the corrected p-value. ``model`` is None for a rule, ``detail`` None
+    ``corrected`` the one that belongs to the corrected p-value, ``design`` the comparison as an experiment, with
+    the dependence measured in it, None where nothing was compared. ``model`` is None for a rule, ``detail`` None
     where only a table was asked for.
     """
 
@@ -185,6 +187,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[tuple[float, ...], ...] = ()
     jointly: Measure | None = None
     corrected: Measure | None = None
+    design: Design | None = None
     detail: EpisodeDetail | None = None
     model: ModelSummary | None = None
 
@@ -360,7 +363,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are.
 
-    ``check`` is the command that checks the run it was made from.
+    ``check`` is the command that checks the run it was made from, ``prospect`` what that can make again.
     """
 
     title: str
@@ -371,3 +374,4 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     hashes: tuple[tuple[str, str], ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     check: str | None = None
+    prospect: Prospect | None = None
