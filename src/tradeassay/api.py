@@ -26,6 +26,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
+from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.executors import ExecutorName
@@ -253,9 +254,9 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
         raise UserError(f"the benchmarks have different '{end}' days", mend=f"give '{end}' too")
     missing: str = found.pop()
     ids = ", ".join(benchmark.id for benchmark in chosen)
-    if first is not None and first > missing:
+    if first is not None and parse_day(first) > parse_day(missing):
         raise UserError(f"{first} is after {missing}, the last session of {ids}", mend="choose an earlier --first")
-    if last is not None and last < missing:
+    if last is not None and parse_day(last) < parse_day(missing):
         raise UserError(f"{last} is before {missing}, the first session of {ids}", mend="choose a later --last")
     return (missing, last) if first is None else (first, missing)
 
