@@ -11,9 +11,13 @@ from tradeassay.core import __version__ as __version__
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from tradeassay import plot as plot
+    from tradeassay import reward as reward
     from tradeassay.api import AgentInfo as AgentInfo
     from tradeassay.api import CodeRun as CodeRun
     from tradeassay.api import Run as Run
+    from tradeassay.api import ShownAssay as ShownAssay
+    from tradeassay.api import assay as assay
     from tradeassay.api import list_agents as list_agents
     from tradeassay.api import list_benchmarks as list_benchmarks
     from tradeassay.api import list_models as list_models

@@ -22,6 +22,9 @@ from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
 from tradeassay.agents import plays_alone as _plays_alone
 from tradeassay.agents.factor_models.agent import NAME as _FACTOR_MODEL
+from tradeassay.assay.own import OwnAccount
+from tradeassay.assay.own_tables import TableReading
+from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
@@ -30,6 +33,8 @@ from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.executors import ExecutorName
+from tradeassay.runs.frames import Kind as FrameKind
+from tradeassay.runs.frames import make_frame
 from tradeassay.runs.known_models import ModelInfo, known_models
 from tradeassay.runs.progress import ProgressChoice
 from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
@@ -74,6 +79,12 @@ class _Shown:
 
         print_leaderboard(self)
 
+    def _repr_html_(self: runs.Run | runs.CodeRun) -> str:  # type: ignore[misc]  # a mixin
+        """Return what a notebook shows: the leaderboards."""
+        from tradeassay.report.notebook import run_piece
+
+        return run_piece(self)
+
 
 class Run(_Shown, runs.Run):
     """A recorded run that trades and can also show itself."""
@@ -81,6 +92,102 @@ class Run(_Shown, runs.Run):
 
 class CodeRun(_Shown, runs.CodeRun):
     """A recorded run of programs that can also show itself."""
+
+
+class ShownAssay(Assay, frozen=True, kw_only=True):
+    """An assay that can show itself: in a notebook, on a terminal, as a page, as a table."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the one account that was judged; raises :class:`UserError` where there are several."""
+        if len(self.agents) != 1:
+            names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
+            raise UserError("several accounts were judged", mend=f"choose one with .agent(NAME): {names}")
+        return self.agents[0].verdict
+
+    def frame(self, kind: FrameKind = "polars") -> Any:
+        """Return one row per account: kind of verdict, sentence, return and its parts. ``kind`` may be pandas."""
+        rows = [
+            (
+                *(one.cell, one.agent, one.verdict.kind, one.verdict.firm, one.verdict.sentence, one.total.value),
+                *(None if name not in one.parts else one.parts[name].value for name in _PARTS),
+                None if one.edge is None else one.edge.per_year.value,
+            )
+            for one in self.agents
+        ]
+        words = ("cell", "agent", "verdict")
+        schema = {**dict.fromkeys(words, "str"), "firm": "bool", "sentence": "str", "total": "float"}
+        return make_frame(kind, {**schema, **dict.fromkeys((*_PARTS, "edge_per_year"), "float")}, rows)
+
+    def report(self, path: Path | str) -> Path:
+        """Write the self-contained HTML page and return its path."""
+        from tradeassay.report import write_verdicts
+
+        return write_verdicts(self, Path(path))
+
+    def show(self) -> None:
+        """Print the verdicts."""
+        from tradeassay.report import print_verdicts
+
+        print_verdicts(self)
+
+    def _repr_html_(self) -> str:
+        from tradeassay.report.notebook import assay_piece
+
+        return assay_piece(self)
+
+
+_PARTS = ("common", "style", "selection", "trading")
+
+
+class AssayFields(TypedDict, total=False):
+    """How an account's own table is read and judged; see :class:`~tradeassay.assay.own.OwnAccount`."""
+
+    weights: str | None
+    dataset: str | None
+    universe: str
+    between: Literal["cash", "hold"]
+    benchmark: str | None
+    names: int | None
+    turnover: float | None
+    title: str | None
+
+
+def assay(
+    what: runs.Run | Path | str | object,
+    *,
+    against: object = None,
+    reading: TableReading | None = None,
+    trials: int = 1,
+    portfolios: int = 10_000,
+    agents: Sequence[str] = (),
+    **own: Unpack[AssayFields],
+) -> ShownAssay:
+    """Say what a result is made of: a recorded run, its folder, or a table of an account's own returns or value.
+
+    A table is a pandas or polars frame, or a CSV or Parquet file; ``against`` is its benchmark's (a table, a file,
+    or a column of the same), ``reading`` says what cannot be told from the table. ``trials`` is how many
+    strategies were tried before this one was shown. Raises :class:`UserError` for what cannot be judged.
+    """
+    from tradeassay.assay.verdict import assay as assay_of
+
+    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    if isinstance(what, str | Path) and Path(what).is_dir():
+        loaded = load_run(what)
+        if not isinstance(loaded, runs.Run):
+            raise UserError(f"{what} holds programs, not returns", mend="its page says what they do: run.report()")
+        what = loaded
+    if isinstance(what, runs.Run):
+        unused = [name for name, value in {**own, "against": against}.items() if value is not None]
+        if unused:
+            raise UserError(f"'{unused[0]}' goes with a table, not with a run", mend="leave it out")
+        made = assay_of(what, config, agents=agents)
+    else:
+        table = str(what) if isinstance(what, Path) else what
+        other = str(against) if isinstance(against, Path) else against
+        account = OwnAccount(returns=table, against=other, reading=reading or TableReading(), **own)
+        made = assay_of(account, config)
+    return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
 
 
 class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradeassay.core.lazy import lazily
+from tradeassay.core.lazy import lazily, make_callable
 
 if TYPE_CHECKING:
     from tradeassay.assay.attribute import AgentAttribution as AgentAttribution
@@ -70,3 +70,4 @@ if TYPE_CHECKING:
     from tradeassay.assay.verdict.record import VerdictConfig as VerdictConfig
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)
+    make_callable(__name__, "tradeassay.api:assay")

@@ -112,7 +112,6 @@ _BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {
     "source": _completing(_sources),
     "run": _completing(_runs, files=True),
     "runs": _completing(_runs, files=True),
-    "first_run": _completing(_runs, files=True),
     "task": _completing(_tasks),
     "ids": _completing(_tasks),
     "strategy": _completing(_strategies),

@@ -242,6 +242,7 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     limits: JobLimits | None = None
 
 
+_UNJUDGED: Final = "no judge was asked for"
 DECISIONS: Final = DecisionsConfig()
 DRAWS: Final = DrawConfig()
 """What version 2 of the rules compares, and on which markets."""
@@ -259,17 +260,19 @@ def evaluate(
     references: References = SHARED,
     rules: Rules | None = None,
     strict: bool = False,
+    judged: bool = True,
 ) -> Evaluation:
     """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
 
     The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
     shown. ``rules`` are today's, with a secret of their own, unless others are given; ``strict`` makes every call
-    that the kernel refused a failure. Raises :class:`UserError` for a framework that the task has no variant for.
+    that the kernel refused a failure. With ``judged`` False nobody judges, and only the home market is run. Raises
+    :class:`UserError` for a framework that the task has no variant for.
     """
     config = config or EvaluateConfig()
     found = examine(
         task, source, executor=executor, config=config, framework=framework, references=references, rules=rules,
-        strict=strict,
+        strict=strict, judged=judged,
     )  # fmt: skip
     if judge is None or not wants_language_judge(found):
         return found
@@ -288,6 +291,7 @@ def examine(
     references: References = SHARED,
     rules: Rules | None = None,
     strict: bool = False,
+    judged: bool = True,
 ) -> Evaluation:
     """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`."""
     rules = rules or rules_of(None)
@@ -295,11 +299,14 @@ def examine(
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
     kind = _Program if rules.version == 1 else _DrawnProgram
     program = kind(task, source, executor, config or EvaluateConfig(), framework, references, rules, strict)
+    program.unjudged = not judged
     return program.evaluation(run_checks(CHECKS, program))
 
 
 class _Program:
     """What is known about one program so far. Mutable, and discarded when the record is written."""
+
+    unjudged = False
 
     def __init__(
         self,
@@ -362,6 +369,8 @@ class _Program:
 
     def judged(self) -> Finding:
         """Ask the behavioural judge; the language judge may be asked afterwards."""
+        if self.unjudged:
+            return not_scored(_UNJUDGED)
         self.behaviour, others = judge_behaviour(
             self.executor, self.task, self.source, self.home, self.framework,
             config=self.config.behaviour, references=self.references, limits=self.config.limits,
@@ -468,10 +477,12 @@ class _DrawnProgram(_Program):
             self.leak = LeakRecord(verdict="clean", reason=SCORED_FED, runs=1, bars=self.bars.rows, fed="same")
             return PASSED
         assert self.judging is not None
-        self._run_away()
+        if not self.unjudged:
+            self._run_away()
+        ran = self.judging.markets[: len(self.targets)]
         found, self.leak = frame_lookahead(
             self.executor, self.task, self.source,
-            [(market.bars, targets) for market, targets in zip(self.judging.markets, self.targets, strict=True)],
+            [(market.bars, targets) for market, targets in zip(ran, self.targets, strict=True)],
             self.rules.secret, limits=self.config.limits,
         )  # fmt: skip
         self.spend(self.leak.runs)
@@ -480,6 +491,8 @@ class _DrawnProgram(_Program):
     def judged(self) -> Finding:
         """Compare decisions with the reference's on every market."""
         assert self.judging is not None
+        if self.unjudged:
+            return not_scored(_UNJUDGED)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         if not reference_of(self.task, self.framework):
             self.behaviour = BehaviourVerdict(

@@ -92,7 +92,7 @@ def reward(
     rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
     found = evaluate(
         task, source, executor=executor, config=rule, judge=client, framework=framework, references=references,
-        rules=rules,
+        rules=rules, judged=judge is not None,
     )  # fmt: skip
     return reward_of(found, judged=judge is not None, config=config)
 

@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 _EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
@@ -33,11 +34,27 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        home = homes[name]
+        value = import_module(f"{home}.{name}") if home == package else getattr(import_module(home), name)
         setattr(module, name, value)
         return value
 
     return get, lambda: sorted({*vars(module), *homes}), sorted(homes)
+
+
+def make_callable(package: str, function: str) -> None:
+    """Let a package be called like the function that ``function`` names (``module:name``).
+
+    ``tradeassay.assay`` is a package and, to whoever writes ``tradeassay.assay(frame)``, a function; importing the
+    package anywhere must not take the function away.
+    """
+    home, _, name = function.partition(":")
+
+    class CallableModule(ModuleType):
+        def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+            return getattr(import_module(home), name)(*arguments, **keywords)
+
+    sys.modules[package].__class__ = CallableModule
 
 
 def _listed(module: Any) -> dict[str, str]:

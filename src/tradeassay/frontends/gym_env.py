@@ -6,8 +6,11 @@ of a session, filled there; its reward is what the account made of it until the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any, ClassVar, Literal, Never
+from weakref import WeakKeyDictionary
 
 import gymnasium
 import numpy as np
@@ -18,7 +21,7 @@ from tradeassay.account import venues
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, MarketView
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
 from tradeassay.play import Episode, MarketConfig
@@ -111,7 +114,9 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         )
         self._play = Episode(self._snapshot, config)
         self._seen = self._play.open()
+        self._now = features_of(self._snapshot, self._seen)
         self._symbols = self._seen.universe
+        self._columns = [self._seen.view.column(symbol) for symbol in self._symbols]
         self._value = self._seen.account.nav
         self._steps = 0
         return self._observe(), self._info()
@@ -125,7 +130,8 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         after = self._play.observation
         assert after is not None  # the market has one more session than the episode
         self._seen = after
-        before, self._value = self._value, _value(after)
+        self._now = features_of(self._snapshot, after)
+        before, self._value = self._value, _value(after, self._now.close)
         self._steps += 1
         ruined = self._value <= 0.0
         reward = -BOUND if ruined else float(np.log(self._value / before))
@@ -152,9 +158,8 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
 
     def _target(self, action: NDArray[Any], held: Floats) -> Floats:
         if self._kind == "weights":
-            wanted = np.nan_to_num(np.asarray(action, dtype=np.float64))
-            low = -1.0 if self._short else 0.0
-            wanted = np.clip(wanted, low, 1.0)
+            wanted = np.clip(np.asarray(action, dtype=np.float64), -1.0 if self._short else 0.0, 1.0)
+            wanted[np.isnan(wanted)] = 0.0
         else:
             share = INVESTED / self._assets
             out = -share if self._short else 0.0
@@ -163,34 +168,56 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         return np.asarray(wanted * (INVESTED / total) if total > INVESTED else wanted, dtype=np.float64)
 
     def _observe(self) -> Array:
-        seen = self._seen
-        view, account = seen.view, seen.account
-        columns = [view.column(symbol) for symbol in self._symbols]
-        closes = view.bars("close", RETURNS + 1)[:, columns]
-        moves = np.full((RETURNS, self._assets), np.nan)
-        moves[RETURNS - (len(closes) - 1) :] = closes[1:] / closes[:-1] - 1.0
-        table = np.empty((self._assets, len(COLUMNS)))
-        table[:, 0] = [account.weight(symbol) for symbol in self._symbols]
-        table[:, 1 : 1 + RETURNS] = moves.T / 0.05
-        listed = np.flatnonzero(view.tradable())
-        factors = np.full((len(FACTOR_NAMES), len(view.symbols)), np.nan)
-        factors[:, listed] = standardise(last_row_of(view)[:, listed])
-        table[:, 1 + RETURNS : -1] = factors[:, columns].T
-        table[:, -1] = view.tradable()[columns]
-        return np.clip(np.nan_to_num(table), -BOUND, BOUND).astype(np.float32)
+        table = np.empty((self._assets, len(COLUMNS)), dtype=np.float32)
+        weight = self._seen.account.weight
+        table[:, 0] = [min(BOUND, max(-BOUND, weight(symbol))) for symbol in self._symbols]
+        table[:, 1:] = self._now.table[self._columns]
+        return table
 
     def _info(self) -> dict[str, Any]:
         return {"session": self._seen.session, "value": self._value, "symbols": self._symbols}
 
 
-def _value(seen: Observation) -> float:
+@dataclass(frozen=True, slots=True)
+class SessionFeatures:
+    """What a close shows of every listed name, whoever looks: ``COLUMNS`` without the weight, and raw closes."""
+
+    table: Array
+    close: Floats
+
+
+_FEATURES: WeakKeyDictionary[Snapshot, dict[str, SessionFeatures]] = WeakKeyDictionary()
+"""Computed once a session of a data set, for all episodes and environments of this process."""
+
+
+def features_of(snapshot: Snapshot, seen: Observation) -> SessionFeatures:
+    """Return the features of the session that is observed, from its as-of view alone."""
+    known = _FEATURES.setdefault(snapshot, {})
+    found = known.get(seen.session)
+    if found is None:
+        found = known[seen.session] = _features(seen.view)
+    return found
+
+
+def _features(view: MarketView) -> SessionFeatures:
+    closes, tradable = view.bars("close", RETURNS + 1), view.tradable()
+    table = np.full((len(view.symbols), len(COLUMNS) - 1), np.nan)
+    moves = closes[1:] / closes[:-1] - 1.0
+    table[:, RETURNS - len(moves) : RETURNS] = moves.T / 0.05
+    listed = np.flatnonzero(tradable)
+    table[listed, RETURNS:-1] = standardise(last_row_of(view)[:, listed]).T
+    table[:, -1] = tradable
+    made = np.clip(np.nan_to_num(table), -BOUND, BOUND).astype(np.float32)
+    return SessionFeatures(made, view.bars("close", 1, adjust="none")[-1].copy())
+
+
+def _value(seen: Observation, close: Floats) -> float:
     """Return an account's value at the prices known now: its last mark, moved to today's close."""
     account, view = seen.account, seen.view
-    close = view.bars("close", 1, adjust="none")[-1]
     moved = 0.0
     for symbol, position in account.positions.items():
         price = float(close[view.column(symbol)])
-        if np.isfinite(price):
+        if isfinite(price):
             moved += position.quantity * position.multiplier * (price - position.mark)
     return account.nav + moved
 

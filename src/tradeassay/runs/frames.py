@@ -99,7 +99,7 @@ def build_frames(run: Readable, kind: Kind = "polars") -> Frames:
         for ledger, record in Ledger.steps(run.records(episode.key)):
             _step(rows, who, ledger, record)
     rows["scores"].extend(_scores(run.scores))
-    return Frames(**{name: _frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
+    return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
 
 
 def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepRecord) -> None:
@@ -136,7 +136,8 @@ def _scores(scores: Scores) -> Iterable[Row]:
             yield (*who, name, found.value, found.low, found.high, found.level, found.n, found.reason, found.note)
 
 
-def _frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
+def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
+    """Return a polars or pandas frame with the columns and types of ``schema``."""
     if kind == "pandas":
         return _pandas(schema, rows)
     return _polars(schema, rows)

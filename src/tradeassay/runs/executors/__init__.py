@@ -6,7 +6,6 @@ it (``package.module:function``), called as ``function(payload, tick, stopping) 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +14,17 @@ from typing import Literal, Self
 
 from tradeassay.core.errors import UserError
 from tradeassay.runs.executors.one_thread import one_thread
-from tradeassay.runs.executors.task import Entry, Lost, Stopping, Task, TaskExecutor, TaskResult, Tick, load_entry
+from tradeassay.runs.executors.task import (
+    Entry,
+    Lost,
+    Stopping,
+    Task,
+    TaskExecutor,
+    TaskResult,
+    Tick,
+    cores,
+    load_entry,
+)
 
 ExecutorName = Literal["local", "inline", "ray"]
 __all__ = (
@@ -37,27 +46,21 @@ __all__ = (
 EXECUTORS: tuple[ExecutorName, ...] = ("local", "inline", "ray")
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def make_executor(
     name: ExecutorName, *, entry: str, workers: int | None = None, modules: Sequence[str] = ()
 ) -> TaskExecutor:
-    """Return an executor; ``workers`` defaults to the cores, and one local worker is this process itself.
+    """Return an executor; ``workers`` defaults to the cores (of the cluster, for Ray), and one local worker is
+    this process itself.
 
     Raises :class:`UserError` for an unknown name.
     """
     if name not in EXECUTORS:
         raise UserError(f"no executor '{name}'", mend=f"choose one of {', '.join(EXECUTORS)}")
-    count = cores() if workers is None else workers
     if name == "ray":
         from tradeassay.runs.executors.ray import RayExecutor
 
-        return RayExecutor(entry, count, modules)
+        return RayExecutor(entry, workers, modules)
+    count = cores() if workers is None else workers
     if name == "inline" or count == 1:
         return InProcess(entry)
     from tradeassay.runs.executors.local import LocalProcesses

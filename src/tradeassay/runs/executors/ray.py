@@ -7,25 +7,29 @@ journals are written where the episodes are played.
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import UserError, require
 from tradeassay.runs.executors.one_thread import ENVIRONMENT
-from tradeassay.runs.executors.task import Lost, Task, TaskResult
+from tradeassay.runs.executors.task import Lost, Task, TaskResult, cores
+
+TRIES = 4
+"""How often a task is given out before it counts as lost: a node that dies is no fault of the task."""
 
 
 class RayExecutor:
-    """Ray tasks, at most ``workers`` at a time. A cluster that is already connected is used and left running.
+    """Ray tasks, at most ``workers`` at a time (default: the cluster's cores). A cluster that is already connected
+    is used and left running. A task whose node or process is lost is given out again, up to ``TRIES`` times.
 
     Otherwise ``RAY_ADDRESS`` names one to join, and without it a small one is started on this machine. Raises
     :class:`~tradeassay.core.errors.MissingExtra` when Ray is not installed.
     """
 
-    def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
-        if workers < 1:
+    def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
+        if workers is not None and workers < 1:
             raise UserError(f"{workers} workers cannot do anything", mend="ask for 1 or more")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ray: Any = require("ray", "ray")
@@ -33,11 +37,12 @@ class RayExecutor:
         self._workers = workers
         self._modules = tuple(modules)
         self._started = False
+        self.lost = 0
 
     def __enter__(self) -> Self:
         if not self._ray.is_initialized():
             address = os.environ.get("RAY_ADDRESS")
-            local = {} if address else {"num_cpus": self._workers, "include_dashboard": False}
+            local = {} if address else {"num_cpus": self._workers or cores(), "include_dashboard": False}
             self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
             self._started = True
         return self
@@ -54,27 +59,38 @@ class RayExecutor:
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
         waiting = deque(tasks)
-        flying: dict[Any, str] = {}
+        flying: dict[Any, Task] = {}
+        lost: Counter[str] = Counter()
         try:
             while waiting or flying:
-                while waiting and len(flying) < self._workers:
+                while waiting and len(flying) < self._most():
                     task = waiting.popleft()
-                    flying[remote.remote(self._entry, self._modules, task.payload)] = task.key
+                    flying[remote.remote(self._entry, self._modules, task.payload)] = task
                 ready, _ = ray.wait(list(flying), num_returns=1)
                 for reference in ready:
-                    key = flying.pop(reference)
+                    task = flying.pop(reference)
                     try:
                         payload, sessions = ray.get(reference)
                     except ray.exceptions.RayTaskError as error:
                         raise (error.cause or error) from None
                     except ray.exceptions.RayError as error:
-                        yield Lost(key, f"the Ray task playing it was lost ({type(error).__name__})")
+                        lost[task.key] += 1
+                        self.lost += 1
+                        if lost[task.key] < TRIES:
+                            waiting.append(task)
+                        else:
+                            reason = f"the Ray task playing it was lost {TRIES} times ({type(error).__name__})"
+                            yield Lost(task.key, reason)
                         continue
-                    tick(key, sessions)
-                    yield TaskResult(key, payload)
+                    tick(task.key, sessions)
+                    yield TaskResult(task.key, payload)
         finally:
             for reference in flying:
                 ray.cancel(reference, force=True)
+
+    def _most(self) -> int:
+        """Return how many tasks may be out: what was asked for, or the cores that the cluster has now."""
+        return self._workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
 
 def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:

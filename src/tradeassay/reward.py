@@ -1,0 +1,190 @@
+"""Rewards for whoever trains a model on programs: many answers at once, on this machine or on a Ray cluster.
+
+::
+
+    from tradeassay import reward
+
+    for scored in reward.batch(answers, tasks, workers=8, judge="behaviour", secret="0f" * 16):
+        print(scored.value, scored.outcome, scored.reason)
+
+The same answers, tasks and secret give the same rewards, whatever the number of workers.
+:mod:`tradeassay.code.reward` has the single reward and its parts.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.quantcode.check import require_code_extra
+from tradeassay.code.extraction import extract_v2
+from tradeassay.code.reward import Reward, RewardConfig, reward
+from tradeassay.code.running import open_code_executor
+from tradeassay.code.task import CodeTask, Framework
+from tradeassay.core.draws import draw_secret, refuse_bad_secret
+from tradeassay.core.errors import UserError
+from tradeassay.runs.executors import ExecutorName, Lost, Stopping, Task, Tick, cores, make_executor
+from tradeassay.sandbox import JobExecutor
+
+__all__ = ["Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
+
+ENTRY = "tradeassay.reward:perform"
+_CHUNK = 16
+"""Answers to one task that one worker takes at a time: its markets are drawn once."""
+
+
+class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one answer is worth. ``value`` is between 0 and 1, or None with the ``reason`` where a judge could not
+    decide or every worker that tried was lost: leave such a sample out. ``note`` says how the program was found.
+    """
+
+    value: float | None
+    outcome: str
+    parts: dict[str, float] = {}
+    reason: str = ""
+    note: str = ""
+
+
+class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    task: str | CodeTask
+    answers: tuple[tuple[int, str], ...]
+    framework: Framework
+    judge: Literal["behaviour"] | None
+    secret: str
+    config: RewardConfig
+
+
+def batch(
+    programs: Sequence[object],
+    tasks: Sequence[str | CodeTask] | str | CodeTask,
+    *,
+    judge: Literal["behaviour"] | None = None,
+    framework: Framework = "backtrader",
+    config: RewardConfig | None = None,
+    secret: str | None = None,
+    workers: int | None = None,
+    executor: ExecutorName = "local",
+) -> list[ScoredAnswer]:
+    """Return what every answer is worth, in their order.
+
+    ``programs`` are programs or whole answers of a model with a program in a fence, read as QuantCode reads them;
+    anything that is no text, or holds no program, is worth 0 and says why. ``tasks`` is one task for all, or one
+    each, by id or as a task. ``secret`` (hex) decides the markets: name one to get the same rewards again; without
+    it one is drawn for the batch. ``workers`` defaults to the cores, with ``executor="ray"`` to the cluster's.
+
+    Raises :class:`UserError` for an unknown task, or as many tasks as there are not answers; :class:`MissingExtra`
+    and :class:`SandboxError` where programs cannot be run at all.
+    """
+    each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
+    if len(each) != len(programs):
+        raise UserError(f"{len(programs)} answers and {len(each)} tasks", mend="give one task, or one each")
+    known = {name: load_task(name) for name in each if isinstance(name, str)}
+    if secret is not None:
+        refuse_bad_secret(secret)
+    require_code_extra()
+    found: list[ScoredAnswer | None] = [None] * len(programs)
+    wanted: dict[str, list[tuple[int, str]]] = {}
+    by_id: dict[str, str | CodeTask] = {}
+    notes: dict[int, str] = {}
+    for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
+        chosen = known[task] if isinstance(task, str) else task
+        if framework == "frame" and chosen.frame is None:
+            raise UserError(f"task '{chosen.id}' has no variant for frames", mend="use framework='backtrader'")
+        read = read_answer(answer, framework)
+        if isinstance(read, ScoredAnswer):
+            found[place] = read
+            continue
+        source, notes[place] = read
+        wanted.setdefault(chosen.id, []).append((place, source))
+        by_id[chosen.id] = task
+    drawn = secret or draw_secret()
+    chunks = [
+        _Chunk(
+            task=by_id[name],
+            answers=tuple(answers[start : start + _CHUNK]),
+            framework=framework,
+            judge=judge,
+            secret=drawn,
+            config=config or RewardConfig(),
+        )
+        for name, answers in wanted.items()
+        for start in range(0, len(answers), _CHUNK)
+    ]
+    for place, scored in _performed(chunks, executor, workers):
+        note = notes[place]
+        found[place] = msgspec.structs.replace(scored, note=note) if note else scored
+    assert all(one is not None for one in found)
+    return [one for one in found if one is not None]
+
+
+def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[str, str] | ScoredAnswer:
+    """Return an answer's program and how it was found, or what an answer without one is worth."""
+    if not isinstance(answer, str):
+        return ScoredAnswer(value=0.0, outcome="no_code", reason=f"the answer is {_kind(answer)}, not text")
+    if not answer.strip():
+        return ScoredAnswer(value=0.0, outcome="no_code", reason="the answer is empty")
+    read = extract_v2(answer, framework)
+    if read.code is None or not read.code.strip():
+        reason = read.missing.replace("_", " ") or "there is no program in it"
+        return ScoredAnswer(value=0.0, outcome="no_code", reason=reason, note=read.note)
+    return read.code, read.note
+
+
+def _kind(answer: object) -> str:
+    return "None" if answer is None else f"of type {type(answer).__name__}"
+
+
+def _performed(
+    chunks: Sequence[_Chunk], executor: ExecutorName, workers: int | None
+) -> list[tuple[int, ScoredAnswer]]:
+    if not chunks:
+        return []
+    many = workers or (None if executor == "ray" else min(cores(), len(chunks)))
+    tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
+    done: list[tuple[int, ScoredAnswer]] = []
+    with make_executor(executor, entry=ENTRY, workers=many) as performing:
+        for result in performing.perform(tasks, lambda key, sessions: None):
+            if isinstance(result, Lost):
+                gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
+                done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
+            else:
+                done += msgspec.json.decode(result.payload, type=list[tuple[int, ScoredAnswer]])
+    return done
+
+
+_OPENED: list[JobExecutor] = []
+"""The sandbox of this process: opening one takes a second, so that it stays open for the next batch."""
+
+
+def _sandbox() -> JobExecutor:
+    if not _OPENED:
+        stack = ExitStack()
+        atexit.register(stack.close)
+        _OPENED.append(stack.enter_context(open_code_executor(1)))
+    return _OPENED[0]
+
+
+def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
+    """Score one chunk; what the executors call."""
+    chunk = msgspec.json.decode(payload, type=_Chunk)
+    task = load_task(chunk.task) if isinstance(chunk.task, str) else chunk.task
+    done: list[tuple[int, ScoredAnswer]] = []
+    for place, source in chunk.answers:
+        if stopping():
+            break
+        found: Any = reward(
+            task, source, chunk.judge, executor=_sandbox(), config=chunk.config, framework=chunk.framework,
+            secret=chunk.secret,
+        )  # fmt: skip
+        done.append((place, _scored(found)))
+        tick(1)
+    return msgspec.json.encode(done)
+
+
+def _scored(found: Reward) -> ScoredAnswer:
+    return ScoredAnswer(value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason)

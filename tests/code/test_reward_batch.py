@@ -1,0 +1,61 @@
+"""Rewards by the batch: whatever a policy writes is a number, the same on any number of workers."""
+
+from __future__ import annotations
+
+import pytest
+
+import tradeassay
+from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.core.errors import UserError
+from tradeassay.reward import ScoredAnswer, batch, read_answer
+
+SECRET = "5e" * 16
+TASK = load_task("d-sma-cross-long")
+CRASHES = "import backtrader as bt\n\nclass S(bt.Strategy):\n    def next(self):\n        self.nothing.buy()\n"
+
+
+@pytest.mark.parametrize(
+    "answer", [None, 3, 1.5, b"import backtrader", ["x"], {}, object(), "", "  \n", "I cannot."]
+)
+def test_whatever_is_no_program_is_worth_nothing_and_says_why(answer: object) -> None:
+    (scored,) = batch([answer], TASK)
+    assert (scored.value, scored.outcome) == (0.0, "no_code") and scored.reason
+
+
+def test_a_program_is_found_in_a_fence() -> None:
+    for text in (CRASHES, f"Here:\n```python\n{CRASHES}```\nDone.", f"<think>hm</think>\n```\n{CRASHES}\n```"):
+        found = read_answer(text)
+        assert not isinstance(found, ScoredAnswer) and found[0].strip() == CRASHES.strip()
+
+
+def test_bad_requests_are_told() -> None:
+    with pytest.raises(UserError, match="2 answers and 1 tasks"):
+        batch(["a", "b"], [TASK])
+    with pytest.raises(UserError, match="no task"):
+        batch(["a"], "no-such-task")
+    with pytest.raises(UserError, match="frames"):
+        batch(["a"], next(t for t in _tasks() if t.frame is None), framework="frame")
+    assert batch([], TASK) == []
+    assert tradeassay.reward.batch is batch
+
+
+def _tasks() -> tuple:  # type: ignore[type-arg]
+    from tradeassay.benchmarks.quantcode import load_tasks
+
+    return load_tasks()
+
+
+@pytest.mark.slow
+def test_any_number_of_workers_gives_the_same_rewards() -> None:
+    answers = [TASK.reference, f"```python\n{CRASHES}```", None, TASK.reference, "def f(:"]
+    one = batch(answers, "d-sma-cross-long", secret=SECRET, executor="inline")
+    assert [scored.value for scored in one] == [1.0, 0.2, 0.0, 1.0, 0.0]
+    assert batch(answers, [TASK] * 5, secret=SECRET, workers=2) == one
+    assert batch(answers[:1], TASK, secret=SECRET, judge="behaviour", workers=1)[0].outcome == "solved"
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_rewards() -> None:
+    pytest.importorskip("ray")
+    answers = [TASK.reference, CRASHES, 7]
+    assert batch(answers, TASK, secret=SECRET, executor="ray", workers=2) == batch(answers, TASK, secret=SECRET)

@@ -1,0 +1,114 @@
+"""From Python: `tradeassay.assay(frame)`, figures, and what a notebook shows."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tradeassay
+from tradeassay.core.errors import MissingExtra, UserError
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    market = rng.normal(0.0004, 0.01, 300)
+    days = pd.bdate_range("2022-01-03", periods=300)
+    return pd.DataFrame({"return": market * 1.2 + rng.normal(0, 0.002, 300), "market": market}, index=days)
+
+
+@pytest.fixture(scope="module")
+def judged(table: pd.DataFrame) -> tradeassay.ShownAssay:
+    return tradeassay.assay(table, against="market", title=EVIL)
+
+
+def test_a_frame_is_judged_whichever_library_it_is_of(table: pd.DataFrame, judged: tradeassay.ShownAssay) -> None:
+    plain = pl.DataFrame(
+        {"date": [str(day.date()) for day in table.index], **{k: table[k].to_list() for k in table}}
+    )
+    again = tradeassay.assay(plain, against="market", title=EVIL)
+    assert again.verdict.sentence == judged.verdict.sentence
+    assert "market" in judged.verdict.sentence
+
+
+def test_importing_the_package_of_that_name_does_not_take_the_function_away(table: pd.DataFrame) -> None:
+    import tradeassay.assay as package
+
+    assert package.Assay and callable(tradeassay.assay) and tradeassay.assay is package
+    assert tradeassay.assay(table["return"]).verdict.kind == "open"
+
+
+def test_a_verdict_is_a_frame_of_either_kind(judged: tradeassay.ShownAssay) -> None:
+    frame, other = judged.frame(), judged.frame("pandas")
+    assert isinstance(frame, pl.DataFrame) and isinstance(other, pd.DataFrame)
+    assert frame["agent"][0] == other["agent"][0] == EVIL
+    parts = [frame[name][0] or 0.0 for name in ("common", "style", "selection", "trading")]
+    assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
+
+
+def test_a_notebook_shows_words_and_never_runs_them(judged: tradeassay.ShownAssay) -> None:
+    piece = judged._repr_html_()
+    assert "<script>alert" not in piece and "&lt;script&gt;" in piece
+    assert "<svg" in piece and judged.verdict.label in piece
+
+
+def test_a_run_shows_itself() -> None:
+    for name in ("daily", "quantcode"):
+        piece = tradeassay.load_run(RECORDED / name / "run")._repr_html_()
+        assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
+
+
+def test_figures_hold_the_numbers(table: pd.DataFrame, judged: tradeassay.ShownAssay) -> None:
+    growth = tradeassay.plot.equity(table, against="market")
+    assert [line.name for line in growth.data] == ["account", "benchmark"]
+    assert growth.data[0].y[-1] == pytest.approx(float(np.prod(1 + table["return"]) - 1))
+    under = tradeassay.plot.drawdown(table["return"])
+    worth = np.cumprod(1 + table["return"].to_numpy())
+    assert min(under.data[0].y) == pytest.approx(
+        float(np.min(worth / np.maximum.accumulate(np.append(1, worth))[1:]) - 1)
+    )
+    steps = tradeassay.plot.made_of(judged).data[0]
+    assert sum(steps.y[:-1]) == pytest.approx(steps.y[-1])
+    assert [line.name for line in tradeassay.plot.equity(judged).data] == [EVIL, "market"]
+    run = tradeassay.load_run(RECORDED / "daily" / "run")
+    assert len(tradeassay.plot.equity(run).data) == len(
+        {(episode.cell, episode.label) for episode in run.episodes}
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        42,
+        None,
+        "no such file.csv",
+        pd.DataFrame(),
+        pd.Series([0.1, "x"], index=pd.bdate_range("2022-01-03", periods=2)),
+        pd.Series([0.1] * 3, index=[datetime.date(2022, 1, 3)] * 3),
+        pd.DataFrame({"a": [1.0], "b": [2.0]}),
+    ],
+)
+def test_what_is_no_table_gets_one_line(wrong: object) -> None:
+    for door in (tradeassay.assay, tradeassay.plot.equity):
+        with pytest.raises(UserError) as told:
+            door(wrong)
+        assert "\n" not in str(told.value)
+
+
+def test_words_for_tables_are_refused_for_runs() -> None:
+    with pytest.raises(UserError, match="goes with a table"):
+        tradeassay.assay(RECORDED / "daily" / "run", against="x")
+    with pytest.raises(UserError, match="programs"):
+        tradeassay.assay(RECORDED / "quantcode" / "run")
+
+
+def test_without_plotly_the_extra_is_named(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "plotly", None)
+    with pytest.raises(MissingExtra, match=r"tradeassay\[plot\]"):
+        tradeassay.plot.equity(table)
