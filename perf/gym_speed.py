@@ -1,4 +1,4 @@
-"""Steps per CPU second of the Gymnasium market, alone and vectorised, and what the first pass over a session costs.
+"""Steps per CPU second of the Gymnasium market, alone and vectorised, and on the first pass over its sessions.
 
     python perf/gym_speed.py [--steps 6000]
 

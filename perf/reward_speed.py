@@ -2,8 +2,8 @@
 
     python perf/reward_speed.py [--tasks 12] [--each 4] [--workers 2]
 
-Bars, without a judge on two cores: 600 a minute for Backtrader, 2,000 for frames. The sandbox is open and every task's
-markets are drawn before the clock starts: a training run meets each task many times.
+Bars, without a judge on two cores: 600 a minute for Backtrader, 2,000 for frames. Opening the sandbox and drawing
+a task's markets is not counted: a training run meets each task many times.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tradeassay.assay.verdict.record import AgentAssay
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.view import Floats
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from tradeassay.assay.verdict import Assay
-    from tradeassay.assay.verdict.record import AgentAssay
     from tradeassay.runs import Run
 
 __all__ = ["drawdown", "equity", "made_of"]
@@ -92,9 +92,9 @@ def made_of(assay: Assay | AgentAssay, agent: str | None = None) -> Figure:
 
 
 def _one(assay: Assay | AgentAssay, agent: str | None) -> AgentAssay:
-    several = getattr(assay, "agents", None)
-    if several is None:
-        return assay  # type: ignore[return-value]  # only an assay has agents
+    if isinstance(assay, AgentAssay):
+        return assay
+    several = assay.agents
     found = [one for one in several if agent is None or one.agent == agent]
     if len(found) != 1:
         names = ", ".join(dict.fromkeys(one.agent for one in several))
@@ -154,7 +154,8 @@ def _of_table(source: object, against: object) -> list[GrowthPath]:
 
 
 def _grown(name: str, returns: dict[str, float], *, market: bool = False) -> GrowthPath:
-    return GrowthPath(name, tuple(returns), np.cumprod(1.0 + np.array(list(returns.values()))) - 1.0, market)
+    grown = np.cumprod(1.0 + np.array(list(returns.values()), dtype=np.float64)) - 1.0
+    return GrowthPath(name, tuple(returns), np.asarray(grown, dtype=np.float64), market)
 
 
 def _graphs() -> Any:

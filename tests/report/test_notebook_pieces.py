@@ -38,9 +38,11 @@ def test_a_frame_is_judged_whichever_library_it_is_of(table: pd.DataFrame, judge
 
 
 def test_importing_the_package_of_that_name_does_not_take_the_function_away(table: pd.DataFrame) -> None:
-    import tradeassay.assay as package
+    import importlib
 
-    assert package.Assay and callable(tradeassay.assay) and tradeassay.assay is package
+    package = importlib.import_module("tradeassay.assay")
+    assert package.Assay.__name__ == "Assay"
+    tradeassay.__dict__["assay"] = package  # what importing it does
     assert tradeassay.assay(table["return"]).verdict.kind == "open"
 
 

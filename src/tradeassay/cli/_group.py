@@ -25,6 +25,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "compare": ("runs", "compare", "Put runs side by side, with a paired test."),
     "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
     "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
+    "export": ("export", "export", "Hand a run's numbers to MLflow or Weights & Biases."),
     "record": ("recordings", "record", "Play a spec with a model and pack its answers into a file to pass on."),
     "recordings": ("recordings", "recordings", "List, check and replay recorded answers of real models."),
     "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),

@@ -145,10 +145,23 @@ def parse_agent(text: str) -> AgentSpec:
             raise UserError(f"'{part}' in --agent {text} is no parameter", mend="write name:key=value,key=value")
         params[key.strip()] = _value(value.strip())
     label = params.pop("label", None)
+    if label is None and name.strip() == "factor-model":
+        label = _baseline_label(str(params.get("key", "")))
     if own:
         label = label or name.rpartition(":")[2]
         name, params = own_agent(name.strip(), params)
     return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
+
+
+def _baseline_label(key: str) -> str | None:
+    """Return what a trained baseline is called on a leaderboard: its model, and enough of its key to find it."""
+    from tradeassay.assay.baselines import list_trained
+
+    known = next((one for one in list_trained() if key and one.key.startswith(key)), None)
+    if known is None:
+        return None
+    shuffled = "-shuffled" if known.recipe.shuffled else ""
+    return f"{known.recipe.model}{shuffled}-{known.key[:6]}"
 
 
 def parse_settings(

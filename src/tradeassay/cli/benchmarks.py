@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.cli._output import json_option, print_json, print_table
+from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,10 +20,21 @@ if TYPE_CHECKING:
 @click.option(
     "--needs", "dataset", metavar="DATASET", help="Say what NAME needs, and what this data set has of it."
 )
+@click.option("--cards", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Write a data card and Croissant metadata of NAME, or of every benchmark, there.")  # fmt: skip
 @json_option
-def benchmarks(name: str | None, dataset: str | None, as_json: bool) -> None:
+def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""
     from tradeassay.benchmarks import benchmarks as registry
+
+    if cards is not None:
+        from tradeassay.report.cards import write_cards
+
+        written = write_cards(cards, name)
+        if as_json:
+            print_json([str(path) for path in written])
+        say(f"{len(written)} files in {cards}")
+        return
 
     if dataset is not None:
         if name is None:

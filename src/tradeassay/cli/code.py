@@ -111,8 +111,8 @@ def default_slug(benchmark: str, spec: Any) -> str:
 @click.option(
     "--task-file",
     type=_FILE,
-    metavar="FILE.json",
-    help="The task is one of your copy of the public 400-task file.",
+    metavar="FILE",
+    help="The task is in a file: your own ID.toml, or your copy of the public 400-task file.",
 )
 @click.option("--secret", metavar="HEX", help="Judge on the markets of an earlier examination. Default: drawn.")
 @click.option("--strict", is_flag=True, help="A call that the kernel refuses fails the program.")

@@ -10,7 +10,7 @@ import click
 
 from tradeassay.cli._output import json_option, print_json, say
 
-_KINDS = ("agent",)
+_KINDS = ("agent", "benchmark", "source", "task")
 
 
 @click.command()
@@ -19,7 +19,7 @@ _KINDS = ("agent",)
 @click.option("--in", "parent", type=click.Path(path_type=Path, file_okay=False), default=".", help="Where.")
 @json_option
 def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
-    """Make a folder for an agent of your own.
+    """Make a folder for an agent, benchmark, data source or code task of your own.
 
     It holds a small working example, a test that passes, and a README with the commands that use it.
     """
@@ -30,13 +30,17 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     folder = parent / name
     if folder.exists():
         raise UserError(f"{folder} is already there", mend="choose another name")
+    slug = name.replace("_", "-")
     title = "".join(part.capitalize() for part in name.split("_"))
     files = resources.files("tradeassay.cli") / "starters" / kind
     folder.mkdir(parents=True)
     written = []
     for file in sorted(files.iterdir(), key=lambda one: one.name):
-        text = file.read_text(encoding="utf-8").replace("{{name}}", name).replace("{{Name}}", title)
-        path = folder / file.name.replace("NAME", name).removesuffix(".txt")
+        text = file.read_text(encoding="utf-8")
+        for mark, word in (("name", name), ("Name", title), ("NAME", name.upper()), ("slug", slug)):
+            text = text.replace("{{" + mark + "}}", word)
+        stem = slug if file.name.endswith(".toml.txt") and "NAME" in file.name else name
+        path = folder / file.name.replace("NAME", stem).removesuffix(".txt")
         path.write_text(text, encoding="utf-8")
         written.append(str(path))
         say(f"wrote {path}")

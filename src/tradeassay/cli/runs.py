@@ -257,8 +257,8 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "latex", "csv", "json"]),
-    help="Print tables to paste on stdout instead, with intervals and footnotes.",
+    type=click.Choice(["md", "latex", "csv", "json", "card"]),
+    help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page.",
 )
 @json_option
 def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:

@@ -19,9 +19,10 @@ from tradeassay.report.paper_tables import way
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.summary.records import Contest
 from tradeassay.runs.systrade import SystradeSpec
 
-PasteFormat = Literal["md", "latex", "csv", "json"]
+PasteFormat = Literal["md", "latex", "csv", "json", "card"]
 PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -62,6 +63,10 @@ def paste(source: Run | CodeRun | RunSummary, form: PasteFormat) -> str:
     tables = paste_tables(source)
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(tables), indent=2).decode() + "\n"
+    if form == "card":
+        from tradeassay.report.cards import results_card
+
+        return results_card(tables, _markdown(tables))
     write = {"md": _markdown, "latex": _latex, "csv": _csv}[form]
     return write(tables)
 
@@ -78,16 +83,42 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         placed = agent.result.value is not None and failed_too_often(agent) is None
         rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
         measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
-        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(told.label)))
+        best = () if cell.contest is None else _best(agent.name, cell.contest)
+        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), *best, PasteCell(told.label)))
     notes = [
         f"Brackets hold {data.level:.0%} intervals. "
         f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
         + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
-        *(f"{text[0].upper()}{text[1:]}." for _, text in cell_badges(cell)),
+        *_contest_notes(cell),
+        *_badge_notes(cell_badges(cell)),
         *(standing(agent, cell, data.level).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
     ]
-    return PasteTable(cell.title, ("#", "agent", *titles, against, "told apart"), tuple(rows), tuple(notes))
+    contest = () if cell.contest is None else ("tier", "chance of being first")
+    columns = ("#", "agent", *titles, against, *contest, "told apart")
+    return PasteTable(cell.title, columns, tuple(rows), tuple(notes))
+
+
+def _best(agent: str, contest: Contest) -> tuple[PasteCell, PasteCell]:
+    tier = contest.tier_of(agent)
+    if tier is None:
+        nothing = PasteCell("–", reason=contest.unranked.get(agent))
+        return nothing, nothing
+    chance = contest.best.get(agent, 0.0)
+    return PasteCell(str(tier), float(tier)), PasteCell(numbers.written(chance, "share"), chance)
+
+
+def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
+    contest = cell.contest
+    if contest is None:
+        return ()
+    said = [
+        f"Agents of one tier cannot be told apart from its best one (model confidence set, {contest.level:.0%}); "
+        f"chances are over redraws of {contest.sessions:,} sessions."
+    ]
+    if contest.superior is not None:
+        said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
+    return tuple(said)
 
 
 def _difference(agent: AgentSummary) -> PasteCell:

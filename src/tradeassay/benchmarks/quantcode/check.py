@@ -14,6 +14,7 @@ import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
+from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.rules import Rules, rules_of
@@ -200,10 +201,17 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_task(task_id: str, file: Path | None = None) -> CodeTask:
-    """Return one task of ours, or of a copy of the public file; raises :class:`UserError` with near names."""
+    """Return one task of ours, of somebody's own file (``ID.toml``), or of a copy of the public file.
+
+    Raises :class:`UserError` with near names.
+    """
     if file is None:
         return load_task(task_id)
-    known = {task.id: task for task in load_public_tasks(file)}
+    own = file.suffix == ".toml"
+    if own and not file.is_file():
+        raise UserError(f"there is no task file {file}", mend="tradeassay new task NAME makes one")
+    found = (read_task(file.read_text(encoding="utf-8"), file.name),) if own else load_public_tasks(file)
+    known = {task.id: task for task in found}
     if task_id not in known:
         raise UserError(
             f"there is no task '{task_id}' in {file.name}", mend=did_you_mean(task_id, known, "list them")

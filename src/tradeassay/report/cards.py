@@ -1,0 +1,208 @@
+"""Cards: a run's results for a model's page, and what a benchmark version is made of, for people and for machines.
+
+The results card is Markdown behind the ``model-index`` metadata that model hubs read. A benchmark's card is
+Markdown and Croissant metadata (JSON-LD); both say what the data is, never more than is known about it here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks.rules_text import rules_text
+from tradeassay.core import __version__
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import sha256_of
+from tradeassay.data.datasets import DatasetInfo, list_datasets
+from tradeassay.report.paste import PasteTable
+from tradeassay.runs.code_protocol import code_protocols, find_protocol
+
+_CONTEXT = {
+    "@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/", "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo", "recordSet": "cr:recordSet", "field": "cr:field",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "source": "cr:source", "extract": "cr:extract", "column": "cr:column", "fileSet": "cr:fileSet",
+    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "citeAs": "cr:citeAs", "key": "cr:key",
+}  # fmt: skip
+_BAR_FIELDS = (
+    ("session", "sc:Date", "day of the market's calendar"),
+    ("symbol", "sc:Text", "name of the instrument"),
+    ("open", "sc:Float", "first price, as traded"),
+    ("high", "sc:Float", "highest price"),
+    ("low", "sc:Float", "lowest price"),
+    ("close", "sc:Float", "last price"),
+    ("volume", "sc:Float", "what was traded"),
+)
+_TASK_FIELDS = (
+    ("id", "sc:Text", "the task's id"),
+    ("text", "sc:Text", "what a program is asked to do"),
+    ("terms", "sc:Text", "market, bars, cash, commission, sizing"),
+)
+
+
+class BenchmarkCard(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known here about one benchmark version; ``sha256`` is that of its data where it is in the store."""
+
+    id: str
+    title: str
+    description: str
+    rules: str
+    rules_sha256: str | None
+    dataset: str
+    kind: str
+    window: str
+    licence: str
+    sha256: str | None
+    biases: tuple[str, ...]
+    get: str
+    fields: tuple[tuple[str, str, str], ...]
+
+
+def results_card(tables: Sequence[PasteTable], body: str) -> str:
+    """Return the card of a run: ``model-index`` metadata of every agent, then the tables as Markdown.
+
+    A number without a value is left out of the metadata; ``verified`` is false, as nobody has checked it there.
+    """
+    models: dict[str, list[str]] = {}
+    for table in tables:
+        who = 1 if table.columns[0] == "#" else 0
+        for row in table.rows:
+            lines = [
+                f"    - {{type: {_text(title)}, value: {cell.value!r}, name: {_text(cell.text)}, verified: false}}"
+                for title, cell in zip(table.columns, row, strict=True)
+                if cell.value is not None and title not in ("#", "tier")
+            ]
+            about = [
+                '  - task: {type: "other", name: "trading"}',
+                f'    dataset: {{name: {_text(table.title)}, type: "tradeassay"}}',
+                f'    source: {{name: "tradeassay {__version__}"}}',
+                "    metrics:",
+            ]
+            if lines:
+                models.setdefault(row[who].text, []).extend((*about, *lines))
+    index = [
+        line for name, results in models.items() for line in (f"- name: {_text(name)}", "  results:", *results)
+    ]
+    head = ['tags: ["tradeassay"]', *(["model-index:"] if index else []), *index]
+    return "\n".join(["---", *head, "---", "", body])
+
+
+def _text(text: str) -> str:
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)  # a JSON text is a YAML one
+
+
+def write_cards(folder: Path, name: str | None = None) -> list[Path]:
+    """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version, or of every one; returns the files."""
+    find_protocol("quantcode-v2")  # the modules that register benchmarks of programs
+    code = set(code_protocols.names())
+    if name is None:
+        names = sorted({*benchmarks.names(), *code})
+    else:
+        names = [name if name in code else benchmarks.get(name).id]
+    stored = {info.name: info for info in list_datasets()}
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for one in names:
+        about = _about_programs(one) if one in code else _about_market(benchmarks.get(one), stored)
+        files = {
+            f"{one}.md": data_card(about),
+            f"{one}.croissant.json": json.dumps(croissant(about), indent=1) + "\n",
+        }
+        for file, text in files.items():
+            write_atomic(folder / file, text.encode("utf-8"))
+            written.append(folder / file)
+    return written
+
+
+def _about_market(benchmark: Benchmark, stored: dict[str, DatasetInfo]) -> BenchmarkCard:
+    info = stored.get(benchmark.dataset)
+    synthetic = benchmark.dataset.startswith("synthetic/")
+    return BenchmarkCard(
+        id=benchmark.id,
+        title=benchmark.title,
+        description=benchmark.description,
+        rules=rules_text(benchmark),
+        rules_sha256=sha256_of(benchmark),
+        dataset=benchmark.dataset,
+        kind="synthetic, made from a seed" if synthetic else "real",
+        window=f"{benchmark.market.first} to {benchmark.market.last}",
+        licence="generated; free to use" if synthetic else "that of the data's vendor",
+        sha256=None if info is None or info.problem else info.sha256,
+        biases=() if info is None else info.biases,
+        get=f"tradeassay run {benchmark.id}" if synthetic else f"tradeassay data get {benchmark.dataset}",
+        fields=_BAR_FIELDS,
+    )
+
+
+def _about_programs(name: str) -> BenchmarkCard:
+    quantcode = name.startswith("quantcode")
+    title = (
+        "QuantCode: programs that do what they are asked" if quantcode else "SysTradeBench: governed strategies"
+    )
+    return BenchmarkCard(
+        id=name,
+        title=title,
+        description="Tasks in words, a reference program for each, and markets drawn from a run's secret.",
+        rules="",
+        rules_sha256=None,
+        dataset="the tasks of this package",
+        kind="written for this package, judged on synthetic markets",
+        window="",
+        licence="Apache-2.0",
+        sha256=None,
+        biases=(),
+        get=f"tradeassay code {'tasks' if quantcode else 'strategies'}",
+        fields=_TASK_FIELDS,
+    )
+
+
+def data_card(about: BenchmarkCard) -> str:
+    """Return a benchmark version's card as Markdown."""
+    rows = [
+        ("data", about.dataset), ("kind", about.kind), ("window", about.window), ("licence", about.licence),
+        ("sha256 of the data here", about.sha256 or "not in the store of this machine"),
+        ("sha256 of the rules", about.rules_sha256 or "in the manifest of every run"),
+        ("known biases", "; ".join(about.biases) or "none stated"), ("get it", f"`{about.get}`"),
+    ]  # fmt: skip
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows if value)
+    rules = f"\n## Rules\n\n{about.rules.strip()}\n" if about.rules else ""
+    return f"# {about.id}\n\n{about.title}. {about.description}\n\n| | |\n|---|---|\n{table}\n{rules}"
+
+
+def croissant(about: BenchmarkCard) -> dict[str, Any]:
+    """Return Croissant 1.0 metadata; without a stored data set there is no file to name, and none is named."""
+    source: dict[str, Any] = {"extract": {}}
+    files = []
+    if about.sha256:
+        files = [{
+            "@type": "cr:FileSet", "@id": "snapshot", "name": "snapshot",
+            "encodingFormat": "application/vnd.apache.arrow.file",
+            "includes": "*.arrow", "description": f"snapshot with the hash {about.sha256}, in the local store",
+        }]  # fmt: skip
+        source = {"fileSet": {"@id": "snapshot"}}
+    fields = [
+        {
+            "@type": "cr:Field", "@id": f"records/{name}", "name": name, "description": words, "dataType": kind,
+            **({"source": {**source, "extract": {"column": name}}} if files else {}),
+        }
+        for name, kind, words in about.fields
+    ]  # fmt: skip
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": about.id,
+        "description": f"{about.title}. {about.description}",
+        "license": about.licence,
+        "version": about.id.rpartition("-v")[2],
+        "creator": {"@type": "sc:Organization", "name": "The tradeassay developers"},
+        "isLiveDataset": False,
+        "distribution": files,
+        "recordSet": [{"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields}],
+    }

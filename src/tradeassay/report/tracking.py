@@ -1,0 +1,91 @@
+"""Hand a run's numbers to an experiment tracker, MLflow or Weights & Biases (extra ``tracking``), when asked to.
+
+Nothing is computed here: every number is the run's own, with its interval beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from tradeassay.core.errors import RunError, require
+from tradeassay.report.paste import paste_tables
+from tradeassay.report.run_page import write_html
+from tradeassay.runs import CodeRun, Run
+
+Tracker = Literal["mlflow", "wandb"]
+
+
+def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
+    """Return what a tracker is told: parameters, and numbers by ``table/agent/column`` with its ends.
+
+    Raises :class:`RunError` for a run that is not finished.
+    """
+    if not run.complete:
+        raise RunError(f"{run.name} is not finished", mend=f"tradeassay resume {run.folder}")
+    names = dict.fromkeys(episode.benchmark for episode in run.episodes)
+    params = {"run": run.name, "benchmarks": ", ".join(names), "work_sha256": run.manifest.work_sha256}
+    numbers: dict[str, float] = {}
+    tables = paste_tables(run)
+    for table in tables:
+        who = 1 if table.columns[0] == "#" else 0
+        for row in table.rows:
+            for title, cell in zip(table.columns, row, strict=True):
+                path = [*([table.title] if len(tables) > 1 else []), row[who].text, title]
+                for end, value in (("", cell.value), ("_low", cell.low), ("_high", cell.high)):
+                    if value is not None and title != "#":
+                        numbers["/".join(map(_plain, path)) + end] = value
+    return params, numbers
+
+
+def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") -> str:
+    """Log a finished run as one run of the tracker, with its page and scores as files; returns the tracker's id.
+
+    Raises :class:`MissingExtra` where the tracker is not installed, :class:`RunError` where it does not take it.
+    """
+    params, numbers = tracked(run)
+    client: Any = require(tracker, "tracking")
+    log = _log_mlflow if tracker == "mlflow" else _log_wandb
+    try:
+        return log(client, run, project, params, numbers, (write_html(run), run.folder / "scores.json"))
+    except Exception as error:  # whatever a tracker raises is its own trouble, not the run's
+        told = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise RunError(f"{tracker} did not take the run: {told}", mend=_MENDS[tracker]) from error
+
+
+_MENDS = {
+    "mlflow": "name a store with MLFLOW_TRACKING_URI, e.g. sqlite:///mlflow.db",
+    "wandb": "wandb login, or WANDB_MODE=offline",
+}
+
+
+def _log_mlflow(
+    mlflow: Any, run: Run | CodeRun, project: str, params: dict[str, str], numbers: dict[str, float],
+    files: Sequence[Path],
+) -> str:  # fmt: skip
+    mlflow.set_experiment(project)
+    with mlflow.start_run(run_name=run.name) as begun:
+        mlflow.log_params(params)
+        mlflow.log_metrics(numbers)
+        for file in files:
+            mlflow.log_artifact(str(file))
+    return str(begun.info.run_id)
+
+
+def _log_wandb(
+    wandb: Any, run: Run | CodeRun, project: str, params: dict[str, str], numbers: dict[str, float],
+    files: Sequence[Path],
+) -> str:  # fmt: skip
+    begun = wandb.init(project=project, name=run.name, config=params)
+    begun.summary.update(numbers)
+    for file in files:
+        begun.save(str(file), base_path=str(run.folder), policy="now")
+    begun.finish()
+    return str(begun.id)
+
+
+def _plain(text: str) -> str:
+    """Return a name in the letters that both trackers allow."""
+    return re.sub(r"[^A-Za-z0-9_. -]+", "-", text).strip("- ")

@@ -1,0 +1,141 @@
+"""Cards and trackers: what leaves the house is the run's own numbers, and nothing leaves by itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from report_sample import report
+
+from tradeassay.benchmarks import benchmarks
+from tradeassay.cli import main
+from tradeassay.report import paste, paste_tables
+from tradeassay.report.cards import results_card, write_cards
+from tradeassay.report.paste import PasteCell, PasteTable
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
+
+
+def test_tiers_and_chances_are_in_the_tables() -> None:
+    data = report()
+    ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
+    assert ranked, "the sample has a contest"
+    for cell, table in ranked:
+        assert cell.contest is not None
+        at = table.columns.index("tier")
+        for row in table.rows:
+            assert row[at].value == cell.contest.tier_of(row[1].text)
+            assert row[at + 1].value == (cell.contest.best.get(row[1].text, 0.0) if row[at].value else None)
+        assert any("model confidence set" in note for note in table.notes)
+
+
+def test_the_results_card_holds_every_number_of_the_table() -> None:
+    yaml = pytest.importorskip("yaml")
+    data = report()
+    card = paste(data, "card")
+    _, head, body = card.split("---\n", 2)
+    found = {model["name"]: model["results"] for model in yaml.safe_load(head)["model-index"]}
+    for table in paste_tables(data):
+        for row in table.rows:
+            wanted = {t: c.value for t, c in zip(table.columns, row, strict=True) if c.value is not None}
+            if set(wanted) - {"#", "tier"}:
+                mine = next(r for r in found[row[1].text] if r["dataset"]["name"] == table.title)
+                assert {m["type"]: m["value"] for m in mine["metrics"]} == {
+                    title: value for title, value in wanted.items() if title not in ("#", "tier")
+                }
+    assert body.strip() == paste(data, "md").strip()
+
+
+def test_hostile_names_stay_texts_in_the_card() -> None:
+    yaml = pytest.importorskip("yaml")
+    evil = 'x"}\n---\nmodel-index: []\n# : !!python/object'
+    table = PasteTable(evil, ("model", "rate"), ((PasteCell(evil), PasteCell("1", 1.0)),), ())
+    _, head, _ = results_card([table], "").split("---\n", 2)
+    (model,) = yaml.safe_load(head)["model-index"]
+    assert model["name"] == " ".join(evil.split())
+
+
+def test_every_benchmark_version_has_both_cards(tmp_path: Path) -> None:
+    written = write_cards(tmp_path)
+    assert {f"{name}.md" for name in benchmarks.names()} | {"quantcode-v2.md", "systrade-v2.md"} <= {
+        path.name for path in written
+    }
+    for path in tmp_path.glob("*.json"):
+        made = json.loads(path.read_text())
+        assert made["@type"] == "sc:Dataset" and made["conformsTo"].endswith("croissant/1.0")
+        assert made["recordSet"][0]["field"] and made["license"] and made["version"].isdigit()
+        ids = {file["@id"] for file in made["distribution"]}
+        for field in made["recordSet"][0]["field"]:
+            assert not ids or field["source"]["fileSet"]["@id"] in ids
+
+
+class Mlflow(ModuleType):
+    """A stand-in with the four functions that are called."""
+
+    def __init__(self) -> None:
+        super().__init__("mlflow")
+        self.logged: dict[str, Any] = {"files": []}
+
+    def set_experiment(self, name: str) -> None:
+        self.logged["experiment"] = name
+
+    def start_run(self, run_name: str) -> Any:
+        class Begun:
+            info = SimpleNamespace(run_id="abc")
+
+            def __enter__(self) -> Any:
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                return None
+
+        return Begun()
+
+    def log_params(self, params: dict[str, str]) -> None:
+        self.logged["params"] = params
+
+    def log_metrics(self, numbers: dict[str, float]) -> None:
+        self.logged["numbers"] = numbers
+
+    def log_artifact(self, path: str) -> None:
+        self.logged["files"].append(Path(path).name)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    shutil.copytree(RECORDED / "stockbench" / "run", tmp_path / "run")
+    return str(tmp_path / "run")
+
+
+def test_a_tracker_gets_the_numbers(
+    run: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in = Mlflow()
+    monkeypatch.setitem(sys.modules, "mlflow", stand_in)
+    assert main(["export", run, "--to", "mlflow", "--project", "mine", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert stand_in.logged["numbers"] == told["numbers"] and told["id"] == "abc"
+    assert stand_in.logged["files"] == ["report.html", "scores.json"] and stand_in.logged["experiment"] == "mine"
+    assert all(
+        set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_. -/")
+        for name in told["numbers"]
+    )
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(
+    run: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in = Mlflow()
+    monkeypatch.setitem(sys.modules, "mlflow", stand_in)
+    assert main(["export", run]) == 0 and stand_in.logged == {"files": []}
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert main(["export", run, "--to", "wandb"]) == 2
+    assert "tradeassay[tracking]" in capsys.readouterr().err
+    monkeypatch.setattr(stand_in, "set_experiment", lambda name: 1 / 0)
+    assert main(["export", run, "--to", "mlflow"]) == 2
+    assert "mlflow did not take the run: ZeroDivisionError" in capsys.readouterr().err
