@@ -21,7 +21,6 @@ from tradeassay.agents import agents as _agents
 from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
 from tradeassay.agents import plays_alone as _plays_alone
-from tradeassay.agents.factor_models.agent import NAME as _FACTOR_MODEL
 from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.own_tables import TableReading
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
@@ -369,7 +368,7 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
 
 
 def _plays_unasked(name: str) -> bool:
-    return name != _FACTOR_MODEL and not _converses(name) and _plays_alone(name)
+    return not _converses(name) and _plays_alone(name)
 
 
 def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:

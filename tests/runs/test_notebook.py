@@ -1,4 +1,4 @@
-"""The notebook in ``examples/`` runs as it stands, in an empty folder with a data home of its own."""
+"""The gallery in ``examples/notebooks``: eight notebooks, stored with small outputs; they run as they stand."""
 
 from pathlib import Path
 
@@ -6,24 +6,28 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "first_run.ipynb"
+ROOT = Path(__file__).parents[2]
+GALLERY = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
-def test_it_is_stored_without_output() -> None:
-    cells = nbformat.read(NOTEBOOK, as_version=4).cells
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+def test_eight_are_stored_with_what_they_gave() -> None:
+    assert len(GALLERY) == 8
+    for path in GALLERY:
+        cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        assert any(cell.outputs for cell in cells), path.name
+        assert not any(output.output_type == "error" for cell in cells for output in cell.outputs), path.name
+        assert path.stat().st_size < 100_000, path.name
+        assert "/home/" not in path.read_text() and "/work/" not in path.read_text(), (
+            f"{path.name} names a machine"
+        )
 
 
-def test_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
-    client.execute()
-    printed = "".join(
-        output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []) if cell.outputs
-    )
-    assert "is the baseline" in printed
-    page = tmp_path / "runs" / "first-run" / "report.html"
-    assert page.stat().st_size > 10_000
+    recorded = ROOT / "recordings" / "src" / "tradeassay_recordings"
+    monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(recorded))
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=240, kernel_name="python3", resources=resources).execute()

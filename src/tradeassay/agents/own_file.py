@@ -6,7 +6,6 @@ name would not be the same run, so it is refused.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import sys
@@ -21,6 +20,7 @@ from tradeassay.agents.registry import AgentConfig, agents, make_config
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_file
 from tradeassay.core.orders import Decision
 
 NAME = "file"
@@ -49,7 +49,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
             f"'{text}' is not an agent", mend="give it reply(request), or begin(info, rng) and answer(request)"
         )
     settings = json.dumps(dict(params), sort_keys=True) if params else ""
-    found: dict[str, Param] = {"path": path, "name": name, "sha256": _hash(Path(path))}
+    found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path))}
     return "file", {**found, **({"settings": settings} if settings else {})}
 
 
@@ -58,7 +58,7 @@ def load_own(path: str, name: str) -> type[Any]:
     file = Path(path).resolve()
     if not file.is_file():
         raise UserError(f"there is no file '{path}'", mend="write the path of a Python file: -a ./mine.py:Mine")
-    label = f"tradeassay_own_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}_{_hash(file)[:12]}"
+    label = f"tradeassay_own_{sha256_bytes(str(file).encode())[:12]}_{sha256_file(file)[:12]}"
     module = sys.modules.get(label)
     if module is None:
         spec = importlib.util.spec_from_file_location(label, file)
@@ -83,10 +83,6 @@ def load_own(path: str, name: str) -> type[Any]:
     return cls
 
 
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
     """Which class of which file, as it was when the run began."""
 
@@ -108,7 +104,7 @@ class OwnFile:
         if not config.path or not config.name:
             raise UserError("agent 'file' needs a file and a class", mend="write -a ./mine.py:Mine")
         cls = load_own(config.path, config.name)
-        if config.sha256 and _hash(Path(config.path)) != config.sha256:
+        if config.sha256 and sha256_file(Path(config.path)) != config.sha256:
             raise UserError(
                 f"'{config.path}' is not the file this run began with", mend="restore it, or start a new run"
             )

@@ -46,6 +46,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     """
 
     summary: ClassVar[str] = "holds the names a trained factor model (Qlib) scores highest, equal weights"
+    plays_alone: ClassVar[bool] = False  # it needs the key of a trained model
     Config: ClassVar[type[AgentConfig]] = FactorModelConfig
 
     def __init__(self, config: FactorModelConfig) -> None:
