@@ -5,8 +5,8 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-all check suite docs lock wheel release clean
-demo: .venv/.runtime     ## rule-based agents on three markets, a leaderboard and report.html
-	$(BIN)/tradeassay demo
+demo: .venv/.runtime     ## rules and a real model's recorded answers, a verdict, and a page to open
+	TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
 test: .venv/.test        ## style, types, import contracts and all tests that are not slow
 	scripts/system-packages
 	$(MAKE) --no-print-directory -j2 check suite

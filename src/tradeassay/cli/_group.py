@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
     "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
-    "demo": ("runs", "demo", "Rules and scripted models on small markets; leaderboards and reports, no key."),
+    "demo": ("demo", "demo", "Rules and models on small markets, a verdict, and a page to open; no key."),
     "run": ("runs", "run", "Run agents over benchmarks and score them."),
     "plan": ("runs", "plan", "Say what a run would cost before it is started."),
     "resume": ("runs", "resume", "Continue a stopped run; the result has the same bytes."),

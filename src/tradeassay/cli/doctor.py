@@ -33,7 +33,6 @@ _NEEDED = (
     "jinja2",
     "msgspec",
     "numpy",
-    "plotly",
     "polars",
     "pyarrow",
     "rich",
@@ -50,6 +49,9 @@ _OPTIONAL = {
     "arena": ("sqlalchemy", "the arena"),
     "postgres": ("psycopg", "an arena with several workers"),
     "mcp": ("mcp", "agents that speak MCP"),
+    "fast": ("numba", "luck baselines"),
+    "plot": ("plotly", "figures from Python"),
+    "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }
 

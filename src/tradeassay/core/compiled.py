@@ -30,7 +30,8 @@ class Compiler:
     carry no reference counts: several times as fast where small functions hand them to each other, but no function
     may make an array, and whoever calls them is compiled in the same way.
 
-    A module with a compiler imports numba on import, so such modules are imported on first use.
+    A module with a compiler imports numba on import, so such modules are imported on first use. Without numba
+    (extra ``fast``) functions stay plain Python.
     """
 
     def __init__(
@@ -70,8 +71,10 @@ class Compiler:
         return made
 
     def _compile(self, function: Callable[_Args, _Out], **options: Any) -> Callable[_Args, _Out]:
-        from numba import config, njit
-
+        try:
+            from numba import config, njit
+        except ImportError:
+            return function  # plain Python: the same numbers, slowly; pip install 'tradeassay[fast]'
         if not self._counted:
             options["_nrt"] = False
         folder, before = self._folder, config.CACHE_DIR
@@ -88,8 +91,10 @@ class Compiler:
     @cached_property
     def _folder(self) -> Path | None:
         """Return where compiled code is kept; None if nothing can be written and each process compiles."""
-        import numba
-
+        try:
+            import numba
+        except ImportError:
+            return None
         sources = [sha256_file(path) for folder in self._folders for path in sorted(folder.rglob("*.py"))]
         root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else data_home(self._home) / "compiled"
         folder = root / sha256_of((numba.__version__, sources))[:16]

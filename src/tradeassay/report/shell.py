@@ -110,9 +110,7 @@ def plotly_js() -> str:
         if script.is_file():
             # The text must not end the element around it.
             return script.read_text(encoding="utf-8").replace("</script", "<\\/script")
-    raise MissingExtra(
-        "plotly.js, which draws the charts, was not found", mend="pip install --force-reinstall plotly"
-    )
+    raise MissingExtra("plotly.js, which draws the charts, was not found", mend="pip install 'tradeassay[arena]'")
 
 
 @cache

@@ -11,7 +11,7 @@ from tradeassay.assay.luck.ground import LuckGround, ground_of
 from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
 
@@ -81,6 +81,7 @@ def luck_of_episode(
     if series.failure is not None or series.ruined is not None:
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
+        require("numba", "fast")  # thousands of portfolios would take hours in plain Python
         ground = ground_of(run.snapshot(key), run.manifest.benchmark(episode).market)
         schedule, shape = schedule_of(run.records(key), ground.market)
     except UserError as error:
@@ -147,6 +148,7 @@ def luck_of_returns(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
             mend="give one return for every session of the market, and no other",
         )
+    require("numba", "fast")
     n = len(days)
     schedule, shape = even_schedule(n, names=names, turnover=turnover / ground.periods_per_year, invested=invested)
     made = random_portfolios(ground, schedule, n=portfolios, seed=seed)

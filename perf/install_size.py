@@ -1,0 +1,89 @@
+"""What is installed and what it costs: sizes by package, time of an import and of a command, weight of pages.
+
+    python perf/install_size.py [--fresh] [--runs runs/]
+
+Without --fresh the sizes are those of the packages of requirements/runtime.txt in this environment. With --fresh
+the runtime is installed into an empty environment first (needs the package index): bars 750 MB and 45 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pinned() -> list[str]:
+    """Return the names of the runtime's packages."""
+    lines = (ROOT / "requirements" / "runtime.txt").read_text().splitlines()
+    return list(dict.fromkeys(line.split("==")[0] for line in lines if re.match(r"[a-z]", line)))
+
+
+def megabytes(name: str) -> float:
+    """Return what a package's files weigh, compiled ones included."""
+    found = {Path(str(file.locate())).resolve() for file in metadata.files(name) or ()}
+    for path in [one for one in found if one.suffix == ".py"]:
+        found.update((path.parent / "__pycache__").glob(f"{path.stem}.cpython-*.pyc"))
+    return sum(path.stat().st_size for path in found if path.is_file()) / 1e6
+
+
+def timed(words: list[str]) -> float:
+    """Return the best of three wall times of a command."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run(words, check=True, capture_output=True)
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def fresh() -> None:
+    """Install the runtime into an empty environment and say what that takes."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        python = f"{place}/bin/python"
+        site = Path(place) / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        before, began = weight(site), time.perf_counter()
+        subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT)], check=True)
+        took, size = time.perf_counter() - began, weight(site) - before
+        print(f"pip install .: {took:.0f} s, {size:.0f} MB (bars 45 s, 750 MB)")
+
+
+def weight(folder: Path) -> float:
+    """Return a folder's size in MB."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs")
+    asked = parser.parse_args()
+    if asked.fresh:
+        fresh()
+    sizes = sorted(((megabytes(name), name) for name in pinned()), reverse=True)
+    print(f"runtime: {sum(size for size, _ in sizes):.0f} MB in {len(sizes)} packages")
+    for size, name in sizes[:12]:
+        print(f"  {name:22} {size:6.0f} MB")
+    for words in (
+        ["-c", "pass"],
+        ["-c", "import tradeassay"],
+        ["-m", "tradeassay", "--help"],
+        ["-c", "import tradeassay.api"],
+    ):
+        print(f"python {' '.join(words):28} {timed([sys.executable, *words]):.2f} s")
+    for page in sorted(asked.runs.glob("*/report.html")):
+        print(f"{page.parent.name}/report.html: {page.stat().st_size / 1e6:.2f} MB")
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The command ``demo``: rules, a model's recorded answers, a famous portfolio, and a page to open. No key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tradeassay.cli._options import out_option, workers_option
+from tradeassay.cli._output import finish, json_option, print_json, say
+
+if TYPE_CHECKING:
+    from tradeassay.runs import CodeRun, Run
+
+_SYNTHETIC = ("daily-us-v2", "daily-ashare-v2", "daily-crypto-v2")
+_REAL = "daily-us-real-v2"
+_RULES = (
+    "equal-weight", "cash", "min-variance", "momentum-12-1", "momentum-weighted", "random", "reversal",
+    "sector-equal", "vol-target",
+)  # fmt: skip
+_TALKING = "ktdfin-v2"
+_RECORDED = "recorded/qwen2.5-coder-1.5b"
+
+
+@click.command()
+@out_option
+@workers_option
+@click.option("--offline", is_flag=True, help="Do not ask the package index for the small panel of real prices.")
+@json_option
+def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
+    """Rules on three synthetic markets and, when it can be had, 29 real US stocks from 2007 to 2009; then a model.
+
+    The model's answers are recorded ones (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those
+    of a program that answers as a language model would. Nobody is asked. Ends with a page to open.
+    """
+    from tradeassay.api import assay, make_spec
+    from tradeassay.runs import run
+
+    names = _SYNTHETIC if offline or not _have_real_panel() else (*_SYNTHETIC, _REAL)
+    slug = "demo" if len(names) > len(_SYNTHETIC) else "demo-offline"
+    spec = make_spec(benchmarks=names, agents=_RULES, slug=slug)
+    played = [run(spec, out / spec.slug, workers=workers, progress="auto"), _model_run(out, workers)]
+    for done in played:
+        finish(done, quiet=as_json)
+    say("judging what the model's return is made of ...")
+    page = assay(played[1], portfolios=1_000).report(out / "demo-verdicts.html")
+    famous = _famous()
+    if as_json:
+        runs = [{"run": str(done.folder), "scores": done.scores} for done in played]
+        print_json({"runs": runs, "page": str(page), "famous": famous})
+    say(f"\n{famous}\n\nopen this file: {page.resolve()}")
+    return 0
+
+
+def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
+    """Play a real model's recorded answers again, or a scripted model where no recording is installed."""
+    import msgspec
+
+    from tradeassay.api import make_spec
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.runs import Asking, run
+    from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
+
+    try:
+        opened = open_recording(find_recording(_RECORDED, _TALKING))
+        recorded = recorded_spec(opened.folder)
+        kept = {
+            "mask": ("bright", "blinded"),
+            "mode": "fixed-candidate",
+            "max_tokens": recorded.protocol["max_tokens"],
+        }
+        spec = msgspec.structs.replace(recorded, slug="demo-models", protocol=kept)
+        asking = Asking(replay=True, cassettes=opened.folder)
+    except TradeassayError as error:
+        say(f"a scripted model plays: {error}")
+        spec = make_spec(_TALKING, agents=["momentum-12-1"], models=["scripted/sensible"], windows="W4",
+                         slug="demo-scripted")  # fmt: skip
+        asking = Asking()
+    return run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
+
+
+def _famous() -> str:
+    """Return the verdict on a famous portfolio, from prices that come with the package arch."""
+    import arch.data.nasdaq
+    import arch.data.sp500
+    import pandas as pd
+
+    from tradeassay.api import assay
+
+    prices = {"return": arch.data.nasdaq.load()["Adj Close"], "market": arch.data.sp500.load()["Adj Close"]}
+    judged = assay(pd.DataFrame(prices).pct_change().dropna(), against="market", title="The Nasdaq, 1999 to 2018,")
+    return f"And a famous one, against the S&P 500: {judged.verdict.sentence}"
+
+
+def _have_real_panel() -> bool:
+    """Get the real panel unless it is in the store; False, with the reason said, when it cannot be had."""
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.core.errors import DataError, UserError
+    from tradeassay.data import get_dataset, list_datasets
+
+    name = benchmarks.get(_REAL).dataset
+    if any(info.name == name and info.problem is None for info in list_datasets()):
+        return True
+    say(f"getting 29 real US stocks, 1998 to 2013 ('{name}'), from the package index ...")
+    try:
+        get_dataset(name)
+    except (DataError, UserError) as error:
+        say(f"going on without it: {error.message}")
+        return False
+    return True
