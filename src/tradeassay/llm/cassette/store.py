@@ -9,11 +9,13 @@ line, the last; it is ignored when read and cut off before the next write.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -276,7 +278,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CassetteStore:
-    """The cassettes of one run. Safe to share between threads and tasks of one process.
+    """The cassettes of one run. Safe to share between threads and tasks; several may write to one folder.
 
     ``durable`` makes every answer survive a power cut, not only a killed process.
     """
@@ -375,10 +377,12 @@ class _Tape:
             yield ToolsLine(id=question.tools, tools=request.tools)
 
     def write(self, lines: list[Line], *, durable: bool) -> None:
-        """Append lines in one write."""
-        block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
+        """Append lines in one write. A file that somebody else began meanwhile is not begun again."""
         file = self._file if self._file is not None else self._open()
-        with naming(self._path):
+        with naming(self._path), _alone(file):
+            if isinstance(lines[0], HeadLine) and os.fstat(file).st_size > 0:
+                lines = lines[1:]
+            block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
             if os.write(file, block) != len(block):
                 self.close()  # opening it again cuts off the partly written block
                 raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
@@ -396,13 +400,25 @@ class _Tape:
     def _open(self) -> int:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        end = read_end(self._file)
-        if end < os.fstat(self._file).st_size:
-            os.ftruncate(self._file, end)
+        with _alone(self._file):
+            end = read_end(self._file)
+            if end < os.fstat(self._file).st_size:
+                os.ftruncate(self._file, end)
         return self._file
 
     def __del__(self) -> None:
         self.close()
+
+
+@contextmanager
+def _alone(file: int) -> Iterator[None]:
+    """Keep other writers out: what looks like a torn last line may be one that somebody is writing."""
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # closed meanwhile, which gives the lock back too
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def read_end(file: int, step: int = 65_536) -> int:
