@@ -5,17 +5,21 @@ conditions nested or inverted, comparisons with a difference, indicators written
 units, and a start three bars late. Wrong ones have one constant changed (``tradeassay.code.mutants``); those that
 decide the same as the reference on ``--same-on`` markets of their own are equivalent, and left out.
 
-    python perf/judge_errors.py --secrets 3 --tasks 24
-    python perf/judge_errors.py --secrets 50 --tasks 144      a long time: about half a second a program and secret
+    python perf/judge_errors.py --tasks 8 --each 1
+    python perf/judge_errors.py --cores 4       all tasks, 50 secrets in turn, about 500 programs: ten minutes
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+
+import msgspec
 
 from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.evaluation import DECISIONS, DRAWS
@@ -138,58 +142,108 @@ def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
     yield "three bars late", ast.unparse(ast.fix_missing_locations(tree))
 
 
-def main() -> None:
-    """Print the errors of the judge, by secret and by kind of program."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--secrets", type=int, default=1)
-    parser.add_argument("--tasks", type=int, default=12)
-    parser.add_argument("--first", type=int, default=0, help="Leave out so many tasks at the beginning.")
-    parser.add_argument("--same-on", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=160.0, help="Begin no further task after so long.")
-    given = parser.parse_args()
-    tasks = load_tasks()
-    chosen = tasks[given.first :: max(1, len(tasks) // given.tasks)][: given.tasks]
-    started, cpu = time.monotonic(), time.process_time()
-    counts: Counter[str] = Counter()
-    wrong: list[str] = []
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found about the programs of one task under one secret."""
+
+    task: str
+    secret: int
+    right: int = 0
+    rejected: int = 0
+    wrong: int = 0
+    accepted: int = 0
+    equivalent: int = 0
+    markets: int = 0
+    added: int = 0
+    immaterial: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+def measure(place: tuple[int, int, int, int]) -> Counted:
+    """Judge some programs of one task: those that a number draws, half of them right ones."""
+    number, secrets, most, same_on = place
+    task = load_tasks()[number]
+    started = time.monotonic()
+    chance = random.Random(number)
+    secret = number % secrets
+    rules = rules_of(sha256_bytes(f"judge errors {secret}".encode())[:32])
     with open_code_executor() as executor:
-        for number in range(given.secrets):
-            rules = rules_of(sha256_bytes(f"judge errors {number}".encode())[:32])
-            for task in chosen:
-                if time.monotonic() - started > given.seconds:
+        judging = draw_markets(executor, task, "backtrader", rules, DRAWS)
+        free = without_expectations(task)
+        right = [(True, name, source) for name, source in variants_of(task)]
+        wrong = [
+            (False, f"{one.change} in line {one.line}", one.source)
+            for one in mutants_of(task.reference)
+            if one.kind == "constant"
+        ]
+        counts: Counter[str] = Counter()
+        faults = []
+        for programs in (right, wrong):
+            chance.shuffle(programs)
+            done = 0
+            for is_right, name, source in programs:
+                if done >= most:
                     break
-                judging = draw_markets(executor, task, "backtrader", rules, DRAWS)
-                free = without_expectations(task)
-                programs = [(True, name, source) for name, source in variants_of(task)]
-                programs += [
-                    (False, f"{one.change} in line {one.line}", one.source)
-                    for one in mutants_of(task.reference)
-                    if one.kind == "constant"
-                ]
-                for right, name, source in programs:
-                    runs = list(
-                        run_programs(
-                            executor, task, ((source, market.bars) for market in judging.markets), rules=rules
-                        )
-                    )
-                    accepted = judge_decisions(free, judging, runs, DECISIONS).status == "passed"
-                    if not right and accepted and same_elsewhere(executor, task, source, rules, given.same_on):
-                        counts["equivalent"] += 1
-                        continue
-                    counts["right" if right else "wrong"] += 1
-                    if accepted != right:
-                        counts["rejected" if right else "accepted"] += 1
-                        wrong.append(f"{task.id}: {name} ({'right, rejected' if right else 'wrong, accepted'})")
-    print(f"right variants {counts['right']}, rejected {counts['rejected']}")
-    print(f"wrong constants {counts['wrong']}, accepted {counts['accepted']} (equivalent: {counts['equivalent']})")
-    print("\n".join(wrong))
-    print(f"host {time.process_time() - cpu:.0f} CPU-s, {time.monotonic() - started:.0f} s by the clock")
+                tables = ((source, market.bars) for market in judging.markets)
+                runs = list(run_programs(executor, task, tables, rules=rules))
+                accepted = judge_decisions(free, judging, runs, DECISIONS).status == "passed"
+                if not is_right and accepted and same_elsewhere(executor, task, source, rules, same_on):
+                    counts["equivalent"] += 1
+                    continue
+                done += 1
+                counts["right" if is_right else "wrong"] += 1
+                if accepted != is_right:
+                    counts["rejected" if is_right else "accepted"] += 1
+                    faults.append(f"{name} ({'right, rejected' if is_right else 'wrong, accepted'})")
+    return Counted(
+        task=task.id,
+        secret=secret,
+        **counts,
+        markets=len(judging.markets),
+        added=max(0, len(judging.markets) - DRAWS.markets),
+        immaterial=judging.immaterial,
+        faults=tuple(faults),
+        seconds=round(time.monotonic() - started, 1),
+    )
+
+
+def main() -> None:
+    """Print the judge's errors, task by task and together."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--secrets", type=int, default=50, help="Tasks take them in turn.")
+    parser.add_argument("--tasks", type=int, default=144)
+    parser.add_argument("--each", type=int, default=2, help="Right programs a task, and as many wrong ones.")
+    parser.add_argument("--same-on", type=int, default=10)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=660.0, help="Begin no further task after so long.")
+    given = parser.parse_args()
+    every = len(load_tasks())
+    chosen = [round(place * every / given.tasks) for place in range(given.tasks)]
+    started = time.monotonic()
+    total: Counter[str] = Counter()
+    unexercised = []
+    with ProcessPoolExecutor(given.cores) as pool:
+        left = [(number, given.secrets, given.each, given.same_on) for number in reversed(chosen)]
+        waiting = {pool.submit(measure, left.pop()) for _ in range(min(given.cores, len(left)))}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for one in (future.result() for future in done):
+                print(msgspec.json.encode(one).decode(), flush=True)
+                for name in ("right", "rejected", "wrong", "accepted", "equivalent", "added"):
+                    total[name] += getattr(one, name)
+                total["tasks"] += 1
+                unexercised += [f"{one.task} {what}" for what in one.immaterial]
+                if left and time.monotonic() - started < given.seconds:
+                    waiting.add(pool.submit(measure, left.pop()))
+    print(f"{total['tasks']} tasks, {min(given.secrets, total['tasks'])} secrets, {total['added']} markets added")
+    print(f"right variants {total['right']}, rejected {total['rejected']}")
+    print(f"wrong constants {total['wrong']}, accepted {total['accepted']} (equivalent: {total['equivalent']})")
+    print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
+    print(f"{time.monotonic() - started:.0f} s by the clock on {given.cores} cores")
 
 
 def without_expectations(task: CodeTask) -> CodeTask:
     """Return a task without expectations: only decisions are to be judged here."""
-    import msgspec
-
     return msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
 
 

@@ -5,6 +5,7 @@ Markdown table, the times in processor seconds, and the ratios.
 
     python perf/leak_bench.py [--seeds 3] [--json]
     python perf/leak_bench.py --bars 525600 [--cases late,rare]     the bench for whole series, on so many bars
+    python perf/leak_bench.py --bars 2500 --held-out                cases that the shipped bench does not have
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import json
 import platform
 import sys
 import time
+import tomllib
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -22,7 +26,9 @@ import scipy
 
 import tradeassay
 from tradeassay.code.leak.bench import (
+    BenchCase,
     BenchLine,
+    LongLine,
     bench_columns,
     load_bench,
     load_long_bench,
@@ -67,23 +73,51 @@ def cost_in_runs() -> float:
     return float(np.median(ratios))
 
 
-def long_bench(bars: int, begins: tuple[str, ...], seed: int = 1) -> int:
+HELD_OUT = Path(__file__).with_name("leak_held_out.toml")
+SHARES = (1e-5, 1e-4, 1e-3, 1e-2, 1.01)
+
+
+def held_out() -> tuple[BenchCase, ...]:
+    """Return the cases that do not ship, leaky ones first."""
+    read = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
+    return tuple(
+        msgspec.convert({**one, "source": f"{read['head']}\n{one['source']}", "leaky": kind == "leaky"}, BenchCase)
+        for kind in ("leaky", "honest")
+        for one in read[kind]
+    )
+
+
+def measured(place: tuple[str, int, int]) -> tuple[LongLine, float]:
+    """Return the line of one case on so many bars, and its CPU seconds."""
+    name, bars, seed = place
+    case = next(one for one in (*held_out(), *load_long_bench()) if one.name == name)
+    before = time.process_time()
+    (line,) = measure_long(bars, seed, [case])
+    return line, time.process_time() - before
+
+
+def long_bench(bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, seed: int = 1) -> int:
     """Print every case of the bench for whole series with the share of bars that leak, and what was found."""
+    cases = held_out() if fresh else load_long_bench()
     print("| strategy | bars that leak | verdict | by | not excluded below | runs | CPU s |")
     print("|---|---|---|---|---|---|---|")
-    wrong = 0
-    for case in load_long_bench():
-        if not case.name.startswith(begins):
-            continue
-        before = time.process_time()
-        (line,) = measure_long(bars, seed, [case])
-        share = "none" if line.share is None else f"{line.share:.4%}"
-        verdict = f"{line.verdict}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
-        used = time.process_time() - before
-        found = f"{line.method or '-'} | {line.bound} | {line.runs} | {used:.1f}"
-        print(f"| {line.name} | {share} | {verdict} | {found} |")
-        wrong += not line.right
-    print(f"wrong: {wrong}")
+    lines = []
+    with ProcessPoolExecutor(cores) as pool:
+        for line, used in pool.map(measured, ((c.name, bars, seed) for c in cases if c.name.startswith(begins))):
+            share = "none" if line.share is None else f"{line.share:.4%}"
+            verdict = f"{line.verdict}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
+            found = f"{line.method or '-'} | {line.bound} | {line.runs} | {used:.1f}"
+            print(f"| {line.name} | {share} | {verdict} | {found} |", flush=True)
+            lines.append(line)
+    low = 0.0
+    for high in SHARES:
+        these = [line for line in lines if line.leaky and line.share is not None and low <= line.share < high]
+        found = sum(line.verdict != "clean" for line in these)
+        print(f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {found} of {len(these)} found")
+        low = high
+    honest = [line for line in lines if not line.leaky]
+    wrong = [line.name for line in lines if not line.right]
+    print(f"honest: {sum(line.right for line in honest)} of {len(honest)} judged right; wrong in all: {wrong}")
     return 1 if wrong else 0
 
 
@@ -93,9 +127,12 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--bars", type=int)
     parser.add_argument("--cases", default="", help="with --bars: only cases whose names begin so")
+    parser.add_argument("--held-out", action="store_true", help="with --bars: the cases that do not ship")
+    parser.add_argument("--cores", type=int, default=1, help="with --bars: processes")
     options = parser.parse_args()
     if options.bars:
-        return long_bench(options.bars, tuple(options.cases.split(",")))
+        begins = tuple(options.cases.split(","))
+        return long_bench(options.bars, begins, fresh=options.held_out, cores=options.cores)
     before = time.process_time()
     measured = [measure_bench(seed=seed) for seed in range(1, options.seeds + 1)]
     used = time.process_time() - before

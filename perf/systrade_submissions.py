@@ -5,8 +5,9 @@ itself), vectorised pandas (``rolling``), ``itertuples`` over the frame, and pla
 anew. The seventeen differ in style and in their whole-number parameters, so most of them fail the scenarios; every
 gate is asked all the same. Nobody should take them for what models write: they only cost like it.
 
-The seven strategies with a minute version run on 525,600 minutes, the others on their synthetic year. The gates
-run on the first asset; on the other two of the three, minute submissions make their scored run and their seeds.
+The seven strategies with a minute version run on 525,600 minutes, the others on their synthetic year, by the rules
+of ``systrade-v2``. The gates run on the first asset; on the other two of the three, minute submissions make one
+full run.
 
 ``python perf/systrade_submissions.py`` measures a slice (one submission of each style, one asset) and
 extrapolates; ``--full`` runs all 204. The children's CPU seconds are counted by the sandbox.
@@ -20,9 +21,11 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
+from tradeassay.benchmarks.systrade.examine import twin_executor
 from tradeassay.code.gates import GateConfig, pass_gates
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.code.submission_run import SubmissionRunner, market_columns, submission_config
@@ -65,7 +68,7 @@ STYLES = ("windows", "pandas", "itertuples", "loops")
 
 def written(strategy: str, number: int) -> Submission:
     """Return the reference in another style and with other whole-number parameters."""
-    reference = load_reference(strategy)
+    reference = load_reference(strategy, minutes=True)
     style, more = STYLES[number % len(STYLES)], number // len(STYLES)
     head, body = reference.source.split("class TradingStrategy", 1)
     if style == "pandas":
@@ -81,21 +84,23 @@ def written(strategy: str, number: int) -> Submission:
     return Submission(source=source, card=reference.card, name=f"{strategy} {style} {number}")
 
 
+CONFIG = GateConfig(strict=True, secret="5a" * 16)
+tape = lru_cache(maxsize=ASSETS)(minute_year)
+
+
 def examine(submission: Submission, spec: StrategySpec, executor: JobExecutor, assets: int) -> tuple[str, float]:
-    """Run all gates on one asset and the scored run with its seeds on the others; return verdict and CPU."""
-    config = GateConfig()
+    """Run all gates on one asset and one run on each of the others; return verdict and CPU of the children."""
     minute = "1m" in spec.semantics.inputs.timeframes
-    bars = minute_year(MINUTES, 1) if minute else synthetic_year(spec)
-    report = pass_gates(submission, spec, executor, config, bars).report
+    bars = tape(MINUTES, 1) if minute else synthetic_year(spec)
+    report = pass_gates(submission, spec, executor, CONFIG, bars).report
     cpu = report.cpu_s
     if minute and report.gate("exec").passed:
         runner = SubmissionRunner(
-            executor=executor, source=submission.source, semantics=spec.semantics, limits=config.limits
+            executor=executor, source=submission.source, semantics=spec.semantics, limits=CONFIG.limits
         )
         legs = spec.semantics.inputs.legs
-        for seed in range(2, assets + 1):
-            columns = market_columns(minute_year(MINUTES, seed), legs)
-            list(runner.logs((columns, one) for one in config.seeds))
+        wanted = ((market_columns(tape(MINUTES, seed), legs), CONFIG.seeds[0]) for seed in range(2, assets + 1))
+        list(runner.logs(wanted))
         cpu += runner.spent.cpu_s
     failure = report.first_failure
     return ("all gates held" if failure is None else f"{failure.name}: {failure.reason[:90]}"), cpu
@@ -111,12 +116,13 @@ def main() -> int:
     count, assets = (COUNT, ASSETS) if args.full else (len(STYLES), 1)
     wall, host = time.perf_counter(), time.process_time()
     spent: dict[str, list[float]] = {}
-    with open_executor(config=submission_config(), workers=args.workers) as executor:
+    config = submission_config()
+    with open_executor(config=config, workers=args.workers) as first, twin_executor(first, config) as executor:
         work = [(strategy, number) for strategy in chosen for number in range(count)]
 
         def one(place: tuple[str, int]) -> tuple[str, int, str, float]:
             strategy, number = place
-            verdict, cpu = examine(written(strategy, number), load_spec(strategy), executor, assets)
+            verdict, cpu = examine(written(strategy, number), load_spec(strategy, minutes=True), executor, assets)
             return strategy, number, verdict, cpu
 
         with ThreadPoolExecutor(args.workers) as threads:

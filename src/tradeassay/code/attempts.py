@@ -25,20 +25,9 @@ def exchange(reply: ModelReply, told: str) -> tuple[Message, Message]:
     return Message(role="assistant", text=reply.text), Message(role="user", text=told)
 
 
-def add_usage(left: Usage, right: Usage) -> Usage:
-    """Return the sum of two usages; dollars are unknown as soon as one of them is."""
-    return Usage(
-        input_tokens=left.input_tokens + right.input_tokens,
-        output_tokens=left.output_tokens + right.output_tokens,
-        reasoning_tokens=left.reasoning_tokens + right.reasoning_tokens,
-        cached_tokens=left.cached_tokens + right.cached_tokens,
-        usd=None if left.usd is None or right.usd is None else left.usd + right.usd,
-    )
-
-
 def total_usage(parts: Iterable[Usage]) -> Usage:
     """Return the sum of usages."""
     total = NOTHING_SPENT
     for part in parts:
-        total = add_usage(total, part)
+        total = total.plus(part)
     return total

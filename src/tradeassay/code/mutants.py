@@ -18,34 +18,43 @@ from tradeassay.code.source import parses
 
 _SMALL: Final = 10
 _STEP: Final = 0.1
+_ORDERS: Final = ("buy", "sell", "close", "cancel", "order_target")
 """From ten on a whole number moves by a tenth, below it by one; fractions always move by a tenth."""
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
-    """A program with one change. ``change`` says which, with the line of the original."""
+    """A program with one change. ``change`` says which, with the line of the original; ``orders`` tells that what
+    was taken out is a branch in which orders are placed or cancelled. ``place`` counts the constants.
+    """
 
     kind: Literal["constant", "condition"]
     change: str
     line: int
     source: str
+    orders: bool = False
+    place: int = -1
 
 
-def mutants_of(source: str) -> tuple[Mutant, ...]:
-    """Return all mutants of a program, by line; none of a source that is not Python."""
+def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
+    """Return all mutants of a program, by line; none of a source that is not Python.
+
+    ``doubled`` doubles constants instead of moving them a little.
+    """
     tree = parses(source)
     if tree is None:
         return ()
-    made = [*_constants(tree), *_conditions(tree)]
+    made = [*_constants(tree, doubled=doubled), *_conditions(tree)]
     return tuple(sorted(made, key=lambda mutant: (mutant.line, mutant.change)))
 
 
-def _constants(tree: ast.Module) -> Iterator[Mutant]:
-    for node in _stated(tree):
+def _constants(tree: ast.Module, *, doubled: bool) -> Iterator[Mutant]:
+    for place, node in enumerate(_stated(tree)):
         old = node.value
         assert isinstance(old, int | float)
-        new = _moved(old)
+        new = 2 * old if doubled else _moved(old)
         node.value = new
-        yield Mutant(kind="constant", change=f"{old:g} -> {new:g}", line=node.lineno, source=ast.unparse(tree))
+        change = f"{old:g} -> {new:g}"
+        yield Mutant(kind="constant", change=change, line=node.lineno, source=ast.unparse(tree), place=place)
         node.value = old
 
 
@@ -74,11 +83,17 @@ def _moved(value: int | float) -> int | float:
 def _conditions(tree: ast.Module) -> Iterator[Mutant]:
     for number, node in enumerate(list(ast.walk(tree))):
         if isinstance(node, ast.If):
-            yield _changed(tree, number, lambda one: setattr(one, "test", ast.Constant(False)), "the branch")
+            made = _changed(tree, number, lambda one: setattr(one, "test", ast.Constant(False)), "the branch")
+            yield msgspec.structs.replace(made, orders=any(map(_places_order, node.body)))
         if isinstance(node, ast.BoolOp):
             for place, operand in enumerate(node.values):
                 shown = ast.unparse(operand)[:60]
                 yield _changed(tree, number, lambda one, at=place: one.values.pop(at), shown)
+
+
+def _places_order(body: ast.AST) -> bool:
+    calls = (node.func for node in ast.walk(body) if isinstance(node, ast.Call))
+    return any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
 
 
 def _changed(tree: ast.Module, number: int, change: object, what: str) -> Mutant:

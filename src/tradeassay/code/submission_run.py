@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
+from tradeassay.code.backtrader.orders import MAX_SIZE
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.code.inside.desk import frame_format, pack_rows
 from tradeassay.code.leak.subject import RunFailure
@@ -111,6 +112,7 @@ def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: 
     _refuse(sign == 0.0, "has a side that is neither BUY nor SELL", found["side"])
     with np.errstate(invalid="ignore"):
         _refuse(~(np.isfinite(quantity) & (quantity > 0)), "has a quantity that is no positive number", quantity)
+    _refuse(quantity > MAX_SIZE, "has a quantity that no number of units can have", quantity)
     order = np.argsort(row, kind="stable")
     return TradeLog(
         row=row[order],

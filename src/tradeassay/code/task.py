@@ -114,13 +114,25 @@ class FrameVariant(_Part, frozen=True, kw_only=True):
     decoys: tuple[Decoy, ...] = ()
 
 
+class CannotMatter(_Part, frozen=True, kw_only=True):
+    """A number or branch of a reference that no market can show, and why: ``change`` and ``line`` as in
+    :class:`tradeassay.code.mutants.Mutant`.
+    """
+
+    change: str
+    line: int
+    why: str
+    framework: Framework = "backtrader"
+
+
 class CodeTask(_Part, frozen=True, kw_only=True):
     """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``.
 
     ``market`` is a key of :data:`tradeassay.code.bars.MARKETS`; the task's home market is that
     market with seed 1. ``symbol`` is what a public file tells its user to download. ``lacks`` says
-    what an imported task does not come with. ``agreement`` replaces the configured threshold of the
-    behavioural judge where a task needs another one.
+    what an imported task does not come with. ``cannot_matter`` names what of its references changes no decision
+    on any market: it is not asked of the markets that are drawn. ``agreement`` replaces the configured threshold
+    of the behavioural judge where a task needs another one.
     """
 
     id: str
@@ -144,6 +156,7 @@ class CodeTask(_Part, frozen=True, kw_only=True):
     agreement: float | None = None
     symbol: str | None = None
     lacks: tuple[str, ...] = ()
+    cannot_matter: tuple[CannotMatter, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):

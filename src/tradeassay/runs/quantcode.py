@@ -163,7 +163,11 @@ class QuantCodeProtocol:
 
     def facts(self) -> dict[str, str]:
         """Return the hashes of tasks, prompts and configuration, and the versions that programs run on."""
-        found = {f"task {name}": sha256_of(task) for name, task in sorted(self.tasks.items())}
+        found = {
+            # What cannot matter moves no score.
+            f"task {name}": sha256_of(msgspec.structs.replace(task, cannot_matter=msgspec.UNSET))
+            for name, task in sorted(self.tasks.items())
+        }
         found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes(self.version).items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
         found |= {f"package {name}": _version(name) for name in _COMPUTING}

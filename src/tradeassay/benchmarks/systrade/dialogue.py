@@ -16,7 +16,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade.trail import Trail
 from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDINGS, WriterTold
-from tradeassay.code.attempts import NOTHING_SPENT, add_usage, no_answer, total_usage
+from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.extraction import extract
 from tradeassay.code.review import Review, peer_mark
@@ -190,7 +190,7 @@ def build(
             given=talk.words.given(spec, number),
         )
         assert isinstance(reply, ModelReply)
-        talk.paid = add_usage(talk.paid, reply.usage)
+        talk.paid = talk.paid.plus(reply.usage)
         if why := no_answer(reply):
             talk.note(number, reply, why, "no answer")
             break
@@ -211,7 +211,7 @@ def build(
         )
         assert isinstance(scored, ScoredIteration)
         reviews, used = yield from _reviews(spec, submission, model, settings)
-        talk.review_paid = add_usage(talk.review_paid, used)
+        talk.review_paid = talk.review_paid.plus(used)
         if talk.take(number, reply, submission, scored, reviews):
             break
         number += 1

@@ -223,7 +223,7 @@ def judge_decisions(
             continue
         mine = decision_events(run, market.bars, task.cash)
         decided = compare_decisions(mine, market.events, market.bars.rows, config)
-        found.append(_decided(market.bars.name, decided))
+        found.append(_agreed(market.bars.name, decided))
         if not passes(decided, config):
             lost.append(
                 f"on market {number} {decided.stray} of {decided.candidate + decided.reference} decisions have no "
@@ -241,22 +241,6 @@ def judge_decisions(
         markets=tuple(found),
         violations=violations,
         hints=tuple(dict.fromkeys(said)) if lost or violations else (),
-    )
-
-
-def _decided(market: str, found: Decided) -> MarketAgreement:
-    return MarketAgreement(
-        market=market,
-        value=found.value,
-        fills=found.value,
-        exposure=found.value,
-        entries=found.entries,
-        exits=found.exits,
-        matched=found.matched,
-        candidate_events=found.candidate,
-        reference_events=found.reference,
-        stray=found.stray,
-        forgiven=found.forgiven,
     )
 
 
@@ -354,17 +338,21 @@ def _compare(done: Backtest, reference: ReferenceRun, config: BehaviourConfig, s
     return _agreed(reference.name, result)
 
 
-def _agreed(market: str, result: Agreement) -> MarketAgreement:
+def _agreed(market: str, found: Agreement | Decided) -> MarketAgreement:
+    """Return a comparison as it is recorded; decisions have one number where fills have two."""
+    decided = isinstance(found, Decided)
     return MarketAgreement(
         market=market,
-        value=result.value,
-        fills=result.fills,
-        exposure=result.exposure,
-        entries=result.entries,
-        exits=result.exits,
-        matched=result.matched,
-        candidate_events=result.candidate,
-        reference_events=result.reference,
+        value=found.value,
+        fills=found.value if decided else found.fills,
+        exposure=found.value if decided else found.exposure,
+        entries=found.entries,
+        exits=found.exits,
+        matched=found.matched,
+        candidate_events=found.candidate,
+        reference_events=found.reference,
+        stray=found.stray if decided else 0,
+        forgiven=found.forgiven if decided else 0,
     )
 
 

@@ -1,8 +1,9 @@
 """The markets that a program is judged on in version 2: drawn from the run's secret, and fit for the task.
 
 A market says nothing when the task's reference barely trades on it, and a set of markets says nothing about a
-constant that can be changed without changing a trade. Both are drawn again, a few times, and what was drawn again
-or could not be mended is recorded.
+constant or a branch that can be changed without the judge noticing. Markets are drawn again for both, then further
+ones with calm and wild spells and jumps are added for what still does not matter; all of that is recorded, and so
+is what could not be mended.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from tradeassay.code.backtrader import Backtest
-from tradeassay.code.bars import MARKETS, TaskBars
-from tradeassay.code.judges.decisions import DecisionEvent, decision_events
+from tradeassay.code.bars import MARKETS, Feed, TaskBars
+from tradeassay.code.judges.decisions import (
+    DecisionEvent,
+    DecisionsConfig,
+    compare_decisions,
+    decision_events,
+    passes,
+)
 from tradeassay.code.mutants import Mutant, mutants_of
 from tradeassay.code.rules import Rules
 from tradeassay.code.running import reference_of, run_programs, task_bars
@@ -36,13 +44,17 @@ _FEWEST: Final = 2
 
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     """``markets`` are compared; on each the reference makes ``least_trades`` trades, or the most it makes in
-    ``draws`` draws. ``mended`` is how often the last market is drawn again for a constant that does not matter.
+    ``draws`` draws. ``mended`` is how often the last market is drawn again for a constant that does not matter;
+    after that up to ``added`` markets on which it does are added, out of ``tried``.
     """
 
     markets: int = 3
     least_trades: int = 5
     draws: int = 5
     mended: int = 2
+    added: int = 3
+    tried: int = 10
+    decisions: DecisionsConfig = DecisionsConfig()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,6 +140,7 @@ def draw_markets(
         shown = ", ".join(f"{mutant.change} in line {mutant.line}" for mutant in left[:3])
         hand.again.append(DrawnAgain(market=kept.bars.name, reason=f"a constant does not matter: {shown}"))
         left = hand.unnoticed(left)
+    left = hand.coarse(hand.add_for(left))
     return Judging(
         markets=tuple(hand.markets),
         again=tuple(hand.again),
@@ -137,12 +150,16 @@ def draw_markets(
 
 
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
-    """Return whether the task's words name the number that a mutant changes, as it is or in per cent.
+    """Return whether the task's words name the number that a mutant changes, as it is or in per cent, or a branch
+    with orders is gone.
 
     Others are the reference's own way of writing it down, and a task promises nothing about them.
     """
-    if mutant.kind != "constant":
+    known = task.cannot_matter or ()
+    if any((one.framework, one.line, one.change) == (framework, mutant.line, mutant.change) for one in known):
         return False
+    if mutant.kind != "constant":
+        return mutant.orders
     words = task.text("formal", framework) or task.formal
     old = float(mutant.change.partition(" ")[0])
     named = {float(number.replace(",", "")) for number in _NUMBER.findall(words)}
@@ -157,6 +174,48 @@ def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -
     return TaskBars(
         bars.feeds, bars.timeframe, bars.clock, f"{market}/{task.timeframe}/market {slot + 1}.{draw + 1}"
     )
+
+
+_SPELLS: Final = (0.0, 0.35, 1.0, 2.5)
+_OFTEN: Final = ((0.04, 0.32, 0.32, 0.32), (0.22, 0.26, 0.26, 0.26))
+"""How much smaller or larger moves are in a spell (nothing moves in a halt), and how often there is such a one: on
+every other market with spells halts are frequent."""
+_JUMP: Final = 0.12
+"""The largest jump between two bars of a market with spells."""
+_CENT: Final = 100.0
+
+
+def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
+    """Return a market of any kind, its bars stretched: calm and wild spells, jumps, each asset its own."""
+    own = [task.market, *(name for name in MARKETS if MARKETS[name].clock == MARKETS[task.market].clock)]
+    plain = drawn_bars(task, own[draw % len(own)], secret, _ADDED, draw)
+    draws = np.random.default_rng(seed_from(secret, "spells", task.id, draw))
+    feeds = {asset: _spelled(feed, draws, _OFTEN[draw % 2]) for asset, feed in plain.feeds.items()}
+    name = f"{plain.name.rpartition('/')[0]}/spells {draw + 1}"
+    return TaskBars(feeds, plain.timeframe, plain.clock, name)
+
+
+_ADDED: Final = 50
+"""The slot of added markets."""
+
+
+def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> Feed:
+    """Return one asset with its moves scaled in spells of 3 to 40 bars, and a jump on one bar in a hundred."""
+    rows = feed["close"].size
+    lengths = draws.integers(3, 41, rows)
+    scale = np.repeat(draws.choice(_SPELLS, rows, p=often), lengths)[:rows]
+    jump = np.where(draws.random(rows) < 0.01, draws.uniform(-_JUMP, _JUMP, rows), 0.0)
+    before = np.append(feed["open"][:1], feed["close"][:-1])
+    gap = 1.0 + scale * (feed["open"] / before - 1.0) + jump
+    body = 1.0 + scale * (feed["close"] / feed["open"] - 1.0)
+    steps = np.multiply.accumulate(np.stack([gap, np.maximum(body, 0.5)], axis=1).ravel()) * feed["open"][0]
+    opened, close = steps[0::2], steps[1::2]
+    top, bottom = np.maximum(opened, close), np.minimum(opened, close)
+    above = scale * (feed["high"] / np.maximum(feed["open"], feed["close"]) - 1.0)
+    below = scale * (np.minimum(feed["open"], feed["close"]) / feed["low"] - 1.0)
+    made = {"open": opened, "high": top * (1.0 + above), "low": bottom / (1.0 + below), "close": close}
+    cents = {name: np.maximum(np.rint(prices * _CENT), 1.0) / _CENT for name, prices in made.items()}
+    return {**feed, **cents, "volume": np.maximum(np.rint(feed["volume"] * scale), 1.0)}
 
 
 def kind_of_slot(task: CodeTask, slot: int) -> str:
@@ -211,16 +270,55 @@ class _Hand:
         return True
 
     def unnoticed(self, mutants: Sequence[Mutant]) -> list[Mutant]:
-        """Return the changed constants that decide what the reference decides, on every market."""
-        left = [mutant for mutant in mutants if mutant.kind == "constant"]
+        """Return the mutants that the judge would take for the reference, on every market."""
+        left = list(mutants)
         for market in self.markets:
-            done = self.run([mutant.source for mutant in left], market.bars)
-            left = [
-                mutant
-                for mutant, one in zip(left, done, strict=True)
-                if one.ok and self._judged(one, market.bars).events == market.events
-            ]
+            left = self._accepted(left, market)
         return left
+
+    def add_for(self, left: list[Mutant]) -> list[Mutant]:
+        """Add markets with spells on which the judge notices mutants that it has not noticed so far; return those
+        that are left.
+        """
+        room = self._config.added if self.markets else 0
+        for draw in range(self._config.tried):
+            if not left or not room:
+                break
+            bars = spelled_bars(self._task, self._rules.secret, draw)
+            (done,) = self.run([self._source], bars)
+            market = self._judged(done, bars)
+            if not done.ok or market.trades < _FEWEST:
+                continue
+            still = self._accepted(left, market)
+            if len(still) < len(left):
+                shown = ", ".join(f"{one.change} in line {one.line}" for one in left if one not in still)
+                self.again.append(DrawnAgain(market=bars.name, reason=f"added, because it matters here: {shown}"))
+                self.markets.append(market)
+                left, room = still, room - 1
+        return left
+
+    def coarse(self, left: list[Mutant]) -> list[Mutant]:
+        """Leave out constants that do matter when they are doubled; that a small change is lost is recorded."""
+        if not left or not self.markets:
+            return left
+        places = {one.place for one in left if one.kind == "constant"}
+        doubled = [one for one in mutants_of(self._source, doubled=True) if one.place in places]
+        never = {one.place for one in self.add_for(self.unnoticed(doubled))}
+        for one in left:
+            if one.kind == "constant" and one.place not in never:
+                reason = f"{one.change} in line {one.line} is too small a change to be noticed; doubling it is not"
+                self.again.append(DrawnAgain(market="all markets", reason=reason))
+        return [one for one in left if one.kind != "constant" or one.place in never]
+
+    def _accepted(self, mutants: list[Mutant], market: JudgedMarket) -> list[Mutant]:
+        done = self.run([mutant.source for mutant in mutants], market.bars)
+        rule, rows = self._config.decisions, market.bars.rows
+        return [
+            mutant
+            for mutant, one in zip(mutants, done, strict=True)
+            if one.ok
+            and passes(compare_decisions(self._judged(one, market.bars).events, market.events, rows, rule), rule)
+        ]
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
         """Run programs of ours; whole tables will do for them."""

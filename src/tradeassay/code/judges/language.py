@@ -18,7 +18,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from tradeassay.code.attempts import NOTHING_SPENT, add_usage, exchange
+from tradeassay.code.attempts import NOTHING_SPENT, exchange
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.code.source import parses
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
@@ -208,7 +208,7 @@ def judge_dialogue(
         reply = yield AskModel(
             purpose="judge", messages=tuple(messages), answer_schema=ANSWER_SCHEMA, attempt=attempt, given=given
         )
-        usage = add_usage(usage, reply.usage)
+        usage = usage.plus(reply.usage)
         answers.append(reply.text)
         if reply.error is not None:
             reason = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
