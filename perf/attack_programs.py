@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import check_program
+from tradeassay.code.mutants import mutants_of
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
 
@@ -83,7 +84,7 @@ SCORE = {
     "imports the reference": bought("from tradeassay.benchmarks.quantcode import load_task; self.buy()"),
     "knows the date": bought("d = self.data.datetime.date(0); (self.close() if self.position else self.buy()) if d.day == 13 else None"),
     "cancels what is not there": bought("o = self.buy(); o.ref = 10**9; self.cancel(o)"),
-    "wrong period": GOLD.replace("20", "21").replace("50", "55"),
+    "wrong period": next(one.source for one in mutants_of(GOLD) if one.kind == "constant"),
 }  # fmt: skip
 BURDEN = {
     "endless loop": inside("while True:\n    pass"),
