@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -22,30 +23,65 @@ def _program(name: str) -> str | None:
     return str(versions[-1]) if versions else None
 
 
+class PostgresServer:
+    """A server that can be stopped and started again on the same data."""
+
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self._folder, self._user = folder, user
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = f"postgresql+psycopg://ta@/postgres?host={folder}"
+        initdb = _program("initdb")
+        assert initdb is not None
+        self._run([initdb, "-D", str(folder / "data"), "-U", "ta", "-A", "trust", "-N"]).wait()
+
+    def _run(self, command: list[str]) -> subprocess.Popen[bytes]:
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=self._folder, user=self._user)
+
+    def start(self) -> None:
+        postgres = _program("postgres")
+        assert postgres is not None
+        listen = [
+            "listen_addresses=",
+            f"unix_socket_directories={self._folder}",
+            "fsync=off",
+            "max_connections=20",
+        ]
+        options = [part for setting in listen for part in ("-c", setting)]
+        self._process = self._run([postgres, "-D", str(self._folder / "data"), *options])
+        _wait(self._folder, self._process)
+
+    def stop(self) -> None:
+        """Stop it at once, whoever is connected."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(timeout=30)
+
+
 @contextmanager
-def server() -> Iterator[str]:
-    """Start a server and give its address; skips the test where PostgreSQL is not installed."""
-    initdb, postgres = _program("initdb"), _program("postgres")
-    if initdb is None or postgres is None:
+def restartable() -> Iterator[PostgresServer]:
+    """Start a server; skips the test where PostgreSQL is not installed."""
+    if _program("initdb") is None or _program("postgres") is None:
         pytest.skip("needs PostgreSQL's own programs (Debian: postgresql)")
     # PostgreSQL refuses to run as root, so root lends it to nobody.
     user = "nobody" if os.getuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="ta-pg-"))
     if user:
         os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
-    data = folder / "data"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, "user": user}
-    subprocess.run([initdb, "-D", data, "-U", "ta", "-A", "trust", "-N"], check=True, **quiet)
-    settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=20"]
-    options = [part for setting in settings for part in ("-c", setting)]
-    process = subprocess.Popen([postgres, "-D", data, *options], **quiet)
+    made = PostgresServer(folder, user)
+    made.start()
     try:
-        _wait(folder, process)
-        yield f"postgresql+psycopg://ta@/postgres?host={folder}"
+        yield made
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        made.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a server and give its address."""
+    with restartable() as made:
+        yield made.address
 
 
 def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:

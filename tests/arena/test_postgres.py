@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
-from tests.arena.postgres import server
+from tests.arena.postgres import restartable, server
 from tests.arena.test_rounds import Killed, kill_after
+
+from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.rounds.health import own_name
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.app import create_app
 
 pytest.importorskip("psycopg")
 
@@ -67,3 +78,69 @@ def test_two_workers_never_decide_twice(table, short, database, tmp_path) -> Non
         runner.store.engine.dispose()
     assert shared.everything() == whole.everything()
     assert shared.model.asked == whole.model.asked
+
+
+def test_many_workers_may_start_on_an_empty_database(short, database) -> None:
+    """Each makes the tables it misses; they are made once, and nobody falls over the others."""
+    begun = threading.Barrier(6)
+
+    def start(_: int) -> int:
+        begun.wait()
+        store = Store(open_engine(database, durable=False))
+        try:
+            store.found_season(short, "2022-06-01T00:00:00Z")
+            return len(ArenaReader(store).ids())
+        finally:
+            store.engine.dispose()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(start, range(6))) == [1] * 6
+
+
+def test_processes_beside_each_other_have_names_of_their_own(tmp_path) -> None:
+    first, held = own_name("here", str(tmp_path))
+    second, beside = own_name("here", str(tmp_path))
+    elsewhere, other = own_name("here", str(tmp_path / "another"))
+    assert (first, second, elsewhere) == ("here", "here-2", "here")
+    assert held is not None and beside is not None and other is not None
+    held.close()
+    again, held = own_name("here", str(tmp_path))
+    assert again == "here"  # a process that is started again keeps its name
+    for one in (held, beside, other):
+        assert one is not None
+        one.close()
+
+
+@pytest.mark.slow
+def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
+    whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
+    whole.play()
+    with restartable() as postgres:
+        again = type(table)(postgres.address, short, table.feed)
+        said: list[str] = []
+        runner = again.runner(clock=ReplayClock(speed=86_400 / 0.4))
+        runner.health.say = said.append
+        app = create_app(ArenaReader(runner.store), own=lambda: runner.health)
+        playing = threading.Thread(target=lambda: asyncio.run(runner.run()), daemon=True)
+        with TestClient(app, raise_server_exceptions=False) as client:
+            playing.start()
+            while not runner.health.rounds:
+                time.sleep(0.02)
+            postgres.stop()
+            while not said:
+                time.sleep(0.02)
+            page, facts = client.get(f"/season/{short.id}"), client.get("/api/seasons")
+            assert page.status_code == facts.status_code == 503 and "does not answer" in page.text
+            assert facts.headers["retry-after"] == "5" and facts.json()["mend"]
+            well = client.get("/healthz")
+            assert well.status_code == 503 and well.json()["workers"][0]["state"] == "stalled"
+            assert "stalled since" in client.get("/health").text
+            assert "tradeassay_up 0" in client.get("/metrics").text
+            postgres.start()
+            playing.join(60)
+            assert not playing.is_alive() and said[-1] == "all is well again"
+            assert client.get("/healthz").status_code == 200
+            assert client.get(f"/season/{short.id}").status_code == 200
+        assert again.everything() == whole.everything()
+        assert again.model.asked == whole.model.asked
+        runner.store.engine.dispose()

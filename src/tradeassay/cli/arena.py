@@ -11,6 +11,7 @@ import click
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from tradeassay.arena.rounds.health import Health
     from tradeassay.arena.season import Season
     from tradeassay.arena.standings import Standing
     from tradeassay.core.measure import Measure
@@ -123,7 +124,6 @@ def run(
     """Play a season without pages; stopped, the same command goes on where it was."""
     _need_extra()
     import asyncio
-    import platform
 
     from tradeassay.agents.foreign.address import parse_networks
     from tradeassay.arena.clock import parse_speed
@@ -139,9 +139,13 @@ def run(
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
-        who = worker or f"{platform.node()}"[:40] or "main"
         pace, networks = parse_speed(speed), parse_networks(allow)
-        done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, allow=networks, worker=who)))
+
+        def hear(health: Health) -> None:
+            health.say = say
+
+        plan = play(season, store, pace, end, allow=networks, worker=worker, told=hear)
+        done = _or_stalled(lambda: asyncio.run(plan))
     finally:
         store.engine.dispose()
     if as_json:

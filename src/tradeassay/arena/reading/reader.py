@@ -9,6 +9,7 @@ from threading import Lock, Thread
 
 import msgspec
 from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.arena.reading import decisions as made
 from tradeassay.arena.reading.cited import CitedFigures, cited_figures
@@ -165,6 +166,11 @@ class SeasonReader:
                 self._view, self._renewing = made, False
                 self._made_at = time.monotonic()
 
+    @property
+    def newest_settled(self) -> int:
+        """The number of the newest event that changed the standings."""
+        return self._pulse.settled(self.season.id)
+
     def board(self, wanted: Selection, view: SeasonView | None = None) -> Standings:
         """Return the standings of a view (None: the newest at hand), saying how many settled rounds they lack."""
         view = view or self.view()
@@ -314,6 +320,22 @@ def shown(event: SeasonEvent, sealed: bool) -> SeasonEvent:
     if not sealed or "action" not in event.body:
         return event
     return msgspec.structs.replace(event, body={k: v for k, v in event.body.items() if k != "action"})
+
+
+def keep_standings(store: Store, season: str) -> None:
+    """Compute the standings of a season and keep them for the first page after a start, if they are not yet.
+
+    A database that cannot be read or written is no reason to stop; the first reader waits then.
+    """
+    try:
+        reader = ArenaReader(store).season(season)
+        if reader is not None:
+            newest = reader.view()
+            if newest.version != reader.newest_settled:
+                newest = SeasonView(store, reader.season, reader.newest_settled)
+            newest.keep()
+    except SQLAlchemyError:
+        pass
 
 
 EVERYTHING = Selection()

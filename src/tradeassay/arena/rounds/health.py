@@ -7,10 +7,14 @@ reads that line later sees how old it is, and says so instead of "live".
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 from sqlalchemy import insert, select, update
@@ -52,7 +56,10 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health:
-    """What one worker knows about itself. ``now`` is real time, in seconds. Safe to share among threads."""
+    """What one worker knows about itself. ``now`` is real time, in seconds. Safe to share among threads.
+
+    ``say`` is told once when something begins to fail, and once when all works again.
+    """
 
     def __init__(self, season: str, worker: str, *, live: bool, now: Callable[[], float] = time.time) -> None:
         self.season, self.worker = season, worker
@@ -66,6 +73,7 @@ class Health:
         self._beat = float("-inf")
         self._retries = 0
         self.rounds = 0
+        self.say: Callable[[str], None] = lambda text: None
 
     def _stamp(self) -> str:
         return iso(int(self._now()) * SECOND)
@@ -79,14 +87,19 @@ class Health:
             since, count = (self._stamp(), 0) if known is None else (known.since, known.count)
             self._troubles[part] = Trouble(part=part, since=since, count=count + 1, text=text[:500])
             self._turn("stalled")
+        if known is None:
+            self.say(f"{part}: {text.splitlines()[0][:300] if text else 'failed'}; trying again")
 
     def fine(self, part: str) -> None:
         """Note that a part works."""
         if part in self._troubles:
             with self._lock:
                 self._troubles.pop(part, None)
-                if not self._troubles:
+                well = not self._troubles
+                if well:
                     self._turn(self._running)
+            if well:
+                self.say("all is well again")
 
     def waits(self, at: Instant | None) -> None:
         """Note when something is due next."""
@@ -142,6 +155,27 @@ class Health:
                     db.execute(insert(workers).values(**key, **row))
         except SQLAlchemyError:
             pass
+
+
+def own_name(base: str, where: str) -> tuple[str, IO[str] | None]:
+    """Return a name that no other living process of this machine has at ``where``, and what holds it while open.
+
+    A process that is started again finds its old name free; one that is started beside another gets the next.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks here: a name that is not kept over restarts, but nobody else's
+        return f"{base}-{os.getpid()}", None
+    for number in range(1, 1000):
+        name = base if number == 1 else f"{base}-{number}"
+        mark = hashlib.sha256(f"{where}/{name}".encode()).hexdigest()[:20]
+        try:
+            held = (Path(tempfile.gettempdir()) / f"tradeassay-{mark}.worker").open("a")
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        return name, held
+    return f"{base}-{os.getpid()}", None
 
 
 _TROUBLES = msgspec.json.Decoder(tuple[Trouble, ...])

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
@@ -42,6 +42,8 @@ It may have to wait for a model that summarises. Asked again for the same round 
 """
 
 T = TypeVar("T")
+DATABASE = (DBAPIError, OSError)
+"""What may be mended by waiting though the clock is a replay's: a database that is started again, a full disk."""
 
 
 class Stalled(TradeassayError):
@@ -55,7 +57,8 @@ class Missed(Exception):
 class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
     """How failures are borne: the first pause and the longest, in seconds, and when a live worker gives up.
 
-    ``tries`` is for replays, where nothing changes by waiting.
+    In a replay nothing but a database changes by waiting: it is waited for, ``replay_give_up_s`` of real time at
+    most, and everything else is tried ``tries`` times.
     """
 
     first_s: float = 1.0
@@ -63,6 +66,7 @@ class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
     give_up_s: float = 3600.0
     tries: int = 4
     replay_s: float = 0.05
+    replay_give_up_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +228,7 @@ class Runner:
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round, opened now where it was not; None when there will be none."""
         wait, closes_at = self.patience.first_s, due.at + self.season.window_s * SECOND
-        tries, began = 0, self.clock.now()
+        tries, began, since = 0, self.clock.now(), self.real_time()
         while True:
             self.health.beat(self.store)
             late = self._too_late(due.at)
@@ -240,9 +244,7 @@ class Runner:
                 self.health.trouble(_part(error), error)
                 tries += 1
                 if not self.clock.live:
-                    if tries >= self.patience.tries or isinstance(error, FutureDataError):
-                        raise
-                    await asyncio.sleep(self.patience.replay_s)
+                    await self._replay_again(error, tries, since)
                     continue
                 if late and not isinstance(error, SQLAlchemyError | OSError):
                     return await self._skipped(due, stage, f"{type(error).__name__}: {error}")
@@ -416,7 +418,7 @@ class Runner:
         making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
         made = await asyncio.gather(*making, return_exceptions=True)
         broken = next((one for one in made if isinstance(one, BaseException)), None)
-        if broken is not None and (not isinstance(broken, SQLAlchemyError) or not self.clock.live):
+        if broken is not None and not isinstance(broken, SQLAlchemyError if self.clock.live else DATABASE):
             raise broken
         left = [one for one in made if isinstance(one, ClosedSlot)]
         if left:
@@ -439,7 +441,7 @@ class Runner:
 
     async def _patiently(self, part: str, do: Callable[[], Awaitable[T]]) -> T:
         """Do something until it works. Raises :class:`Stalled` when it has not for too long."""
-        wait, began, tries = self.patience.first_s, self.clock.now(), 0
+        wait, began, tries, since = self.patience.first_s, self.clock.now(), 0, self.real_time()
         while True:
             try:
                 found = await do()
@@ -449,9 +451,7 @@ class Runner:
                 self.health.trouble(part, error)
                 tries += 1
                 if not self.clock.live:
-                    if tries >= self.patience.tries:
-                        raise
-                    await asyncio.sleep(self.patience.replay_s * 2**tries)
+                    await self._replay_again(error, tries, since)
                     continue
                 self._give_up(part, self.clock.now() - began, error)
                 await self._pause(wait)
@@ -459,6 +459,16 @@ class Runner:
             else:
                 self.health.fine(part)
                 return found
+
+    async def _replay_again(self, error: Exception, tries: int, since: float) -> None:
+        """Pause before a step of a replay is tried again; raises ``error`` where that would not help."""
+        waited = self.real_time() - since
+        if isinstance(error, DATABASE):
+            if waited >= self.patience.replay_give_up_s:
+                raise error
+        elif tries >= self.patience.tries or isinstance(error, FutureDataError):
+            raise error
+        await asyncio.sleep(min(self.patience.replay_s * 2**tries, 2.0))
 
     def _give_up(self, part: str, since: int, error: BaseException) -> None:
         if since > self.patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):

@@ -104,13 +104,13 @@ def read_lines(
     with store.read() as db:
         moves = _moves(db, season.id)
         restated = _restated(db, season.id)
-        for row in db.execute(query):
-            if row.entry in taken:
-                made = tuple(row)
-                if row.id in restated:
-                    earned, before = restated[row.id]
-                    made = (*made[:6], earned, *made[7:11], before, row.id)
-                grouped.setdefault((row.entry, row.asset), []).append(made)
+        for made in db.execute(query).all():  # all at once: one by one, a hundred thousand take twice as long
+            entry, asset, id = made[0], made[1], made[-1]
+            if entry in taken:
+                if id in restated:
+                    earned, before = restated[id]
+                    made = (*made[:6], earned, *made[7:11], before, id)
+                grouped.setdefault((entry, asset), []).append(made)
     return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
 
 

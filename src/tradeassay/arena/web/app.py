@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -155,6 +156,13 @@ def _failures(app: FastAPI, house: House) -> None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         return answer(request, 422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
+
+    @app.exception_handler(SQLAlchemyError)
+    async def away(request: Request, error: SQLAlchemyError) -> Response:
+        mend = "the arena goes on by itself when it is back; /healthz says how it is"
+        answered = answer(request, 503, "the database does not answer at the moment", mend)
+        answered.headers["retry-after"] = "5"
+        return answered
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> Response:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -60,8 +61,11 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
             quiet = 0.0
             while not house.stopping.is_set():  # else a stopping server would wait for its readers
                 found: tuple[SeasonEvent, ...] = ()
-                if house.reader.pulse.newest(season) > seq:
-                    found = await run_in_threadpool(house.reader.events_after, season, seq, BATCH)
+                try:
+                    if house.reader.pulse.newest(season) > seq:
+                        found = await run_in_threadpool(house.reader.events_after, season, seq, BATCH)
+                except SQLAlchemyError:  # it is told when the database is back
+                    await asyncio.sleep(1.0)
                 for event in found:
                     seq = event.seq
                     yield written(event)

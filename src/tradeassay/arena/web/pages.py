@@ -136,11 +136,15 @@ def _remember(request: Request, answer: Response) -> Response:
     return answer
 
 
-def warm() -> None:
-    """Do once what the first reader would wait for: compile the pages, pack the files, measure the checks."""
+def prepare() -> None:
+    """Compile the pages, so that the first reader need not wait for it."""
     for name in _environment().list_templates():
         if name.endswith(".j2"):
             _environment().get_template(name)
+
+
+def warm() -> None:
+    """Do once what readers of other pages would wait for: pack the files, measure the checks."""
     for name in NAMES_OF_FILES:
         asset(name)
     measure_checks()

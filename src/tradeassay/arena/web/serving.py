@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import threading
 import time
 from asyncio import TimerHandle, Transport
@@ -23,9 +24,9 @@ from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_spe
 from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors, KeyKind
 from tradeassay.arena.doors.outside import outside_agents
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.reading.reader import ArenaReader, keep_standings
 from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, is_live
-from tradeassay.arena.rounds.health import Health
+from tradeassay.arena.rounds.health import Health, own_name
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
@@ -34,7 +35,7 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.pages import warm
+from tradeassay.arena.web.pages import prepare, warm
 from tradeassay.core.errors import SourceError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import Instant, WallClock, iso
@@ -48,21 +49,26 @@ async def play(
     until: Instant | None = None,
     *,
     allow: Sequence[Network] = (),
-    worker: str = "main",
+    worker: str | None = None,
     told: Callable[[Health], None] | None = None,
 ) -> int:
     """Play a season from where its database ends; returns how many rounds this worker finished.
 
     A season of live assets is played by the machine's clock, any other is replayed at ``speed``. ``allow`` are
     private networks in which agents may be reached nevertheless. ``told`` is given the worker's health once.
+    ``worker`` is this process's name (None: the machine's, and a number where several play here).
 
     Everything agents read goes through the information stream; live sources are collected beside the rounds. May
     be cancelled at any moment and called again. Raises :class:`UserError` for entries that cannot take part and
     for missing data, and :class:`Stalled` when something stays away for too long.
     """
     live = is_live(season)
+    base = (platform.node() or "main")[:40]
+    worker, held = (worker, None) if worker else own_name(base, f"{store.engine.url}/{season.id}")
     feed: PriceFeed = LiveFeed(owner=f"{season.id}-{worker}") if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
+        if held is not None:
+            stack.enter_context(held)
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside))
         summariser = None
@@ -87,15 +93,30 @@ async def play(
         )
         if told is not None:
             told(runner.health)
+        beside = [asyncio.create_task(_keep(store, season))]
         sources = connectors_of(season) if live else ()
-        if not sources:
-            return await runner.run(until)
-        collecting = asyncio.create_task(_collect(store, season, sources, clock, runner.health))
+        if sources:
+            beside.append(asyncio.create_task(_collect(store, season, sources, clock, runner.health)))
         try:
-            return await runner.run(until)
+            done = await runner.run(until)
         finally:
-            collecting.cancel()
-            await asyncio.gather(collecting, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.to_thread(keep_standings, store, season.id)
+        return done
+
+
+WARM_AFTER_S = 8.0
+KEEP_S = 120.0
+"""How often the standings are kept for the first page after a start, while a season is played."""
+
+
+async def _keep(store: Store, season: Season) -> None:
+    """Keep the standings now and then, so that whoever opens the pages first need not wait for them."""
+    while True:
+        await asyncio.sleep(KEEP_S)
+        await asyncio.to_thread(keep_standings, store, season.id)
 
 
 async def _collect(
@@ -185,6 +206,7 @@ class Player:
 
     def _hear(self, health: Health) -> None:
         self.health = health
+        health.say = self._told
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -348,13 +370,17 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     server = ArenaServer(config, app)
     stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
-    threading.Thread(target=warm, name="warm", daemon=True).start()
+    prepare()
+    warming = threading.Timer(WARM_AFTER_S, warm)  # not while the first reader waits
+    warming.daemon = True
+    warming.start()
     starting = None
     if player is not None:
         starting = _start(player, doors, season, how, say, server) if season is not None else None
     try:
         server.run()
     finally:
+        warming.cancel()
         if player is not None:
             player.stop()
         store.engine.dispose()

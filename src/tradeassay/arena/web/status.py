@@ -18,6 +18,8 @@ from tradeassay.arena.state.records import Skipped
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, seasons, skipped
 
+DAY_S = 86_400.0
+
 
 class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all is well (``ok``), why not, and how every worker is."""
@@ -38,7 +40,12 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
         told = own.told()
         found[told.season, told.worker] = told
     every = tuple(found.values())
-    fine = database == "ok" and not any(one.state == "stalled" for one in every)
+    played = {one.season for one in every if one.state in ("live", "replay")}
+    # One that has been gone for a day while others play on was taken away, not lost.
+    stalled = [
+        one for one in every if one.state == "stalled" and (one.silent_s < DAY_S or one.season not in played)
+    ]
+    fine = database == "ok" and not stalled
     return ArenaHealth(ok=fine, database=database, workers=every)
 
 
