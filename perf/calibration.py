@@ -1,6 +1,6 @@
 """Do the tests we print hold their level, and what do they find? Size and power of each, by simulation.
 
-    python perf/calibration.py [--simulations 10000] [--resampled 1000] [--page docs/concepts/calibration.md]
+    python perf/calibration.py [--simulations 10000] [--resampled 1000] [--cores 4] [--page calibration.md]
 
 Series without any effect, of five kinds (normal; fat-tailed, Student's t with 4 degrees of freedom;
 autocorrelated, 0.2 from one session to the next; stale, each return spread over three sessions; GARCH(1, 1)) and
@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from tradeassay.metrics.cosine import cosine_terms, cosine_variance, sharpe_of
 from tradeassay.metrics.sharpe_inference import psr
 
 LENGTHS = (60, 125, 250, 500, 1000, 2500)
-RESAMPLED = (60, 250)
+RESAMPLED = (60, 250, 1000)
 KINDS = ("normal", "fat-tailed", "autocorrelated", "stale", "GARCH")
 NOMINAL, LOW, HIGH = 0.05, 0.04, 0.06
 TAILS, MANY = ("x 100)", "x 50)"), 10_000
@@ -124,7 +125,8 @@ def staleness(row: Table, rng: np.random.Generator) -> bool:
     return stale_lags(row + rng.normal(0.0, 0.004, row.size), row) > 0
 
 
-FEW = BootstrapConfig(draws=400)
+FEW = BootstrapConfig(draws=200)
+FIVE = "five agents"
 
 
 def percentile(row: Table, rng: np.random.Generator) -> bool:
@@ -134,25 +136,19 @@ def percentile(row: Table, rng: np.random.Generator) -> bool:
     return bool(found.distinguishable)
 
 
-def jointly(row: Table, rng: np.random.Generator) -> bool:
+def jointly(five: Table, rng: np.random.Generator) -> bool:
     """Joint intervals of five agents: does any exclude zero?"""
-    others = rng.permuted(np.tile(row, (5, 1)), axis=1)
-    others[0] = row
-    return any(one.low > 0.0 or one.high < 0.0 for one in simultaneous_intervals(others.T, bootstrap=FEW))
+    return any(one.low > 0.0 or one.high < 0.0 for one in simultaneous_intervals(five.T, bootstrap=FEW))
 
 
-def confidence_set(row: Table, rng: np.random.Generator) -> bool:
+def confidence_set(five: Table, rng: np.random.Generator) -> bool:
     """The model confidence set of five equal agents leaves the first out."""
-    others = rng.permuted(np.tile(row, (5, 1)), axis=1)
-    others[0] = row
-    return "0" not in model_confidence_set(others.T, bootstrap=FEW).included
+    return "0" not in model_confidence_set(five.T, bootstrap=FEW).included
 
 
-def nobody_superior(row: Table, rng: np.random.Generator) -> bool:
+def nobody_superior(five: Table, rng: np.random.Generator) -> bool:
     """Hansen's SPA over five agents without an edge."""
-    others = rng.permuted(np.tile(row, (5, 1)), axis=1)
-    others[0] = row
-    found = superior(others.T, np.zeros(row.size), bootstrap=FEW)
+    found = superior(five.T, np.zeros(five.shape[1]), bootstrap=FEW)
     return bool(found.p_value is not None and found.p_value < NOMINAL)
 
 
@@ -170,9 +166,9 @@ SINGLE: dict[str, Callable[[Table, np.random.Generator], Table]] = {
 }
 RESAMPLING: dict[str, Callable[[Table, np.random.Generator], Table]] = {
     "difference from the baseline, first versions (percentile bootstrap)": one_by_one(percentile),
-    "joint intervals of five agents": one_by_one(jointly),
-    "model confidence set of five leaves the first out (at most 5 %)": one_by_one(confidence_set),
-    "nobody beats the baseline (SPA, at most 5 %)": one_by_one(nobody_superior),
+    f"joint intervals of {FIVE}": one_by_one(jointly),
+    f"model confidence set of {FIVE} leaves the first out (at most 5 %)": one_by_one(confidence_set),
+    f"none of {FIVE} beats the baseline (SPA, at most 5 %)": one_by_one(nobody_superior),
 }
 
 
@@ -183,11 +179,20 @@ def chunks(count: int) -> Iterator[int]:
         count -= 500
 
 
-def share(test: Callable[[Table, np.random.Generator], Table], kind: str, n: int, count: int, seed: int) -> float:
-    """Return how often a test says that there is something."""
+def drawn(kind: str, count: int, n: int, rng: np.random.Generator, agents: int) -> Table:
+    """Return series of one agent (count, n), or of several (count, agents, n)."""
+    found = series(kind, count * agents, n, rng)
+    return found if agents == 1 else found.reshape(count, agents, n)
+
+
+def cell(asked: tuple[str, str, int, int, int]) -> tuple[float, float]:
+    """Return how often a test says that there is something, and the CPU seconds that it took."""
+    name, kind, n, count, seed = asked
+    began, test = time.process_time(), {**CLOSED, **SINGLE, **RESAMPLING}[name]
     rng = np.random.default_rng([seed, n, KINDS.index(kind)])
     SIGMA_OF[n] = float(series(kind, 200, 2500, np.random.default_rng(7)).std())
-    return float(np.concatenate([test(series(kind, size, n, rng), rng) for size in chunks(count)]).mean())
+    found = [test(drawn(kind, size, n, rng, 5 if FIVE in name else 1), rng) for size in chunks(count)]
+    return float(np.concatenate(found).mean()), time.process_time() - began
 
 
 def power(count: int, seed: int) -> list[tuple[float, list[float]]]:
@@ -213,20 +218,28 @@ def shown(value: float, count: int) -> str:
     return f"**{text}**" if not LOW - noise <= value <= HIGH + noise else text
 
 
-def table(
-    tests: dict[str, Callable[[Table, np.random.Generator], Table]], lengths: Sequence[int], count: int, seed: int
-) -> Iterator[str]:
-    """Yield the lines of one table per test; one that looks far into a tail (``x 100``) takes many simulations."""
-    for name, test in tests.items():
-        if name.endswith(TAILS) and count < MANY:
-            continue
-        yield f"**{name}**, {count:,} simulations a cell\n"
-        yield "| | " + " | ".join(f"{n:,}" for n in lengths) + " |"
-        yield "|---" * (len(lengths) + 1) + "|"
-        for kind in KINDS:
-            cells = [shown(share(test, kind, n, count, seed), count) for n in lengths]
-            yield f"| {kind} | " + " | ".join(cells) + " |"
-        yield ""
+class Bench:
+    """Where cells are measured: several processes, and the CPU seconds of all of them."""
+
+    def __init__(self, pool: ProcessPoolExecutor, seed: int) -> None:
+        self._pool, self.seed, self.used = pool, seed, 0.0
+
+    def table(self, names: Sequence[str], lengths: Sequence[int], count: int) -> Iterator[str]:
+        """Yield the lines of one table per test; one that looks far into a tail takes many simulations."""
+        shown_here = [name for name in names if not name.endswith(TAILS) or count >= MANY]
+        cells = [(name, kind, n, count, self.seed) for name in shown_here for kind in KINDS for n in lengths]
+        # The longest first, so that none is begun when the others are done.
+        order = sorted(range(len(cells)), key=lambda k: -cells[k][2])
+        measured = dict(zip(order, self._pool.map(cell, [cells[k] for k in order]), strict=True))
+        self.used += sum(seconds for _, seconds in measured.values())
+        found = {cells[k][:3]: value for k, (value, _) in measured.items()}
+        for name in shown_here:
+            yield f"**{name}**, {count:,} simulations a cell\n"
+            yield "| | " + " | ".join(f"{n:,}" for n in lengths) + " |"
+            yield "|---" * (len(lengths) + 1) + "|"
+            for kind in KINDS:
+                yield f"| {kind} | " + " | ".join(shown(found[name, kind, n], count) for n in lengths) + " |"
+            yield ""
 
 
 HEAD = """# Calibration
@@ -247,35 +260,39 @@ weighs much, and a year has few of them.
 """
 
 
-def page(simulations: int, single: int, resampled: int, seed: int) -> str:
+def page(asked: argparse.Namespace) -> str:
     """Return the page of the documentation."""
-    began = time.process_time()
-    lines = [HEAD, "## Size: tests in closed form\n", *table(CLOSED, LENGTHS, simulations, seed)]
-    lines += ["## Size: regressions over time\n", *table(SINGLE, (60, 250, 1000), single, seed)]
-    if resampled:
-        lines += ["## Size: tests that resample\n", *table(RESAMPLING, RESAMPLED, resampled, seed)]
-    else:
-        lines.append("Tests that resample were left out of this run (`--resampled 1000` measures them).\n")
+    with ProcessPoolExecutor(asked.cores) as pool:
+        bench = Bench(pool, asked.seed)
+        lines = [HEAD, "## Size: tests in closed form\n", *bench.table(tuple(CLOSED), LENGTHS, asked.simulations)]
+        lines += ["## Size: regressions over time\n", *bench.table(tuple(SINGLE), LENGTHS, asked.single)]
+        if asked.resampled:
+            tests = bench.table(tuple(RESAMPLING), RESAMPLED, asked.resampled)
+            lines += ["## Size: tests that resample\n", *tests]
+        else:
+            lines.append("Tests that resample were left out of this run (`--resampled 1000` measures them).\n")
+    sims = asked.simulations
     lines.append(
-        f"## Power\n\nHow often the test of a mean finds a true yearly information ratio ({simulations:,} each).\n"
+        f"## Power\n\nHow often the test of a mean finds a true yearly information ratio ({sims:,} each).\n"
     )
     lines += ["| ratio | " + " | ".join(f"{n:,}" for n in LENGTHS) + " |", "|---" * (len(LENGTHS) + 1) + "|"]
     lines += [
-        f"| {ir} | " + " | ".join(f"{100 * one:.0f}" for one in row) + " |" for ir, row in power(simulations, seed)
+        f"| {ir} | " + " | ".join(f"{100 * one:.0f}" for one in row) + " |" for ir, row in power(sims, asked.seed)
     ]
-    lines.append(f"\nSeed {seed}; {time.process_time() - began:.0f} seconds of CPU.")
+    lines.append(f"\nSeed {asked.seed}; {bench.used:.0f} seconds of CPU.")
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=10_000, help="of tests in closed form")
-    parser.add_argument("--single", type=int, default=2000, help="of regressions")
+    parser.add_argument("--single", type=int, default=10_000, help="of regressions")
     parser.add_argument("--resampled", type=int, default=1000, help="of tests that resample; 0 for none")
+    parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--seed", type=int, default=20_261_115)
     parser.add_argument("--page", type=Path, help="write the documentation's page here")
     asked = parser.parse_args()
-    text = page(asked.simulations, asked.single, asked.resampled, asked.seed)
+    text = page(asked)
     if asked.page is not None:
         asked.page.write_text(text, encoding="utf-8")
     sys.stdout.write(text)

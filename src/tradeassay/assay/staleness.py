@@ -35,8 +35,10 @@ class Regression:
         if n < least:
             return Measure(value=significant(value), n=n, note=f"no interval: {n} sessions")
         # A coefficient is the mean of its influence function: the t interval of that mean is the coefficient's.
-        bread = np.linalg.pinv(self._design.T @ self._design / n)[place]
-        influence = (self._design @ bread) * self.rest * scale
+        # A session that pulls the line to itself hides its own error: residuals are of lines drawn without it.
+        whole = np.linalg.pinv(self._design.T @ self._design / n)
+        pull = np.einsum("ij,jk,ik->i", self._design, whole, self._design) / n
+        influence = (self._design @ whole[place]) * self.rest / np.maximum(1.0 - pull, 0.05) * scale
         error = math.sqrt(float(cosine_variance(influence)) / n)
         if not error > 0.0:
             return Measure(value=significant(value), n=n, note="no interval: nothing is left to explain")
