@@ -101,7 +101,7 @@ def row_of(name: str) -> Row:
     if name.startswith("leak on"):
         return Row(name, ("leak",), None if " 1 %" in name else 0.95)
     if name.startswith("best of"):
-        return Row(name, ("luck", "style"), praised=0.05)
+        return Row(name, ("luck", "style", "market"), praised=0.05)
     if name.startswith(("skilled", "information")):
         return Row(name, ("skill", "mixed"), 0.9, blamed=0.05)
     right = {

@@ -80,7 +80,8 @@ def test_exposures_are_the_planted_ones(usual: Opened) -> None:
 
 def test_without_noise_the_premia_are_the_planted_ones(quiet: Opened) -> None:
     inputs, key, _ = quiet
-    error = inputs.model.premia - key.styles[START:]
+    assert inputs.model.factors[9:11] == ("BETA", "SECTOR Consumer")  # no size is planted or known here
+    error = inputs.model.premia[:, :9] - key.styles[START:]
     assert (np.sqrt((error**2).mean(axis=0)) < 6e-4).all()
     assert np.sqrt(((inputs.model.common - key.market[START:]) ** 2).mean()) < 1e-4
     assert float(np.mean(inputs.model.explained)) > 0.95

@@ -260,7 +260,8 @@ def _episode(
         universe=market.universe,
         price=market.mark,
         index=market.index,
-        config=config or AttributionConfig(),
+        # A paper's tables have the nine factors and no others.
+        config=config or AttributionConfig(beside=(convention or run.manifest.convention) != "paper"),
     )
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols, inputs.futures)

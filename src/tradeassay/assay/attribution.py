@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tradeassay.assay.inputs import MarketInputs
+from tradeassay.assay.inputs import UNSIZED, MarketInputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.instruments import Board
 from tradeassay.core.measure import Measure, not_scored
@@ -332,7 +332,7 @@ def _brinson_by(
     daily: DailyParts,
     grouped: tuple[list[str], Ints],
 ) -> BrinsonTotals:
-    capped = inputs.sized_by not in ("traded amount", "nothing")
+    capped = inputs.sized_by not in UNSIZED
     name = inputs.sized_by if capped else "equal parts"
     size = np.where(inputs.investable & np.isfinite(inputs.size) & (inputs.size > 0), inputs.size, 0.0)
     base = size if capped else inputs.investable.astype(np.float64)

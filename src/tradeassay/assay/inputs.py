@@ -6,6 +6,7 @@ weights was known strictly before that day.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -17,6 +18,7 @@ from tradeassay.core.instruments import Fundamental, Instrument
 from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
+from tradeassay.factors.definition import PRESENT
 from tradeassay.factors.windows import rolling_sum
 from tradeassay.metrics.attribution import (
     AttributionConfig,
@@ -35,6 +37,14 @@ from tradeassay.play.universe import ALL, Universe, most_traded, parse_universe
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""
 _MONTH = 20
+YEAR = 252
+"""Sessions that a beta is measured over."""
+BETA, SIZE, SECTOR = "BETA", "SIZE", "SECTOR "
+"""What stands beside the nine: beta to the mean of all names, log of the capitalisation, one per sector."""
+_SECTOR = 3
+"""Names that a sector needs."""
+UNSIZED = ("traded amount", "nothing")
+"""What stands in for size where no capitalisation is known."""
 _CAPS = ("free_float_cap", "market_cap")
 """Figures that say how large a name is, the better one first."""
 _KINDS = ("stock", "crypto")
@@ -116,17 +126,23 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     view = snapshot.at(rows.stop - 1, "close")
     there, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
     cut = early - oldest
-    values = _values(view, rows.stop - oldest, 1 if query.price == "close" else 2)[cut:]
+    lag = 1 if query.price == "close" else 2
+    values = _values(view, rows.stop - oldest, lag)[cut:]
     # The names were settled before the session; those without a price in it are left out of the regression.
     eligible = _investable(snapshot, query.universe, range(early, rows.stop), view) & _before(there)[cut:]
     investable = eligible & there[cut:]
     size, sized_by, traded = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
-    cross = CrossSection(returns[cut:], values, size, eligible)
+    more = _beside(view.instruments, eligible, config, {
+        BETA: known_before(_betas(returns, there & _names(view.instruments)), lag)[cut:],
+        **({} if sized_by in UNSIZED else {SIZE: _logs(size)}),
+    })  # fmt: skip
+    values, factors = np.concatenate([values, *(value[:, None] for value in more.values())], axis=1), tuple(more)
+    cross = CrossSection(returns[cut:], values, size, eligible, (*FACTOR_NAMES, *factors))
     exposures = _only(exposures_of(cross, config), investable)
     first = rows.start - early
-    screen = vif_screen(_part(exposures, slice(0, first)), cross.factors, config)
+    screen = _screened(exposures, first, cross.factors, config)
     inside = slice(first, None)
-    window = CrossSection(cross.returns[inside], values[inside], size[inside], investable[inside])
+    window = CrossSection(cross.returns[inside], values[inside], size[inside], investable[inside], cross.factors)
     model = regress(window, _part(exposures, inside), config)
     groups = {"all names": investable[inside]}
     limited = parse_universe(query.universe)
@@ -152,6 +168,52 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
         references=references,
         traded=traded[inside],
     )
+
+
+def _beside(
+    instruments: Sequence[Instrument], eligible: Bools, config: AttributionConfig, found: dict[str, Floats]
+) -> dict[str, Floats]:
+    """Return what stands beside the nine, (T, N) each: beta and size, then sectors, as far as names reach."""
+    names = float(np.median(eligible.sum(axis=1))) if config.beside and eligible.size else 0.0
+    terms = 1 + len(FACTOR_NAMES) + len(found)
+    if names < config.names_beside * terms:
+        return {}
+    sectors = [one.sector if one.kind in _KINDS else None for one in instruments]
+    ever = eligible.any(axis=0)
+    counted = Counter(sector for sector, there in zip(sectors, ever.tolist(), strict=True) if sector and there)
+    large = sorted(sector for sector, count in counted.items() if count >= _SECTOR)
+    if len(large) > 1 and names >= config.names_beside * (terms + len(large)):
+        for sector in large:
+            inside = np.array([one == sector for one in sectors], dtype=np.float64)
+            found[f"{SECTOR}{sector}"] = np.broadcast_to(inside, eligible.shape)
+    return found
+
+
+def _betas(returns: Floats, there: Bools) -> Floats:
+    """Return each name's slope on the mean of all names over a year up to and including each session."""
+    present = there.astype(np.float64)
+    moves = np.where(there, returns, 0.0)
+    market = moves.sum(axis=1, keepdims=True) / np.maximum(present.sum(axis=1, keepdims=True), 1.0)
+    parts = (present, moves, present * market, moves * market, present * market * market)
+    n, own, all_, both, square = (rolling_sum(part, YEAR) for part in parts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = (both - own * all_ / n) / (square - all_ * all_ / n)
+    found: Floats = np.where((n >= PRESENT * YEAR) & np.isfinite(slope), slope, np.nan)
+    return found
+
+
+def _logs(size: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(size > 0.0, np.log(size), np.nan)
+    return found
+
+
+def _screened(exposures: Exposures, first: int, factors: tuple[str, ...], config: AttributionConfig) -> VifScreen:
+    """Screen the factors before the window; sectors explain each other by what they are and are left out."""
+    kept = [k for k, name in enumerate(factors) if not name.startswith(SECTOR)]
+    part = _part(exposures, slice(0, first))
+    values = Exposures(part.values[:, kept], part.covered, part.used[:, kept])
+    return vif_screen(values, tuple(factors[k] for k in kept), config)
 
 
 def passive_portfolios(
@@ -260,9 +322,14 @@ def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tupl
     return there, returns
 
 
+def _names(instruments: Sequence[Instrument]) -> Bools:
+    """Return which columns are names, not baskets or promises."""
+    return np.array([one.kind in _KINDS for one in instruments], dtype=np.bool_)
+
+
 def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) -> Bools:
     chosen = Universe(parse_universe(universe).of)
-    names = np.array([one.kind in _KINDS for one in view.instruments], dtype=np.bool_)
+    names = _names(view.instruments)
     mask = np.zeros((len(rows), names.size), dtype=np.bool_)
     for at, row in enumerate(rows):
         mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True

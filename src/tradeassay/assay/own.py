@@ -226,7 +226,8 @@ def attribute_tables(
     """
     table = None if own.weights is None else read_weights(Path(own.weights))
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
-    settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig()
+    # Over time, a score of factors would explain anything.
+    settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig(beside=table is not None)
     if isinstance(given, Path) and is_long(given):
         if table is None:
             raise UserError(f"{given} holds returns of names", mend="give the weights too")

@@ -106,7 +106,9 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
     if found.active_variance is not None and found.active_variance <= config.market_variance:
         edge = found.edge
         certain = edge is not None and (above(edge.tested) or below(edge.tested))
-        if not certain or abs((edge and edge.tested.value) or 0.0) < config.floor:
+        # Many names, held now more and now less, or traded away at a cost, follow the market too.
+        other = timing(found, config) or _ate_an_edge(found, config)
+        if not other and (not certain or abs((edge and edge.tested.value) or 0.0) < config.floor):
             return True
     followed = found.passive
     if followed is None or followed.explained < config.tracks:
@@ -158,12 +160,26 @@ def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether costs made the result: they ate a certain gross edge, or all that was lost is them."""
     edge = found.edge
     assert edge is not None
-    taken = (edge.gross.value or 0.0) - (edge.tested.value or 0.0)
-    if found.method == "returns" or taken < config.floor:
+    if _ate_an_edge(found, config):
+        return True
+    lost = below(edge.tested) and not below(edge.gross) and not above(edge.gross)
+    return _costly(found, config) and lost and -(edge.tested.value or 0.0) >= config.floor
+
+
+def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether the names brought a certain edge and costs left nothing certain of it."""
+    edge = found.edge
+    assert edge is not None
+    if not _costly(found, config) or not above(edge.gross) or above(edge.tested):
         return False
-    if above(edge.gross) and not above(edge.tested):
-        return (edge.gross.value or 0.0) >= config.floor and _beats_chance_gross(found)
-    return below(edge.tested) and not below(edge.gross) and -(edge.tested.value or 0.0) >= config.floor
+    return (edge.gross.value or 0.0) >= config.floor and _beats_chance_gross(found)
+
+
+def _costly(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether trading is known to have cost as much as the floor."""
+    edge = found.edge
+    assert edge is not None
+    return found.method != "returns" and (edge.gross.value or 0.0) - (edge.tested.value or 0.0) >= config.floor
 
 
 def _beats_chance_gross(found: AgentFindings) -> bool:

@@ -26,7 +26,8 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``names_per_term`` names for every coefficient (the intercept is one); with fewer only the intercept is fitted,
     and below ``least_names`` there is none. ``singular`` is the share of the greatest eigenvalue below which a
     direction counts as not seen. ``vif_limit`` is where the others count as explaining a factor, ``vif_sessions``
-    how many sessions before the evaluation are screened.
+    how many sessions before the evaluation are screened. ``beside`` adds beta, size and sectors to the nine where
+    there are ``names_beside`` names for every coefficient.
     """
 
     present: float = 0.5
@@ -35,6 +36,8 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
     singular: float = 1e-10
     vif_limit: float = 10.0
     vif_sessions: int = 252
+    beside: bool = True
+    names_beside: float = 3.0
 
     def __post_init__(self) -> None:
         """Raise :class:`UserError` for values out of range."""
