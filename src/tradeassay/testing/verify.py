@@ -11,7 +11,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ def check_verify(
             raise CheckFailed(f"{folder} is contradicted before anything is changed: {honest.violations[0]}")
         tried = list(_attempts(work, home, look, honest, random.Random(seed), most, sample))
     kinds = tuple(
-        _kind(kind, [one for one in tried if one[0] == kind]) for kind in dict.fromkeys(t[0] for t in tried)
+        kind_share(kind, [one for one in tried if one[0] == kind]) for kind in dict.fromkeys(t[0] for t in tried)
     )
     found = VerifyCheck(folder=str(folder), kinds=kinds)
     if found.share is not None and found.share < least:
@@ -141,13 +141,14 @@ Tried = tuple[str, str, str]
 """The kind of file, what was changed, and what became of it: contradicted, marked or passed."""
 
 
-def _kind(kind: str, tried: list[Tried]) -> KindShare:
+def kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, str]] = NOT_COVERED) -> KindShare:
+    """Count what became of the changes to one kind of file; ``not_covered`` pairs patterns with reasons."""
     reasons: dict[str, int] = {}
     missed = []
     for _, what, became in tried:
         if became != "passed":
             continue
-        reason = next((why for pattern, why in NOT_COVERED if re.match(pattern, what)), None)
+        reason = next((why for pattern, why in not_covered if re.match(pattern, what)), None)
         if reason is None:
             missed.append(what)
         else:
@@ -293,10 +294,11 @@ def _leaves(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 def _change(value: Any, where: tuple[Any, ...], rng: random.Random) -> None:
     for part in where[:-1]:
         value = value[part]
-    value[where[-1]] = _other(value[where[-1]], rng)
+    value[where[-1]] = other_value(value[where[-1]], rng)
 
 
-def _other(value: Any, rng: random.Random) -> Any:
+def other_value(value: Any, rng: random.Random) -> Any:
+    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

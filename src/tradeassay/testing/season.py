@@ -1,0 +1,114 @@
+"""Attack ``verify`` on the database of an arena: every column of every row is changed, and nothing may pass.
+
+The forger computes the season's and the packets' hashes again. What ``verify`` does not cover is listed with the
+reason; changes that make it say less than of the honest season are *marked*.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.verifying import verify_arena
+from tradeassay.core.errors import TradeassayError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing.verify import Tried, VerifyCheck, kind_share, other_value
+
+ENTRY = "what an entry decided, said and used is a claim of the runner"
+CLOCK = "wall times are stated by the runner"
+UNCOVERED = (
+    (r"decisions \w+\.(confidence|reasoning|message|talk|failures|calls|input_tokens|output_tokens|usd)", ENTRY),
+    (r"decisions \w+\.(lease_owner|lease_until|decided_at)", CLOCK),
+    (r"\w+ \w+\.(created_at|opened_at|known_at|at)", CLOCK),
+)
+"""Columns that a forger can change without being contradicted, and why; none of them moves a booking."""
+_TABLES = ("seasons", "rounds", "decisions", "bookings", "rewards")
+
+
+def check_season(
+    db: Path | str,
+    *,
+    home: Path | None = None,
+    sample: int = 40,
+    seed: int = 0,
+    least: float = 0.99,
+) -> VerifyCheck:
+    """Change a copy of a season in ``sample`` places, one at a time, and verify each time.
+
+    Raises :class:`CheckFailed` when the season itself is contradicted, or when fewer than ``least`` of the changes
+    that should be noticed are.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        honest, work = Path(place) / "honest.db", Path(place) / "work.db"
+        shutil.copyfile(db, honest)
+        open_engine(str(honest)).dispose()  # brings it to the present format
+        first = verify_arena(str(honest), home=home)
+        if first.contradicted:
+            raise CheckFailed(f"{db} is contradicted before anything is changed: {first.violations[0]}")
+        tried: list[Tried] = []
+        for kind, what, statement, values in _changes(honest, random.Random(seed), sample):
+            shutil.copyfile(honest, work)
+            try:
+                _forge(work, statement, values)
+                found = verify_arena(str(work), home=home)
+                marked = found.unchecked != first.unchecked
+                became = "contradicted" if found.contradicted else "marked" if marked else "passed"
+            except (sqlite3.IntegrityError, TradeassayError):
+                became = "contradicted"  # the database refuses it, or it is refused in one line
+            tried.append((kind, what, became))
+    kinds = tuple(
+        kind_share(kind, [one for one in tried if one[0] == kind], UNCOVERED)
+        for kind in dict.fromkeys(one[0] for one in tried)
+    )
+    found_all = VerifyCheck(folder=str(db), kinds=kinds)
+    if found_all.share is not None and found_all.share < least:
+        raise CheckFailed(f"verify misses changes:\n{found_all}")
+    return found_all
+
+
+def _changes(db: Path, rng: random.Random, sample: int) -> Iterator[tuple[str, str, str, tuple[object, ...]]]:
+    """Yield (table, what, statement, values), every column about equally often, rows left out or doubled too."""
+    with closing(sqlite3.connect(db)) as source:
+        columns = {
+            table: [str(row[1]) for row in source.execute(f"PRAGMA table_info({table})")] for table in _TABLES
+        }
+        filled = [table for table in _TABLES if source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]]
+        places = [(table, column) for table in filled for column in (*columns[table], "")]
+        for _ in range(sample):
+            table, column = rng.choice(places)
+            count = source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            at = rng.randrange(count)
+            row = source.execute(f"SELECT rowid, * FROM {table} LIMIT 1 OFFSET {at}").fetchone()
+            if not column:
+                yield table, f"{table} row{at}.left out", f"DELETE FROM {table} WHERE rowid = ?", (row[0],)
+                continue
+            before = row[1 + columns[table].index(column)]
+            after = other_value(before, rng)
+            yield (
+                table,
+                f"{table} row{at}.{column}",
+                f"UPDATE {table} SET {column} = ? WHERE rowid = ?",
+                (after, row[0]),
+            )
+
+
+def _forge(db: Path, statement: str, values: tuple[object, ...]) -> None:
+    """Make the change, and compute every hash that depends on it again."""
+    with closing(sqlite3.connect(db)) as target:
+        target.execute(statement, values)
+        for identity, spec in target.execute("SELECT id, spec FROM seasons").fetchall():
+            if "sha256" not in statement:
+                digest = sha256_bytes(str(spec).encode())
+                target.execute("UPDATE seasons SET sha256 = ? WHERE id = ?", (digest, identity))
+        if "packet = " in statement:
+            for identity, packet in target.execute("SELECT id, packet FROM rounds").fetchall():
+                digest = sha256_bytes(str(packet).encode())
+                target.execute("UPDATE rounds SET packet_sha256 = ? WHERE id = ?", (digest, identity))
+        target.commit()
