@@ -112,8 +112,8 @@ def long_bench(bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, s
     low = 0.0
     for high in SHARES:
         these = [line for line in lines if line.leaky and line.share is not None and low <= line.share < high]
-        found = sum(line.verdict != "clean" for line in these)
-        print(f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {found} of {len(these)} found")
+        caught = sum(line.verdict != "clean" for line in these)
+        print(f"leaks in {low:.3%} to {min(high, 1.0):.3%} of the bars: {caught} of {len(these)} found")
         low = high
     honest = [line for line in lines if not line.leaky]
     wrong = [line.name for line in lines if not line.right]

@@ -125,13 +125,12 @@ class Trades(Protocol):
 class TradedAccount:
     """Trades filled at the close of their bar, without costs.
 
-    ``position`` is what each trade left in its leg, ``realised`` what it earned against the average entry price.
-    ``equity`` is the account at every close, ``held`` the quantities of shape (legs, bars).
+    ``position`` is what each trade left in its leg. ``equity`` is the account at every close, ``held`` the
+    quantities of shape (legs, bars).
     """
 
     capital: float
     position: Floats
-    realised: Floats
     equity: Floats
     held: Floats
 
@@ -156,10 +155,11 @@ def keep_account(trades: Trades, closes: Floats, capital: float) -> TradedAccoun
         held[leg] = np.where(np.abs(held[leg]) <= _DUST * largest, 0.0, held[leg])
     cash = capital - np.cumsum((change * closes).sum(axis=0))
     equity = cash + (held * closes).sum(axis=0)
-    return TradedAccount(capital, position, _realised(trades, closes), equity, held)
+    return TradedAccount(capital, position, equity, held)
 
 
-def _realised(trades: Trades, closes: Floats) -> Floats:
+def realised_by(trades: Trades, closes: Floats) -> Floats:
+    """Return what each trade earned against the average entry price."""
     size, price = [0.0] * closes.shape[0], [0.0] * closes.shape[0]
     earned = np.zeros(trades.row.size)
     moves = zip(trades.row.tolist(), trades.leg.tolist(), trades.quantity.tolist(), strict=True)

@@ -7,31 +7,20 @@ quantity and signal; every price, position, P&L and equity is the host's own, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from tradeassay.account.shares import TradedAccount
+from tradeassay.account.shares import TradedAccount, realised_by
 from tradeassay.code.checks import Exhibit, Finding, Measures, convicted, passed
 from tradeassay.code.submission_run import AuditLog, SubmissionRun, TradeLog
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 
 CHAIN: Final = ("signal", "risk_check", "order", "position", "pnl")
 TRADE_CELLS: Final = ("time", "symbol", "side", "quantity", "price", "signal", "order_id")
 _ROW_CELLS: Final = ("id", "time", "symbol", "value")
 _SHOWN: Final = 5
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Cells and trades counted so far, and the claims that were false."""
-
-    required: int = 0
-    present: int = 0
-    traceable: int = 0
-    broken: list[Exhibit] = field(default_factory=list)
-    false: list[Exhibit] = field(default_factory=list)
 
 
 def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, tolerance: float) -> Finding:
@@ -44,72 +33,99 @@ def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, toler
     if not len(trades):
         nothing: Measures = {"trades": 0, "completeness": None, "traceable": None}
         return passed("there was no trade to be followed", nothing)
-    tally = _Tally()
-    _follow(trades, audit, scored.account, tolerance, tally)
-    _claims(trades, scored.account, closes, tolerance, tally)
-    complete = tally.present / tally.required
-    traceable = tally.traceable / len(trades)
-    found = list(tally.false)
+    index = AuditIndex(audit)
+    chain = index.chains(trades.order_id.tolist())
+    present, required = _cells(trades, audit, chain)
+    whole = (chain >= 0).all(axis=0)
+    wrong = _wrong(trades, audit, chain, scored.account, tolerance)
+    lying = np.flatnonzero(whole & (wrong != 0).any(axis=0))
+    claims = _claims(trades, scored.account, closes, tolerance)
+    followed = int(whole.sum()) - lying.size
+    complete, traceable = present / required, followed / len(trades)
+    found = [_lie(trades, audit, chain, wrong, scored.account, number) for number in lying[: 4 * _SHOWN].tolist()]
+    found += claims
     if complete < completeness:
         text = f"{complete:.1%} of the required cells are filled; {completeness:.0%} are asked for"
         found.append(Exhibit(code="incomplete", text=text))
     if traceable < completeness:
-        text = f"{tally.traceable} of {len(trades)} trades can be followed from signal to P&L"
-        found += [Exhibit(code="untraceable", text=text), *tally.broken[:_SHOWN]]
+        text = f"{followed} of {len(trades)} trades can be followed from signal to P&L"
+        found += [Exhibit(code="untraceable", text=text), *_broken(trades, chain)]
     measures: Measures = {
         "trades": len(trades),
         "completeness": round(complete, 6),
         "traceable": round(traceable, 6),
-        "false_claims": len(tally.false),
+        "false_claims": int(lying.size) + len(claims),
     }
     if found:
         return convicted(found[: 4 * _SHOWN], measures)
     return passed("", measures)
 
 
-def _follow(trades: TradeLog, audit: AuditLog, account: TradedAccount, tolerance: float, tally: _Tally) -> None:
-    index = AuditIndex(audit)
-    scale = float(np.abs(trades.quantity).max())
-    room = tolerance * max(account.capital, float(np.abs(account.equity).max()))
-    for number in range(len(trades)):
-        _count_trade(trades, number, tally)
-        chain = index.chain(trades.order_id[number])
-        for kind, place in chain.items():
-            cells = len(_ROW_CELLS) + (kind != "signal")
-            tally.required += cells
-            tally.present += 0 if place is None else _filled(audit, place, kind)
-        missing = next((kind for kind, place in chain.items() if place is None), None)
-        row, leg = int(trades.row[number]), int(trades.leg[number])
-        if missing is not None:
-            tally.broken.append(_exhibit("no_" + missing, number, row, f"has no {missing} row in the audit log"))
-            continue
-        true = {
-            "risk_check": (1.0, 1e-9),
-            "order": (float(trades.quantity[number]), tolerance * scale),
-            "position": (float(account.position[number]), tolerance * scale),
-            "pnl": (float(account.equity[row]) - account.capital, room),
-        }
-        wrong = _wrong(audit, chain, row, leg, true)
-        if wrong is None:
-            tally.traceable += 1
-        else:
-            tally.false.append(_exhibit(wrong[0], number, row, wrong[1]))
+def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
+    """Return how many of the required cells are filled: of the trades, and of the rows of their chains."""
+    number = len(trades)
+    required = number * (len(TRADE_CELLS) + len(CHAIN) * (len(_ROW_CELLS) + 1) - 1)
+    present = number * len(TRADE_CELLS)
+    present -= sum(word is None for column in (trades.signal, trades.order_id) for word in column.tolist())
+    present -= int(np.isnan(trades.price).sum())
+    named, hung = (np.array([word is not None for word in column.tolist()]) for column in (audit.id, audit.parent))
+    for kind, places in zip(CHAIN, chain, strict=True):
+        rows = places[places >= 0]
+        filled = named[rows] * 1 + (audit.row[rows] >= 0) + (audit.leg[rows] >= 0) + np.isfinite(audit.value[rows])
+        present += int(filled.sum()) + (int(hung[rows].sum()) if kind != "signal" else 0)
+    return present, required
 
 
-def _wrong(
-    audit: AuditLog, chain: dict[str, int | None], row: int, leg: int, true: dict[str, tuple[float, float]]
-) -> tuple[str, str] | None:
-    """Return the first thing that is wrong in a chain of rows."""
-    for kind, place in chain.items():
-        assert place is not None
-        if audit.row[place] not in (row, -1) or audit.leg[place] not in (leg, -1):
-            return f"other_{kind}", f"is linked to a {kind} of another bar or asset"
-        value = float(audit.value[place])
-        if kind in true and not np.isnan(value):
-            own, room = true[kind]
-            if not abs(value - own) <= room:
-                return f"false_{kind}", f"claims {_words(kind)} {value:.10g}; the host finds {own:.10g}"
-    return None
+def _own(trades: TradeLog, account: TradedAccount) -> dict[str, Floats]:
+    """Return the host's own figure of every trade, for the kinds of rows that claim one."""
+    return {
+        "risk_check": np.ones(len(trades)),
+        "order": trades.quantity,
+        "position": account.position,
+        "pnl": account.equity[trades.row] - account.capital,
+    }
+
+
+def _wrong(trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccount, tolerance: float) -> Ints:
+    """Return for each row of a chain 1 when it is of another bar or asset, 2 when its figure is false, else 0."""
+    scale = tolerance * float(np.abs(trades.quantity).max())
+    worth = tolerance * max(account.capital, float(np.abs(account.equity).max()))
+    rooms = {"risk_check": 1e-9, "order": scale, "position": scale, "pnl": worth}
+    own = _own(trades, account)
+    made = np.zeros(chain.shape, dtype=np.int64)
+    for at, (kind, places) in enumerate(zip(CHAIN, chain, strict=True)):
+        row, leg, value = audit.row[places], audit.leg[places], audit.value[places]
+        strange = ((row != trades.row) & (row != -1)) | ((leg != trades.leg) & (leg != -1))
+        false = np.zeros(len(trades), dtype=bool)
+        if kind in own:
+            # Written this way round so that an infinite claim is false too; NaN claims nothing.
+            with np.errstate(invalid="ignore"):
+                false = ~np.isnan(value) & ~(np.abs(value - own[kind]) <= rooms[kind])
+        made[at] = np.where(places < 0, 0, np.where(strange, 1, np.where(false, 2, 0)))
+    return made
+
+
+def _lie(
+    trades: TradeLog, audit: AuditLog, chain: Ints, wrong: Ints, account: TradedAccount, number: int
+) -> Exhibit:
+    """Return the first thing that is wrong in the chain of a trade."""
+    at = int(np.flatnonzero(wrong[:, number])[0])
+    kind, row = CHAIN[at], int(trades.row[number])
+    if wrong[at, number] == 1:
+        return _exhibit(f"other_{kind}", number, row, f"is linked to a {kind} of another bar or asset")
+    value, own = float(audit.value[chain[at, number]]), float(_own(trades, account)[kind][number])
+    text = f"claims {_words(kind)} {value:.10g}; the host finds {own:.10g}"
+    return _exhibit(f"false_{kind}", number, row, text)
+
+
+def _broken(trades: TradeLog, chain: Ints) -> list[Exhibit]:
+    """Return the first trades whose chain has a gap."""
+    found = []
+    for number in np.flatnonzero((chain < 0).any(axis=0))[:_SHOWN].tolist():
+        kind = CHAIN[int(np.flatnonzero(chain[:, number] < 0)[0])]
+        text = f"has no {kind} row in the audit log"
+        found.append(_exhibit("no_" + kind, number, int(trades.row[number]), text))
+    return found
 
 
 def _words(kind: str) -> str:
@@ -121,62 +137,54 @@ def _words(kind: str) -> str:
     }[kind]
 
 
-def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance: float, tally: _Tally) -> None:
+def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance: float) -> list[Exhibit]:
     """Compare what the trade log itself says: prices, and P&L and equity where they are given."""
     price = closes[trades.leg, trades.row]
     equity = account.equity[trades.row]
     room = tolerance * np.maximum(account.capital, np.abs(equity))
-    pairs = (
-        ("price", trades.price, price, tolerance * np.abs(price)),
-        ("pnl", trades.pnl, account.realised, room),
-        ("equity", trades.equity, equity, room),
-    )
+    pairs = [("price", trades.price, price, tolerance * np.abs(price)), ("equity", trades.equity, equity, room)]
+    if not np.isnan(trades.pnl).all():
+        pairs.insert(1, ("pnl", trades.pnl, realised_by(trades, closes), room))
+    found = []
     for name, claimed, own, allowed in pairs:
         # Written this way round so that an infinite claim is false too; NaN claims nothing.
-        wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
+        with np.errstate(invalid="ignore"):
+            wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
         for number in wrong[:_SHOWN].tolist():
             text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"
-            tally.false.append(_exhibit(f"false_{name}", number, int(trades.row[number]), text))
+            found.append(_exhibit(f"false_{name}", number, int(trades.row[number]), text))
+    return found
 
 
 class AuditIndex:
     """Where the rows of an audit log are: by their id, and by their kind under a parent; the last of several."""
 
     def __init__(self, audit: AuditLog) -> None:
-        self._audit = audit
-        self._by_id: dict[object, int] = {}
-        self._by_parent: dict[tuple[object, object], int] = {}
-        for place in range(len(audit)):
-            if audit.id[place] is not None:
-                self._by_id[audit.id[place]] = place
-            if audit.parent[place] is not None:
-                self._by_parent[audit.kind[place], audit.parent[place]] = place
+        self._id, self._parent, kinds = audit.id.tolist(), audit.parent.tolist(), audit.kind.tolist()
+        self._kind = kinds
+        self._by_id = {name: place for place, name in enumerate(self._id) if name is not None}
+        self._by_parent = {
+            (kind, parent): place
+            for place, (kind, parent) in enumerate(zip(kinds, self._parent, strict=True))
+            if parent is not None
+        }
 
-    def chain(self, order_id: object) -> dict[str, int | None]:
-        """Return the rows from an order's signal to its P&L; None for each that is missing."""
-        audit = self._audit
+    def chains(self, order_ids: Sequence[object]) -> Ints:
+        """Return the rows from each order's signal to its P&L, shape (kinds, orders); -1 for a missing one."""
+        found = [self._chain(order_id) for order_id in order_ids]
+        return np.array(found, dtype=np.int64).reshape(len(found), len(CHAIN)).T
+
+    def _chain(self, order_id: object) -> tuple[int, int, int, int, int]:
         order = self._named(order_id, "order")
-        check = self._named(audit.parent[order], "risk_check") if order is not None else None
-        signal = self._named(audit.parent[check], "signal") if check is not None else None
-        position = self._by_parent.get(("position", order_id)) if order is not None else None
-        pnl = self._by_parent.get(("pnl", audit.id[position])) if position is not None else None
-        return dict(zip(CHAIN, (signal, check, order, position, pnl), strict=True))
+        check = self._named(self._parent[order], "risk_check") if order >= 0 else -1
+        signal = self._named(self._parent[check], "signal") if check >= 0 else -1
+        position = self._by_parent.get(("position", order_id), -1) if order >= 0 else -1
+        pnl = self._by_parent.get(("pnl", self._id[position]), -1) if position >= 0 else -1
+        return signal, check, order, position, pnl
 
-    def _named(self, id: object, kind: str) -> int | None:
-        place = self._by_id.get(id) if id is not None else None
-        return place if place is not None and self._audit.kind[place] == kind else None
-
-
-def _filled(audit: AuditLog, place: int, kind: str) -> int:
-    cells = [audit.id[place] is not None, audit.row[place] >= 0, audit.leg[place] >= 0]
-    cells += [np.isfinite(audit.value[place]), kind != "signal" and audit.parent[place] is not None]
-    return sum(map(bool, cells))
-
-
-def _count_trade(trades: TradeLog, number: int, tally: _Tally) -> None:
-    tally.required += len(TRADE_CELLS)
-    absent = [trades.signal[number] is None, trades.order_id[number] is None, np.isnan(trades.price[number])]
-    tally.present += len(TRADE_CELLS) - sum(map(bool, absent))
+    def _named(self, id: object, kind: str) -> int:
+        place = -1 if id is None else self._by_id.get(id, -1)
+        return place if place >= 0 and self._kind[place] == kind else -1
 
 
 def _exhibit(code: str, number: int, row: int, text: str) -> Exhibit:

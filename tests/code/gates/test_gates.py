@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.account.shares import keep_account
+from tradeassay.account.shares import keep_account, realised_by
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import Check, Exhibit, Finding, convicted, failed, not_run, passed, run_checks
@@ -190,11 +190,11 @@ def judged(log: TradeLog, audit: AuditLog):
 def test_the_account_by_hand() -> None:
     account = keep_account(trades(), CLOSES, 1000.0)
     assert account.equity.tolist() == [1000, 1000, 1020, 1040, 1040]
-    assert account.position.tolist() == [10, 0] and account.realised.tolist() == [0, 40]
+    assert account.position.tolist() == [10, 0] and realised_by(trades(), CLOSES).tolist() == [0, 40]
     found = decisions_of(trades(), account, CLOSES, ["OUT", "IN"])
     assert found.fraction.tolist() == [0.1, 0.0] and found.signal.tolist() == [1, 0]
     turned = trades(quantity=np.array([10.0, -15.0]))
-    assert keep_account(turned, CLOSES, 1000.0).realised.tolist() == [0, 40]
+    assert realised_by(turned, CLOSES).tolist() == [0, 40]
     assert keep_account(turned, CLOSES, 1000.0).equity[-1] == 1040 + 5 * 5
 
 

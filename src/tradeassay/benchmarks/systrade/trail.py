@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.code.audit import AuditIndex
+from tradeassay.code.audit import CHAIN, AuditIndex
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.scores.discipline import broken_bars
 from tradeassay.code.scores.scorecard import NEAR
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.semantics.interpreter import indicators
 from tradeassay.code.submission import StrategySpec
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.submission_run import AuditLog, SubmissionRun
 from tradeassay.core.view import Floats
 from tradeassay.sandbox.failures import plain_line
 
@@ -217,9 +217,9 @@ def _sample(
     if not len(trades):
         return ()
     chosen = np.unique(np.linspace(0, len(trades) - 1, min(_SAMPLE, len(trades))).astype(int))
-    index = AuditIndex(run.audit)
+    chains = AuditIndex(run.audit).chains(trades.order_id[chosen].tolist())
     found = []
-    for number in chosen.tolist():
+    for number, places in zip(chosen.tolist(), chains.T.tolist(), strict=True):
         row, leg = int(trades.row[number]), int(trades.leg[number])
         own = {
             "order": float(trades.quantity[number]),
@@ -237,26 +237,22 @@ def _sample(
                 price=float(closes[leg, row]),
                 signal=_word(trades.signal[number]) or "",
                 order_id=_word(trades.order_id[number]) or "",
-                steps=_steps(run, index, trades.order_id[number], own),
+                steps=_steps(run.audit, places, own),
             )
         )
     return tuple(found)
 
 
-def _steps(
-    run: SubmissionRun, index: AuditIndex, order_id: object, own: dict[str, float]
-) -> tuple[AuditStep, ...]:
+def _steps(audit: AuditLog, places: Sequence[int], own: dict[str, float]) -> tuple[AuditStep, ...]:
     """Return the chain of an order from its signal to its P&L; what is missing is a step without an id."""
-    assert run.audit is not None
-    audit = run.audit
     return tuple(
         AuditStep(
             kind=kind,
-            id=None if place is None else _word(audit.id[place]),
-            claimed=None if place is None else _number(audit.value[place]),
+            id=None if place < 0 else _word(audit.id[place]),
+            claimed=None if place < 0 else _number(audit.value[place]),
             own=own.get(kind),
         )
-        for kind, place in index.chain(order_id).items()
+        for kind, place in zip(CHAIN, places, strict=True)
     )
 
 

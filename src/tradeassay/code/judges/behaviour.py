@@ -340,19 +340,19 @@ def _compare(done: Backtest, reference: ReferenceRun, config: BehaviourConfig, s
 
 def _agreed(market: str, found: Agreement | Decided) -> MarketAgreement:
     """Return a comparison as it is recorded; decisions have one number where fills have two."""
-    decided = isinstance(found, Decided)
+    decided = found if isinstance(found, Decided) else None
     return MarketAgreement(
         market=market,
         value=found.value,
-        fills=found.value if decided else found.fills,
-        exposure=found.value if decided else found.exposure,
+        fills=found.value if isinstance(found, Decided) else found.fills,
+        exposure=found.value if isinstance(found, Decided) else found.exposure,
         entries=found.entries,
         exits=found.exits,
         matched=found.matched,
         candidate_events=found.candidate,
         reference_events=found.reference,
-        stray=found.stray if decided else 0,
-        forgiven=found.forgiven if decided else 0,
+        stray=0 if decided is None else decided.stray,
+        forgiven=0 if decided is None else decided.forgiven,
     )
 
 
