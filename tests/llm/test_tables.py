@@ -89,3 +89,26 @@ def test_the_page_on_prices_is_current() -> None:
 
     assert PAGE.read_text() == render(PAGE.read_text()), "run: python tests/llm/llm_price_page.py"
     assert "`openai/gpt-4o` | 2.5 | 1.25 |" in PAGE.read_text()
+
+
+def test_the_lines_to_add_are_read_from_the_user_s_own_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tradeassay.llm.tables import cutoff_line, own_file, price_line
+
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
+    assert load_prices().of("new/model") is None
+    price = price_line("new/model").replace("DOLLARS_PER_MILLION", "2.0")
+    cutoff = cutoff_line("new/model").replace("YYYY-MM-DD", "2026-03-31")
+    own_file().write_text(f"{price}\n{cutoff}\n")
+    found = load_prices().of("new/model")
+    assert found is not None and (found.input, found.output) == (2.0, 2.0)
+    known = load_cutoffs().of("new/model")
+    assert known is not None and known.last_day.isoformat() == "2026-03-31"
+    named = tmp_path / "named.toml"
+    named.write_text(price.replace("input = 2.0", "input = 3.0"))
+    over = load_prices(named).of("new/model")
+    assert over is not None and over.input == 3.0
+    own_file().write_text(price_line("new/model"))
+    with pytest.raises(UserError, match="is not a TOML file"):
+        load_prices()

@@ -53,6 +53,23 @@ def test_calls_tokens_dollars_and_hours(home: Path, sensible: None) -> None:
     assert "price unknown" in rows["tiny-talk-v1__tiny-us, openai-none-such"]
 
 
+def test_earlier_runs_go_before_what_is_assumed(home: Path, sensible: None, tmp_path: Path) -> None:
+    from tradeassay.runs import run
+
+    name = model("scripted/tiny-good")
+    done = run(talk.talk_spec(agents=(name,)), tmp_path / "runs" / "one", home=home, executor="inline")
+    (tmp_path / "runs" / "other").mkdir()
+    (tmp_path / "runs" / "other" / "manifest.json").write_text("not a manifest")
+    spending = [part.spending for _, part in done.outcomes()]
+    planned = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path / "runs")
+    cell = next(cell for cell in planned.cells if cell.model)
+    assert cell.source is not None and "of 1 earlier run(s)" in cell.source and cell.source in cell.words()
+    assert cell.input_tokens == sum(one.input_tokens for one in spending if one is not None)
+    assert cell.model_calls == sum(one.calls for one in spending if one is not None)
+    fresh = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path)
+    assert "assumed" in str(next(cell for cell in fresh.cells if cell.model).source)
+
+
 def test_a_plan_of_a_broken_conversation_says_so(
     home: Path, sensible: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,7 +192,7 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
     """
     if code != "after-cutoff":
         return code
-    from tradeassay.llm.tables import load_cutoffs
+    from tradeassay.llm.tables import cutoff_line, load_cutoffs, own_file
 
     if not models:
         raise UserError("after-cutoff goes with models: it is their cutoff", mend="name one with -m")
@@ -201,7 +201,8 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
     unknown = [model for model, cutoff in found.items() if cutoff is None]
     if unknown:
         raise UserError(
-            f"the knowledge cutoff of {unknown[0]} is not known", mend="write --window after-YYYY-MM-DD instead"
+            f"the knowledge cutoff of {unknown[0]} is not known",
+            mend=f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(unknown[0])}",
         )
     return f"after-{max(cutoff.last_day for cutoff in found.values() if cutoff is not None).isoformat()}"
 

@@ -69,18 +69,19 @@ def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json
 
 @click.command()
 @spec_options
+@out_option
 @planning_options
 @json_option
-def plan(as_json: bool, **described: Any) -> None:
+def plan(out: Path, as_json: bool, **described: Any) -> None:
     """Say what a run would take, before it is started: episodes, sessions, time and disk.
 
     For models also calls, tokens, dollars and hours; none is asked. Their prompts are measured with a scripted
-    model; what they write and how fast is assumed.
+    model; what they write and how fast is as in earlier runs in --out, or assumed where there are none.
     """
     from tradeassay.runs import plan as plan_spec
 
     asking = take_asking(described)
-    planned = plan_spec(build_spec(**described), asking=asking)
+    planned = plan_spec(build_spec(**described), asking=asking, runs=out)
     if as_json:
         print_json(planned)
         return

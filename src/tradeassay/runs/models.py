@@ -14,6 +14,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import remember_address
 from tradeassay.llm import Access, ModelParams, check_model, load_cutoffs, load_prices, parse_name
+from tradeassay.llm.tables import own_file, price_line
 from tradeassay.runs.conversation import protocol_config
 from tradeassay.runs.episode import EpisodeSpec
 
@@ -102,7 +103,7 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
         if asking.max_usd is not None and prices.of(name) is None:
             raise UserError(
                 f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be kept",
-                mend="give its price in a file of prices, or run without a cap",
+                mend=f"run without a cap, or write into {own_file()}: {price_line(name)}",
             )
         if not asking.replay:
             _check(name, asking.base_url, home)

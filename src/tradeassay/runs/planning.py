@@ -19,6 +19,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.drive import fault_of
 from tradeassay.data import Snapshot
+from tradeassay.llm.tables import own_file, price_line
 from tradeassay.metrics import Design, Foresight, foresight
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.episode import EpisodeSpec, expand
@@ -65,12 +66,14 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     usd: float | None = None
     hours: float | None = None
+    source: str | None = None
 
     def words(self) -> str:
         """Return a model's part in one line."""
         money = "price unknown" if self.usd is None else f"${self.usd:,.2f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
-        return f"{self.model_calls:,} calls, {tokens}, {money}, about {self.hours or 0.0:,.2f} h"
+        known = "" if self.source is None else f" ({self.source})"
+        return f"{self.model_calls:,} calls, {tokens}, {money}, about {self.hours or 0.0:,.2f} h{known}"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,15 +121,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return [
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
             ("dollars", money),
+            *((f"for the price, into {own_file()}", price_line(name)) for name in unknown),
             ("hours of asking", f"about {self.hours:,.2f}"),
             *((f"{cell.cell}, {cell.agent}", cell.words()) for cell in self.cells if cell.model_calls),
         ]
 
 
 def plan(
-    spec: RunSpec, *, workers: int | None = None, home: Path | str | None = None, asking: Asking | None = None
+    spec: RunSpec,
+    *,
+    workers: int | None = None,
+    home: Path | str | None = None,
+    asking: Asking | None = None,
+    runs: Path | None = None,
 ) -> Plan:
-    """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would."""
+    """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would.
+
+    What models took in earlier ``runs`` (a folder of them) goes before what would have to be assumed.
+    """
     asking = asking or Asking()
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     expanded = expand(spec)
@@ -136,7 +148,7 @@ def plan(
         groups.setdefault((episode.cell, episode.label), []).append(episode)
     where = None if home is None else str(home)
     with one_thread():
-        cells = tuple(_cell(spec, episodes, where, asking) for episodes in groups.values())
+        cells = tuple(_cell(spec, episodes, where, asking, runs) for episodes in groups.values())
     count = workers or cores()
     episodes = sum(cell.episodes for cell in cells)
     playing = sum(cell.seconds or 0.0 for cell in cells)
@@ -186,7 +198,9 @@ def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:
     return max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
 
 
-def _cell(spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking) -> PlannedCell:
+def _cell(
+    spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking, runs: Path | None
+) -> PlannedCell:
     first = episodes[0]
     plain = played_as(benchmarks.get(first.benchmark), first, spec.window)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
@@ -210,7 +224,7 @@ def _cell(spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: 
     if first.by_model and first.agent.name != MODEL:
         return msgspec.structs.replace(cell, note="not measured: a foreign agent takes what it takes")
     if first.by_model:
-        return _talked(cell, first, benchmark, snapshot, asking)
+        return _talked(cell, first, benchmark, snapshot, asking, runs)
     seconds, size, note = _measure(benchmark, first, snapshot)
     return msgspec.structs.replace(
         cell,
@@ -221,12 +235,17 @@ def _cell(spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: 
 
 
 def _talked(
-    cell: PlannedCell, episode: EpisodeSpec, benchmark: Benchmark, snapshot: Snapshot, asking: Asking
+    cell: PlannedCell,
+    episode: EpisodeSpec,
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+    asking: Asking,
+    runs: Path | None,
 ) -> PlannedCell:
     """Return a model's cell with what its conversations would take."""
     began = time.perf_counter()
     try:
-        day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices)
+        day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices, runs=runs)
     except Exception as error:  # an exception here would only make the conversation's episodes fail
         return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
     playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
@@ -238,6 +257,7 @@ def _talked(
         input_tokens=round(day.input_tokens * cell.decisions),
         output_tokens=round(day.output_tokens * cell.decisions),
         usd=None if day.usd is None else round(day.usd * cell.decisions, 4),
+        source=day.source,
         hours=round(day.seconds * cell.decisions / at_once / 3600, 4),
         seconds=round(playing * cell.decisions, 3),
         bytes=round(day.bytes * cell.decisions),

@@ -1,4 +1,7 @@
-"""Dated tables about other people's models: prices and knowledge cutoffs. A user's file overrides them.
+"""Dated tables about other people's models: prices and knowledge cutoffs. A user's files override them.
+
+``models.toml`` in the folder where tradeassay keeps things is laid over the packaged tables, and a file that is
+named over both.
 
 A model that is not in the price table has no price: it is "unknown", never 0. Where nobody states how far a
 model's training data reaches, nothing can be claimed to be unseen by it.
@@ -18,6 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.home import data_home
 
 T = TypeVar("T")
 
@@ -25,15 +29,36 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
-    """Return a packaged table, overridden entry by entry by a user's file of the same form.
+    """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file.
 
-    Raises :class:`UserError` when the user's file is missing, is not TOML, or has an entry of another shape.
+    Raises :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form.
     """
     text = resources.files("tradeassay.llm.tables").joinpath(packaged).read_text(encoding="utf-8")
     table = _entries(kind, section, tomllib.loads(text), packaged)
-    if override is not None:
-        table |= _entries(kind, section, _user_file(override), str(override))
+    own = own_file()
+    for path in ((own,) if own.is_file() else ()) + (() if override is None else (override,)):
+        table |= _entries(kind, section, _user_file(path), str(path))
     return table
+
+
+def own_file() -> Path:
+    """Return the user's own tables, which need not exist."""
+    return data_home() / "models.toml"
+
+
+def price_line(name: str) -> str:
+    """Return what to write into :func:`own_file` for a model without a price."""
+    today = date.today().isoformat()  # noqa: DTZ011 (the user's own day)
+    return (
+        f'prices."{name}" = {{input = DOLLARS_PER_MILLION, output = DOLLARS_PER_MILLION, source = "WHERE", '
+        f"as_of = {today}}}"
+    )
+
+
+def cutoff_line(name: str) -> str:
+    """Return what to write into :func:`own_file` for a model whose cutoff is not known."""
+    today = date.today().isoformat()  # noqa: DTZ011 (the user's own day)
+    return f'cutoffs."{name}" = {{last_day = YYYY-MM-DD, source = "WHERE", as_of = {today}}}'
 
 
 def find_model(table: Mapping[str, T], name: str) -> T | None:
