@@ -96,6 +96,10 @@ class CodeRun(_Shown, runs.CodeRun):
 class ShownAssay(Assay, frozen=True, kw_only=True):
     """An assay that can show itself: in a notebook, on a terminal, as a page, as a table."""
 
+    def __repr__(self) -> str:
+        """Return one line: what was judged, and how many accounts."""
+        return f"<ShownAssay {self.title!r}: {len(self.agents)} judged>"
+
     @property
     def verdict(self) -> Verdict:
         """The verdict on the one account that was judged; raises :class:`UserError` where there are several."""

@@ -1,27 +1,53 @@
 """The pages are true: their links resolve, their commands run, their Python runs.
 
-In a page, a fenced block tagged ``console`` holds commands after ``$ ``; a block tagged ``python`` is executed.
-The blocks of one page run in order, in one empty folder, with a data home of their own.
+In a page, a fenced block tagged ``console`` holds commands after ``$ ``; one tagged ``python`` is executed. Any
+other block with commands says in a comment before it what it needs that a test lacks: ``<!-- needs: a key -->``.
+
+Pages of concepts and reference are run each in an empty folder. README, tutorial and how-tos are run as a reader
+would: in their order, in one folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
 """
 
 import os
 import re
-import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/tutorial").glob("*.md")),
+    *sorted((ROOT / "docs/howto").glob("*.md")),
+]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NEEDS = re.compile(r"<!-- needs: (network|a key|a server|a GPU|Docker|qlib|your own data) -->\s*$")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
-MAKE = ("make ", "git ", "cd ")
+COMMAND = re.compile(
+    r"^(\$ )?(tradeassay|pip|make|docker|git|inspect|curl|export|python [\w./]+\.py)\b", re.MULTILINE
+)
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return [(kind, body) for kind, body in BLOCK.findall(page.read_text())]
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Return each block's tag and body, and what it needs."""
+    text, found = page.read_text(), []
+    for match in BLOCK.finditer(text):
+        needs = NEEDS.search(text[: match.start()])
+        found.append((match.group(1), match.group(2), needs.group(1) if needs else ""))
+    return found
+
+
+def script(body: str) -> str:
+    """Return the commands of a console block: lines after ``$ `` and the lines that continue them."""
+    lines, goes_on = [], False
+    for line in body.splitlines():
+        if line.startswith("$ ") or goes_on:
+            lines.append(line.removeprefix("$ "))
+            goes_on = line.rstrip().endswith("\\")
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -30,28 +56,61 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not dead
 
 
+def test_every_command_is_run_or_says_what_it_needs() -> None:
+    told: Counter[str] = Counter()
+    for page in GUIDES:
+        for tag, body, needs in blocks(page):
+            if tag in ("console", "python"):
+                assert not needs, f"{page.name}: a block that is run needs nothing"
+                told["run"] += 1
+            elif COMMAND.search(body) and tag != "yaml":
+                assert needs, f"{page.name}: run it, or say what it needs:\n{body}"
+                told[needs] += 1
+    assert told["run"] > 1.5 * sum(count for what, count in told.items() if what != "run"), told
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [
+        page
+        for page in PAGES
+        if page not in GUIDES and any(tag in ("console", "python") for tag, *_ in blocks(page))
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_what_a_page_says_works(page: Path, tmp_path: Path, home: Path) -> None:
-    env = {**os.environ, "TRADEASSAY_HOME": str(home), "NO_COLOR": "1"}
-    for kind, body in blocks(page):
-        if kind == "python":
-            _run([sys.executable, "-c", body], tmp_path, env, body)
-            continue
-        for line in body.splitlines():
-            command = line.removeprefix("$ ")
-            if line.startswith("$ ") and not command.startswith(MAKE):
-                words = shlex.split(command, comments=True)
-                assert words[0] == "tradeassay", f"{page.name}: cannot test '{command}'"
-                _run([sys.executable, "-m", *words], tmp_path, env, command)
+    _follow([page], tmp_path, home)
 
 
-def _run(words: list[str], folder: Path, env: dict[str, str], shown: str) -> None:
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, f"{shown}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
+
+
+def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = False) -> None:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    env = {**os.environ, "TRADEASSAY_HOME": str(home), "NO_COLOR": "1", "PATH": path}
+    wrong = []
+    for page in pages:
+        for tag, body, _ in blocks(page):
+            if tag == "python":
+                words, shown = [sys.executable, "-c", body], body
+            elif tag == "console":
+                shown = script(body)
+                words = ["bash", "-euo", "pipefail", "-c", shown]
+            else:
+                continue
+            done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=290)
+            if done.returncode != 0:
+                wrong.append(f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}")
+                assert keep_going, wrong[0]
+    assert not wrong, f"{len(wrong)} blocks fail:\n\n" + "\n\n".join(wrong)
