@@ -16,6 +16,9 @@ from tradeassay.core.orders import Decision, Order
 class TradingAgentsConfig(AgentConfig, frozen=True, kw_only=True):
     names: Annotated[int, Meta(ge=1, le=50, description="how many names of the universe it is asked about")] = 5
     every: Annotated[int, Meta(ge=1, description="sessions between two decisions")] = 5
+    most: Annotated[float, Meta(gt=0, le=1, description="largest share in one name; KTD-Fin allows a tenth")] = (
+        0.095
+    )
     model: Annotated[str, Meta(description="its deep and quick model; empty keeps its own default")] = ""
 
 
@@ -35,7 +38,7 @@ class TradingAgents:
             return Decision()
         chosen = tuple(seen.universe)[: self.config.names]
         words = {symbol: self._ask(symbol, seen.session) for symbol in chosen}
-        share = 0.98 / len(chosen)
+        share = min(0.98 / len(chosen), self.config.most)
         orders = tuple(
             Order(symbol=symbol, amount=share if word == "BUY" else 0.0, unit="target_weight", reason=word)
             for symbol, word in words.items()
