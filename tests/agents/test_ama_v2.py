@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tradeassay.agents.ama import Conduct, architectures, make_architecture
+from tradeassay.agents.ama.desk import Verdict
+from tradeassay.agents.ama.desks import counted
 from tradeassay.agents.ama.memory import embed, embed_grams
 from tradeassay.core.arena import NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -165,3 +167,19 @@ def test_related_texts_are_nearer_than_unrelated_ones(texts) -> None:
 def test_the_first_version_could_not_read_chinese() -> None:
     one, related, _ = (embed(text) for text in RELATED[0])
     assert abs(float(one @ related)) < 1e-9
+
+
+def test_votes_are_counted_and_a_tie_holds() -> None:
+    def vote(action: str, confidence: float) -> Verdict:
+        return Verdict(action=action, confidence=confidence, reasoning=f"{action} {confidence}")  # type: ignore[arg-type]  # one of three
+
+    assert counted(()) is None
+    won = counted((vote("BUY", 0.6), vote("SELL", 0.9), vote("BUY", 0.8)))
+    assert won is not None and (won.action, won.confidence) == ("BUY", pytest.approx(0.7))
+    assert won.reasoning == "2 of 3 votes: BUY 0.8"
+    tied = counted((vote("BUY", 0.6), vote("SELL", 0.9)))
+    assert tied is not None and (tied.action, tied.reasoning) == ("HOLD", "a tie: 1 BUY, 1 SELL")
+    with pytest.raises(UserError, match="odd number"):
+        make_architecture("vote", {"votes": 4}, Conduct(version="ama-v2"))
+    with pytest.raises(UserError, match="came with ama-v2"):
+        make_architecture("vote", {}, Conduct(version="ama-v1"))

@@ -52,6 +52,18 @@ def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
     assert stages == {True, False}
 
 
+def test_the_papers_season_has_the_papers_days() -> None:
+    season = load_season(ROOT / "examples/arena/paper.toml")
+    check_entries(season)
+    assert (season.convention, season.money.hold, season.money.fee_bp) == ("paper", "flat", 0.0)
+    assert [asset.symbol for asset in season.assets] == ["TSLA", "BMRN", "BTC/USDT", "ETH/USDT"]
+    for asset in season.assets:
+        assert season.days(asset) == ("2025-05-01", "2025-09-30")
+        assert season.warming(asset, "2025-07-31", 91) and not season.warming(asset, "2025-08-01", 92)
+    met = {(entry.architecture, entry.model) for entry in season.entries}
+    assert len(met) == len(season.entries) == 6 * 2  # every architecture with every model
+
+
 def test_exchanges_have_their_own_calendars() -> None:
     assert calendar_of(Asset(symbol="600519.SS", kind="stock", dataset="live/yfinance")) == "XSHG"
     assert calendar_of(Asset(symbol="600519", kind="stock", dataset="live/akshare")) == "XSHG"

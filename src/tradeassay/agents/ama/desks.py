@@ -6,6 +6,7 @@ sketches are ours and describe a way of thinking; nobody named here has anything
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar, Final
 
 import msgspec
@@ -143,6 +144,67 @@ class VanillaAgent(RoleDesk[DeskConfig]):
         role = DeskRole("trader", "decision", "vanilla")
         verdict = yield from consult(role, packet, sight.everything(packet), Verdict, minutes)
         return conclude(verdict, minutes)
+
+
+class VoteConfig(DeskConfig, frozen=True, kw_only=True):
+    """``votes``: how many voters there are, an odd number."""
+
+    votes: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.votes <= len(VOTERS) or self.votes % 2 == 0:
+            raise ValueError(f"votes must be an odd number up to {len(VOTERS)}")
+
+
+VOTERS: Final = tuple(f"voter-{number}" for number in range(1, 10))
+
+
+@architectures.register("vote")
+class VotingAgent(RoleDesk[VoteConfig]):
+    """The bare model asked several times, none knowing of the others; the most frequent action is taken.
+
+    Where two are as frequent nobody has won, and it holds. Confidence and share are the winners' means.
+    """
+
+    summary: ClassVar[str] = "the bare model asked several times at once; most votes decide, a tie holds"
+    since: ClassVar[str] = "ama-v2"
+    Config = VoteConfig
+    everybody = VOTERS
+    needed = ()
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        """Return the making of one decision."""
+        minutes = self.minutes()
+        shown = sight.everything(packet)
+        asked = yield from self.ask_all(
+            {
+                name: consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, minutes)
+                for name in self._roles[: self._config.votes]
+            }
+        )
+        return conclude(counted(tuple(one for one in asked.values() if one is not None)), minutes)
+
+
+def counted(votes: tuple[Verdict, ...]) -> Verdict | None:
+    """Return what most votes say, HOLD where two actions have as many; None without a vote."""
+    ranked = Counter(vote.action for vote in votes).most_common()
+    if not ranked:
+        return None
+    if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+        tally = ", ".join(f"{count} {action}" for action, count in ranked)
+        return Verdict(action="HOLD", confidence=ranked[0][1] / len(votes), reasoning=f"a tie: {tally}")
+    action, count = ranked[0]
+    won = [vote for vote in votes if vote.action == action]
+    shares = [vote.allocation for vote in won if vote.allocation is not None]
+    surest = max(won, key=lambda vote: vote.confidence)
+    return Verdict(
+        action=action,
+        confidence=sum(vote.confidence for vote in won) / count,
+        reasoning=f"{count} of {len(votes)} votes: {surest.reasoning}"[:8000],
+        allocation=sum(shares) / len(shares) if shares else None,
+        message=surest.message,
+    )
 
 
 FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {

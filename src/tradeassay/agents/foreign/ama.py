@@ -3,8 +3,8 @@
 The request holds the keys of the contract, each mapping the symbol to its part. ``own`` adds what only this agent
 may know (its position and past outcomes) and is left out for servers that want the bare contract. Three wires
 differ in their shapes: ``tradeassay`` sends items and numbers as they are; ``ama`` what the arena's published
-servers take (news one string, reports lists of texts and only where there are some, momentum a word, the address
-as it stands); ``finmmeval`` the same with news as a list of strings.
+servers take and nothing else (news one string, reports lists of texts and only where there are some, the address
+as it stands); ``finmmeval`` has news as a list of strings and momentum as a word, and its servers give no reason.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tradeassay.agents.foreign.transport import (
     wants,
 )
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Packet
+from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_foreign, clean_words
 
 PATH = "/trading_action/"
@@ -51,7 +52,17 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
 
 
-_ANSWER = msgspec.json.Decoder(TradingAction, strict=True)
+class BareAction(TradingAction, frozen=True, kw_only=True):
+    """What servers of FinMMEval say: the action, and no reason for it."""
+
+    reasoning: str = ""
+
+
+_ANSWERS: dict[str, msgspec.json.Decoder[TradingAction]] = {
+    wire: msgspec.json.Decoder(BareAction if wire == "finmmeval" else TradingAction, strict=True)
+    for wire in ("tradeassay", "ama", "finmmeval")
+}
+WIRES = tuple(_ANSWERS)
 
 
 def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[str, Any]:
@@ -83,9 +94,6 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[s
     return body
 
 
-WIRES = ("tradeassay", "ama", "finmmeval")
-
-
 def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict[str, Any]:
     """Return a packet as the published servers take it."""
     symbol = packet.symbol
@@ -98,7 +106,7 @@ def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict
         "model": model,
         "history_price": {symbol: [msgspec.to_builtins(point) for point in packet.history]},
     }
-    if packet.momentum is not None:
+    if packet.momentum is not None and wire == "finmmeval":
         word = "bullish" if packet.momentum > 0 else "bearish" if packet.momentum < 0 else "neutral"
         body["momentum"] = {symbol: word}
     for key, report in (("10k", packet.annual_report), ("10q", packet.quarterly_report)):
@@ -120,7 +128,7 @@ def encode_request(
     return body
 
 
-def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> AgentChoice:
+def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER, wire: str = "tradeassay") -> AgentChoice:
     """Return an agent's answer as a choice; raises :class:`Unusable` for anything else.
 
     Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range).
@@ -129,7 +137,7 @@ def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER) -> AgentChoice:
     if len(raw) > limit:
         raise Unusable("too_large", f"the answer has more than {limit} bytes")
     try:
-        answer = _ANSWER.decode(clean_foreign(raw))
+        answer = _ANSWERS[wire].decode(clean_foreign(raw))
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -181,6 +189,8 @@ class HttpAgent:
         wire: str = "tradeassay",
         **reach: Unpack[HttpOptions],
     ) -> None:
+        if wire not in WIRES:
+            raise UserError(f"there is no wire '{wire}'", mend=f"one of {', '.join(WIRES)}")
         # An address in its published form names the path itself.
         whole = url.rstrip("/").endswith(PATH.rstrip("/"))
         self._transport = HttpTransport(url, "" if whole else PATH, **reach)
@@ -192,7 +202,8 @@ class HttpAgent:
 
     async def _ask(self, packet: Packet) -> AgentChoice:
         body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request, wire=self._wire)
-        return read_answer(await self._transport.exchange(body), limit=self._transport.max_answer)
+        said = await self._transport.exchange(body)
+        return read_answer(said, limit=self._transport.max_answer, wire=self._wire)
 
 
 class SubprocessAgent:

@@ -1,0 +1,68 @@
+"""Strangers who open connections and say nothing leave room for everybody else."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.serving import ArenaServer, PatientProtocol
+
+
+@pytest.fixture
+def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr("tradeassay.arena.web.serving.HEADERS_S", 0.4)
+    monkeypatch.setattr("tradeassay.arena.web.serving.PER_ADDRESS", 6)
+    store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
+    app = create_app(ArenaReader(store))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        found: int = free.getsockname()[1]
+    config = uvicorn.Config(app, port=found, log_level="error", http=PatientProtocol, timeout_graceful_shutdown=1)
+    server = ArenaServer(config, app)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield found
+    server.stop()
+    thread.join(10)
+    store.engine.dispose()
+
+
+def closed(one: socket.socket) -> bool:
+    """Wait for the server to hang up; False when it says something instead."""
+    one.settimeout(20)
+    try:
+        return one.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_who_takes_too_long_or_too_much_is_hung_up_on_and_readers_are_served(port: int) -> None:
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(6)]
+    silent[0].sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")  # a head without an end
+    assert closed(socket.create_connection(("127.0.0.1", port)))  # one more than an address may have
+    assert all(closed(one) for one in silent)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
+        assert reader.get("/seasons").status_code == 200
+        time.sleep(0.6)  # a kept connection may rest; the next request opens another
+        assert reader.get("/healthz").status_code == 200
+
+
+def test_head_is_get_without_its_body(port: int) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
+        for path in ("/seasons", "/healthz", "/metrics", "/api/seasons", "/static/arena.css", "/health"):
+            asked, whole = reader.head(path), reader.get(path)
+            assert (asked.status_code, asked.content) == (200, b"") and whole.content
+            assert asked.headers["content-type"] == whole.headers["content-type"]
