@@ -18,7 +18,7 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
         tick(4)
         return rest.encode()[::-1]
     if word == "pid":
-        time.sleep(0.05)
+        time.sleep(float(rest or 0.05))
         return str(os.getpid()).encode()
     if word == "env":
         return os.environ.get(rest, "").encode()

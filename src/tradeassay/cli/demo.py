@@ -59,12 +59,13 @@ def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
 
     from tradeassay.api import make_spec
     from tradeassay.core.errors import TradeassayError
-    from tradeassay.runs import Asking, run
+    from tradeassay.runs import Asking, RunSpec, run
     from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
 
     try:
         opened = open_recording(find_recording(_RECORDED, _TALKING))
         recorded = recorded_spec(opened.folder)
+        assert isinstance(recorded, RunSpec)  # KTD-Fin trades
         kept = {
             "mask": ("bright", "blinded"),
             "mode": "fixed-candidate",
