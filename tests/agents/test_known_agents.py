@@ -12,7 +12,7 @@ import pytest
 import tradeassay
 from tradeassay.agents import own_agent
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "known_agents"
 ASKED: list[Any] = []
 
 

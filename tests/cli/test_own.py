@@ -99,7 +99,7 @@ def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]
 def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("daily", "ktdfin", "quantcode"):
         shutil.copytree(RECORDED / name / "run", tmp_path / "runs" / name)
-    (tmp_path / "runs" / "daily.sealed").write_bytes(b"sealed")
+    (tmp_path / "runs" / "daily.seal").write_bytes(b"sealed")
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
     assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site")]) == 1
@@ -107,8 +107,8 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert "runs/ktdfin/conversations.html" in index
-    assert "daily.sealed" in index
-    for link in ("runs/daily/index.html", "runs/daily/daily.sealed", "runs/quantcode/table.json"):
+    assert "daily.seal" in index
+    for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode/table.json"):
         assert (site / link).is_file()
     assert "src=" not in index.replace("img-src", ""), "nothing is fetched"
     assert list((site / "agents").glob("*.html"))

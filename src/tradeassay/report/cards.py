@@ -200,7 +200,7 @@ def croissant(about: BenchmarkCard) -> dict[str, Any]:
         "name": about.id,
         "description": f"{about.title}. {about.description}",
         "license": about.licence,
-        "version": about.id.rpartition("-v")[2],
+        "version": about.id.rpartition("-v")[2] if "-v" in about.id else "0",
         "creator": {"@type": "sc:Organization", "name": "The tradeassay developers"},
         "isLiveDataset": False,
         "distribution": files,

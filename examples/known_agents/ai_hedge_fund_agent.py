@@ -1,4 +1,4 @@
-"""ai-hedge-fund plays: -a ./examples/agents/ai_hedge_fund_agent.py:AiHedgeFund,names=3
+"""ai-hedge-fund plays: -a ./examples/known_agents/ai_hedge_fund_agent.py:AiHedgeFund,names=3
 
 Clone it, put its folder on PYTHONPATH and set its keys (a data key for other names than its free ones). It fetches
 prices and fundamentals by itself: see docs/howto/known-agents.md before you believe a result.

@@ -1,4 +1,4 @@
-"""TradingAgents plays: -a ./examples/agents/tradingagents_agent.py:TradingAgents,names=3
+"""TradingAgents plays: -a ./examples/known_agents/tradingagents_agent.py:TradingAgents,names=3
 
 Install it yourself (its repository says how) and set its keys. It fetches prices, news and fundamentals by itself,
 which no benchmark can hold to a date: see docs/howto/known-agents.md before you believe a result.
