@@ -32,6 +32,41 @@ def test_programs_need_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "name one" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["quantcode", "--grid", "-m", "scripted/coder-gold"], "no --grid"),
+        (["stockbench", "--sample", "2"], "no tasks to sample"),
+        (["ama", "-m", "scripted/sensible"], "names its own entries"),
+        (["systrade"], "-m scripted/builder-gold"),
+    ],
+)
+def test_options_that_a_paper_does_not_have_are_refused(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_options_of_asking_reach_the_papers_about_programs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import tradeassay.cli
+
+    called: list[list[str]] = []
+
+    def take(words: list[str]) -> int:
+        called.append(words)
+        return 0
+
+    monkeypatch.setattr(tradeassay.cli, "main", take)
+    asked = ["-m", "scripted/builder-gold", "--sample", "2", "--seeds", "3", "--max-usd", "5", "--replay"]
+    assert main(["reproduce", "systrade", *asked, "--workers", "1", "--out", str(tmp_path), "--json"]) == 0
+    words = " ".join(called[0])
+    assert words.startswith("code run systrade-v2 -m scripted/builder-gold") and words.count("--strategy") == 2
+    assert all(part in words for part in ("--seeds 3", "--max-usd 5.0", "--replay", "--workers 1", "--json"))
+
+
 @pytest.mark.slow
 def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = ["-m", "scripted/news-reader"]

@@ -54,4 +54,27 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         return "percentile" if self.id.endswith("-v1") else "cosine"
 
 
+def of_family(
+    protocol: str,
+    version: int,
+    about: tuple[str, str, str],
+    dataset: str,
+    market: MarketConfig,
+    convention: Convention,
+    **settings: bool | int | float | str,
+) -> Benchmark:
+    """Return one benchmark of a family whose versions share their words; ``about`` is name, title, description."""
+    name, title, description = about
+    return Benchmark(
+        id=f"{name}-v{version}",
+        title=title,
+        description=description,
+        dataset=dataset,
+        market=market,
+        convention=convention,
+        protocol=protocol if version == 1 else f"{protocol}-v{version}",
+        protocol_params={"convention": convention, **settings},
+    )
+
+
 benchmarks: Registry[Benchmark] = Registry("benchmark")

@@ -25,6 +25,7 @@ PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 )
 @click.option("-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Models to be asked.")
 @click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="quantcode, systrade: only N of the tasks.")
 @click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table.")
 @click.option("--attribution/--no-attribution", default=True, show_default=True, help="Take accounts apart.")
 @click.option("--slug", metavar="NAME", help="Name of the run's folder. Default: from its content.")
@@ -37,6 +38,7 @@ def reproduce(
     data: str | None,
     models: tuple[str, ...],
     seeds: int,
+    sample: int | None,
     grid: bool,
     attribution: bool,
     slug: str | None,
@@ -55,10 +57,15 @@ def reproduce(
     or masks, modes and windows. quantcode takes the public task file, systrade a data set, ama a season file.
     Without --data everything is played on the synthetic stand-ins, and said to be comparable with nothing.
     """
-    asking = take_asking(asked, out)
     if paper in ("stockbench", "ktdfin"):
+        if sample is not None:
+            raise UserError(f"{paper} has no tasks to sample", mend="leave --sample out, or plan it first")
+        asking = take_asking(asked, out)
         return _trading(paper, data, models, seeds, grid, attribution, slug, out, workers, asking, as_json)
-    return _others(paper, data, models, slug, out, workers, asking, as_json)
+    if grid:
+        raise UserError(f"{paper} has one main table and no --grid", mend="leave it out")
+    named = {"slug": slug, "workers": workers, "seeds": None if seeds == 1 else seeds, **asked}
+    return _others(paper, data, models, sample, out, named, as_json)
 
 
 def _trading(
@@ -190,27 +197,47 @@ def _show_printed(figures: PrintedFigures) -> None:
 
 
 def _others(
-    paper: str, data: str | None, models: tuple[str, ...], slug: str | None, out: Path, workers: int | None,
-    asking: Any, as_json: bool,
+    paper: str, data: str | None, models: tuple[str, ...], sample: int | None, out: Path, named: dict[str, Any],
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Hand over to the command that plays the paper's tasks; its page holds the paper's tables beside ours."""
     from tradeassay.cli import main
 
+    told = ["--json"] if as_json else []
     if paper == "ama":
-        season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
-        season += ["--db", str(out / f"{slug or 'ama-paper'}.db"), "--speed", "max"]
         if models:
             raise UserError("a season names its own entries", mend="put the models into the season file")
+        if sample is not None:
+            raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
+        season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
+        database = ["--db", str(out / f"{named['slug'] or 'ama-paper'}.db")]
         out.mkdir(parents=True, exist_ok=True)
-        return main(["arena", "run", *season]) or main(
-            ["arena", "standings", "--db", season[season.index("--db") + 1]]
+        return main(["arena", "run", *season, *database, "--speed", "max"]) or main(
+            ["arena", "standings", *database, *told]
         )
+    gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[paper]
     if not models:
-        raise UserError(f"{paper} is about programs that models write: name one", mend="-m scripted/gold")
+        raise UserError(f"{paper} is about programs that models write: name one", mend=f"-m scripted/{gold}")
     chosen = [part for model in models for part in ("-m", model)]
-    benchmark = {"quantcode": "quantcode-v2", "systrade": "systrade-v2"}[paper]
     given = [] if data is None else ["--task-file", data] if paper == "quantcode" else ["--dataset", data]
-    named = [] if slug is None else ["--slug", slug]
-    return main(
-        ["code", "run", benchmark, *chosen, *given, *named, "--out", str(out), *(["--json"] if as_json else [])]
-    )
+    if sample is not None:
+        given += ["--sample", str(sample)] if paper == "quantcode" else _strategies(sample)
+    return main(["code", "run", f"{paper}-v2", *chosen, *given, *_flags(named), "--out", str(out), *told])
+
+
+def _flags(named: dict[str, Any]) -> list[str]:
+    """Return options that both commands have as they are written."""
+    made: list[str] = []
+    for name, value in named.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            made.append(flag)
+        elif value is not None and value is not False:
+            made += [flag, str(value)]
+    return made
+
+
+def _strategies(count: int) -> list[str]:
+    from tradeassay.benchmarks.systrade import STRATEGIES
+
+    return [part for name in STRATEGIES[:count] for part in ("--strategy", name)]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Participation, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
+from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
 from tradeassay.core.view import Days
@@ -183,19 +183,9 @@ class _Family:
         self, name: str, title: str, description: str, dataset: str, market: MarketConfig,
         *, convention: Convention = "sound", news: bool = False,
     ) -> Benchmark:  # fmt: skip
-        params: dict[str, bool | int | float | str] = {"convention": convention}
-        if news:
-            params["news"] = True
-        return Benchmark(
-            id=f"{name}-v{self.version}",
-            title=title,
-            description=description,
-            dataset=dataset,
-            market=market,
-            convention=convention,
-            protocol="ktdfin" if self.version == 1 else f"ktdfin-v{self.version}",
-            protocol_params=params,
-        )
+        settings = {"news": True} if news else {}
+        about = (name, title, description)
+        return of_family("ktdfin", self.version, about, dataset, market, convention, **settings)
 
 
 _V1, _V2 = _Family(1), _Family(2)

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Cash, Fees, Lots, Slippage, Venue, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
+from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
 from tradeassay.benchmarks.stockbench.config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
@@ -255,19 +255,9 @@ class _Family:
     def _benchmark(
         self, name: str, title: str, description: str, dataset: str, market: MarketConfig, convention: Convention
     ) -> Benchmark:
-        params: dict[str, bool | int | float | str] = {"convention": convention}
-        if self.version > 1 and convention == "paper":
-            params["temperature"] = PAPER_TEMPERATURE
-        return Benchmark(
-            id=f"{name}-v{self.version}",
-            title=title,
-            description=description,
-            dataset=dataset,
-            market=market,
-            convention=convention,
-            protocol="stockbench" if self.version == 1 else f"stockbench-v{self.version}",
-            protocol_params=params,
-        )
+        settings = {"temperature": PAPER_TEMPERATURE} if self.version > 1 and convention == "paper" else {}
+        about = (name, title, description)
+        return of_family("stockbench", self.version, about, dataset, market, convention, **settings)
 
 
 _V1, _V2 = _Family(1), _Family(2)
