@@ -42,9 +42,7 @@ def folder_of(kind: str, place: Path) -> Path:
     return folder
 
 
-def attack(
-    task: tuple[str, str, int, float],
-) -> tuple[str, list[tuple[str, int, int, int, dict[str, int], tuple[str, ...]]]]:
+def attack(task: tuple[str, str, int, float]) -> tuple[str, list[KindShare]]:
     """Attack one kind of run for so many seconds; return counts by kind of file."""
     kind, folder, seed, seconds = task
     until, found = time.monotonic() + seconds, list[KindShare]()

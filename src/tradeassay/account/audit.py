@@ -531,7 +531,7 @@ class _Fills:
             yield AuditFinding("concentration", f"{fill.symbol} is position {len(self._books.shares) + 1}")
         worth = abs(after) * fill.reference * fill.multiplier
         if day.max_weight is not None and worth > (day.max_weight + 1e-6) * self._nav:
-            yield AuditFinding("concentration", f"{fill.symbol} became {worth / self._nav:.2%} of the account")
+            yield AuditFinding("concentration", f"{fill.symbol} became {worth:g} of an account of {self._nav:g}")
 
     def _holding(self, fill: Filled) -> Iterator[AuditFinding]:
         if fill.quantity == 0:

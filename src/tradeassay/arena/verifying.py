@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
-from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
+from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, replay
+from tradeassay.arena.rounds.feed import PREFIX, AssetFacts, Due, SnapshotFeed
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, seasons
-from tradeassay.core.arena import Action
+from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, seasons, skipped
+from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import RunError, TradeassayError
-from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_iso
 from tradeassay.runs.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.verification import VerifyReport
@@ -90,15 +90,63 @@ class _Season:
                 select(rounds).where(rounds.c.season == season.id).order_by(rounds.c.session, rounds.c.id)
             )
         )
-        self._settled("information", self._packets(played))
+        self._settled("information", self._packets(season, played))
+        self._settled("rounds", self._rounds(season, played))
         self._check_prices(season, played)
         self._settled("account", self._bookings(season, {row.id: row for row in played}))
         self._say("decisions", "cannot be checked", DECISIONS)
 
-    def _packets(self, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
+    def _packets(self, season: Season, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
+        """What entries were shown is hashed, written as we write it, and speaks of its own round."""
         for row in played:
             if sha256_bytes(row.packet.encode()) != row.packet_sha256:
                 yield _where(row), "what entries were shown is not what the round's hash says"
+                continue
+            try:
+                packet = msgspec.json.decode(row.packet, type=Packet)
+                kind = season.asset(row.asset).kind
+            except (msgspec.DecodeError, TradeassayError) as error:
+                yield _where(row), f"what entries were shown cannot be read: {error}"
+                continue
+            if not _written_by_us(row.packet, packet):
+                yield _where(row), "what entries were shown is not written as tradeassay writes it"
+            told = (
+                packet.season, packet.date, packet.decided_at, packet.symbol, packet.price, packet.momentum,
+                packet.phase, packet.kind, packet.position, packet.outcomes, packet.others,
+            )  # fmt: skip
+            is_ = (
+                season.id, row.session, row.decision_time, row.asset, row.price, row.momentum, row.stage, kind,
+                0, (), (),
+            )  # fmt: skip
+            if told != is_:
+                yield _where(row), "what entries were shown speaks of another round, price or stage"
+
+    def _rounds(self, season: Season, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
+        """Every round but an asset's last is settled, to the next one, and stages follow the season's rules."""
+        by_asset: dict[str, list[Row[Any]]] = {}
+        for row in played:
+            by_asset.setdefault(row.asset, []).append(row)
+        gone = {(row.asset, row.session) for row in self._db.execute(_SKIPPED, {"season": season.id})}
+        for asset, mine in by_asset.items():
+            past = sorted({row.session for row in mine} | {day for name, day in gone if name == asset})
+            for row, following in zip(mine, [*mine[1:], None], strict=True):
+                number = past.index(row.session)
+                warming = season.warming(season.asset(asset), row.session, number)
+                if row.stage != ("warm-up" if warming else "live"):
+                    yield _where(row), f"it is called {row.stage}, which the season's rules do not say"
+                prices = (row.base_price, row.next_price, row.next_session)
+                if row.phase == "settled":
+                    if None in prices or row.next_session <= row.session:
+                        yield _where(row), "it is settled without a later price"
+                elif row.phase not in ("opened", "executed") or prices != (None, None, None):
+                    yield _where(row), "it has a price to be settled at and is not settled"
+                elif following is not None:
+                    yield _where(row), "a later round was opened before it was settled"
+                if following is not None and row.next_session not in (None, following.session):
+                    if (asset, following.session) not in gone and row.next_session > following.session:
+                        yield _where(row), f"it was settled at {row.next_session}, after the next round"
+                if not season.rules.cross_asset and row.shared is not None:
+                    yield _where(row), "it tells of an account over all assets, which the season does not have"
 
     def _check_prices(self, season: Season, played: list[Row[Any]]) -> None:
         if any(asset.dataset.startswith(PREFIX) for asset in season.assets):
@@ -120,12 +168,30 @@ class _Season:
             if facts is None or facts.price != row.price or facts.momentum != row.momentum:
                 yield _where(row), f"the data has another price or momentum than {row.price:g}"
                 continue
+            yield from _same_facts(row, facts)
             before = last.get(row.asset)
             if before is not None and before.phase == "settled":
                 base = feed.comparable(asset, before.session, at, dividends=dividends) or before.price
-                if (base, facts.price) != (before.base_price, before.next_price):
+                if (base, facts.price, row.session) != (before.base_price, before.next_price, before.next_session):
                     yield _where(before), f"it was settled from {before.base_price} to {before.next_price}"
             last[row.asset] = row
+        dues = {(due.asset, due.session): due for due in feed.due(season)}
+        for row in last.values():
+            if row.phase == "settled":
+                yield from self._last_price(season, feed, row, dues.get((row.asset, str(row.next_session))))
+
+    def _last_price(
+        self, season: Season, feed: SnapshotFeed, row: Row[Any], due: Due | None
+    ) -> Iterator[tuple[str, str]]:
+        """An asset's last decision was settled at the price of a session that the season has."""
+        asset = season.asset(row.asset)
+        facts = None if due is None else feed.facts(asset, due.session, due.at, season.news_days)
+        if due is None or facts is None:
+            yield _where(row), f"the season has no session {row.next_session} to settle it at"
+            return
+        base = feed.comparable(asset, row.session, due.at, dividends=season.convention == "sound") or row.price
+        if (base, facts.price) != (row.base_price, row.next_price):
+            yield _where(row), f"it was settled from {row.base_price} to {row.next_price}"
 
     def _bookings(self, season: Season, played: dict[int, Row[Any]]) -> Iterator[tuple[str, str]]:
         own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
@@ -137,9 +203,12 @@ class _Season:
         held: dict[tuple[str, str], dict[str, float]] = {}
         executed: dict[int, Booking] = {}
         earned: dict[int, float] = {}
-        for row in self._db.execute(
-            select(bookings).where(bookings.c.season == season.id).order_by(bookings.c.id)
-        ):
+        booked = list(
+            self._db.execute(select(bookings).where(bookings.c.season == season.id).order_by(bookings.c.id))
+        )
+        revised = {_account(season, row) for row in booked if row.kind == "corrected"}
+        yield from self._revised(season, booked, slots, played, revised)
+        for row in booked:
             slot = slots.get(row.slot)
             round = None if slot is None else played.get(slot.round)
             if (
@@ -149,6 +218,14 @@ class _Season:
             ):
                 yield f"booking {row.id}", "it belongs to no decision"
                 continue
+            if _account(season, row) in revised:
+                if row.kind == "executed":
+                    executed[row.slot] = Booking(**{name: getattr(row, name) for name in _MONEY})
+                else:
+                    earned[row.slot] = row.earned or 0.0
+                continue
+            if row.restated_before is not None or row.number != (0 if row.kind == "executed" else 1):
+                yield f"booking {row.id}", "it restates what was never revised"
             where, account = f"{_where(round)}, {slot.entry}", (row.stage, row.entry)
             mine = held.setdefault(account, {})
             worth = value.get(account, 1.0)
@@ -178,10 +255,23 @@ class _Season:
             value[account] = again.nav
             mine[row.asset] = again.exposure or 0.0
         yield from self._unbooked(played, slots, executed, earned)
-        if season.rules.feedback:
-            for row in self._db.execute(select(rewards).where(rewards.c.season == season.id)):
-                if row.reward != earned.get(row.slot):
-                    yield f"reward of slot {row.slot}", "it is not what the decision earned"
+        yield from self._rewards(season, slots, earned)
+
+    def _rewards(self, season: Season, slots: dict[int, Row[Any]], earned: Any) -> Iterator[tuple[str, str]]:
+        told = list(self._db.execute(select(rewards).where(rewards.c.season == season.id)))
+        if not season.rules.feedback:
+            if told:
+                yield "rewards", "the season's rules tell nobody what a decision earned"
+            return
+        for row in told:
+            slot = slots.get(row.slot)
+            named = (row.entry, row.asset, row.session)
+            if slot is None or named != (slot.entry, slot.asset, slot.session):
+                yield f"reward of slot {row.slot}", "it is not of the decision that it names"
+            elif row.reward != earned.get(row.slot):
+                yield f"reward of slot {row.slot}", "it is not what the decision earned"
+        if {row.slot for row in told} != set(earned):
+            yield "rewards", "some decisions that were settled have none, or others have"
 
     def _unbooked(
         self, played: dict[int, Row[Any]], slots: dict[int, Row[Any]], executed: Any, earned: Any
@@ -189,10 +279,60 @@ class _Season:
         for slot in slots.values():
             round = played.get(slot.round)
             phase = "" if round is None else round.phase
+            if round is None or (slot.asset, slot.session, slot.stage) != (
+                round.asset,
+                round.session,
+                round.stage,
+            ):
+                yield f"decision {slot.id}", "it is not of the round that it names"
+                continue
+            if slot.status not in ("open", "decided", "failed", "missed"):
+                yield f"{_where(round)}, {slot.entry}", f"its status is {slot.status!r}"
+            if slot.action is None if slot.status == "decided" else slot.action not in (None, "HOLD"):
+                yield f"{_where(round)}, {slot.entry}", "it is decided without an action, or acts undecided"
+            if (phase == "opened" and slot.id in executed) or (phase != "settled" and slot.id in earned):
+                yield f"{_where(round)}, {slot.entry}", f"it was booked although its round is {phase}"
             if phase in ("executed", "settled") and slot.id not in executed:
                 yield f"{_where(round)}, {slot.entry}", "the decision was never carried out"
             if phase == "settled" and slot.id not in earned:
                 yield f"{_where(round)}, {slot.entry}", "the decision was never settled"
+
+    def _revised(
+        self,
+        season: Season,
+        booked: list[Row[Any]],
+        slots: dict[int, Row[Any]],
+        played: dict[int, Row[Any]],
+        revised: set[tuple[str, ...]],
+    ) -> Iterator[tuple[str, str]]:
+        """Accounts whose prices a vendor revised: the newest lines are those of the newest prices."""
+        if not revised:
+            return
+        why = "prices were revised by their source: what was booked before a revision is as recorded"
+        self._say("bookings before a revision", "cannot be checked", why)
+        kind = SharedTarget if season.rules.cross_asset else DailyTarget
+        policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
+        for account in sorted(revised):
+            mine = [row for row in booked if _account(season, row) == account and row.slot in slots]
+            steps = []
+            for row in mine:
+                slot, round = slots[row.slot], played.get(slots[row.slot].round)
+                if row.number > 1 or round is None:
+                    continue
+                moved = (
+                    round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None
+                )
+                share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
+                action: Action = slot.action or "HOLD"
+                one = DecisionPlayed(slot=row.slot, asset=row.asset, action=action, share=share, moved=moved)
+                steps.append((row.kind, one))
+            again, last = replay(policy, steps), {row.slot: row for row in mine}
+            where = ", ".join(account)
+            for number, made in again.items():
+                if made.kind == "settled" and not _close(made.earned or 0.0, last[number].earned or 0.0):
+                    yield where, f"decision {number} earned {made.earned}, not {last[number].earned}"
+            if steps and not _close(again[steps[-1][1].slot].nav, mine[-1].nav):
+                yield where, f"the newest prices give {again[steps[-1][1].slot].nav:.12g}, not {mine[-1].nav:.12g}"
 
     def _settled(self, claim: str, found: Iterator[tuple[str, str]]) -> None:
         before = len(self.violations)
@@ -209,3 +349,34 @@ class _Season:
 
 def _where(row: Any) -> str:
     return f"{row.asset} {row.session}"
+
+
+_SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == bindparam("season"))
+
+
+def _account(season: Season, row: Any) -> tuple[str, ...]:
+    """The account that a booking belongs to: one over all assets, or one for each."""
+    return (row.stage, row.entry) if season.rules.cross_asset else (row.stage, row.entry, row.asset)
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other))
+
+
+def _written_by_us(text: str, packet: Packet) -> bool:
+    """Whether a packet holds nothing but what is read from it; fields that came later stand at their defaults."""
+    raw, again = msgspec.json.decode(text), msgspec.json.decode(msgspec.json.encode(packet))
+    if not isinstance(raw, dict) or canonical_json(raw) != text.encode():
+        return False
+    return all(key in again and again[key] == value for key, value in raw.items())
+
+
+def _same_facts(row: Any, facts: AssetFacts) -> Iterator[tuple[str, str]]:
+    """History and reports in a packet are those of the data. News may have come from a desk that has ended."""
+    try:
+        packet = msgspec.json.decode(row.packet, type=Packet)
+    except msgspec.DecodeError:
+        return  # it is named already
+    told = (packet.history, packet.annual_report, packet.quarterly_report)
+    if told != (facts.history, facts.annual_report, facts.quarterly_report):
+        yield _where(row), "the data has another history or other reports than entries were shown"

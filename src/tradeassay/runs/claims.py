@@ -355,7 +355,7 @@ def money_adds_up(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
     try:
         for _ in Ledger.steps(evidence.records):
             done += 1
-    except (LedgerError, ValueError) as error:
+    except (LedgerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         yield done, "ledger", str(error)
 
 
@@ -364,6 +364,9 @@ def _guarded(found: Iterator[Found]) -> Iterator[Found]:
         yield from found
     except TradeassayError as error:
         yield None, "replay", f"the journal cannot be followed: {error.message}"
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # Forged numbers and names lead plain code astray: wherever that happens, the journal is not what it says.
+        yield None, "replay", f"the journal cannot be followed: {type(error).__name__} {error}"
 
 
 def fills_follow_the_rules(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:

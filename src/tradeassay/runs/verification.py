@@ -215,7 +215,7 @@ class _Verifier(ABC, Generic[M]):
     def _compare_scores(self) -> None:
         try:
             again = self._scores()
-        except (TradeassayError, LookupError, ValueError) as error:
+        except (TradeassayError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             self._broken("scores", f"the run cannot be scored again: {error}")
             return
         stored = self._place.scores.read_bytes()

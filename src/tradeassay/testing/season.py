@@ -24,7 +24,8 @@ from tradeassay.testing.verify import Tried, VerifyCheck, kind_share, other_valu
 ENTRY = "what an entry decided, said and used is a claim of the runner"
 CLOCK = "wall times are stated by the runner"
 UNCOVERED = (
-    (r"decisions \w+\.(confidence|reasoning|message|talk|failures|calls|input_tokens|output_tokens|usd)", ENTRY),
+    (r"decisions \w+\.(confidence|allocation|reasoning|message|talk|failures)", ENTRY),
+    (r"decisions \w+\.(calls|input_tokens|output_tokens|usd)", ENTRY),
     (r"decisions \w+\.(lease_owner|lease_until|decided_at)", CLOCK),
     (r"\w+ \w+\.(created_at|opened_at|known_at|at)", CLOCK),
 )
@@ -62,6 +63,8 @@ def check_season(
                 became = "contradicted" if found.contradicted else "marked" if marked else "passed"
             except (sqlite3.IntegrityError, TradeassayError):
                 became = "contradicted"  # the database refuses it, or it is refused in one line
+            except Exception as error:
+                became = f"crashed: {type(error).__name__} {error}"
             tried.append((kind, what, became))
     kinds = tuple(
         kind_share(kind, [one for one in tried if one[0] == kind], UNCOVERED)
