@@ -179,8 +179,8 @@ def _beside(
     if names < config.names_beside * terms:
         return {}
     sectors = [one.sector if one.kind in _KINDS else None for one in instruments]
-    ever = eligible.any(axis=0)
-    counted = Counter(sector for sector, there in zip(sectors, ever.tolist(), strict=True) if sector and there)
+    ever: list[bool] = np.asarray(eligible.any(axis=0)).tolist()
+    counted = Counter(sector for sector, there in zip(sectors, ever, strict=True) if sector and there)
     large = sorted(sector for sector, count in counted.items() if count >= _SECTOR)
     if len(large) > 1 and names >= config.names_beside * (terms + len(large)):
         for sector in large:

@@ -13,10 +13,11 @@ import numpy as np
 from tradeassay.report.palette import INDEX, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
 
-LIMIT = 400
+LIMIT = 220
 """Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
 INDEX_LINE = "@index"
 _MOST_HELD = 9
+_HELD_POINTS = 110
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,13 +73,15 @@ class AgentCharts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """All charts of a cell; ``look`` is every agent's line style, ``prices`` are those under the trades."""
+    """All charts of a cell; ``look`` is every agent's line style, ``prices`` are those under the trades, at the
+    sessions ``priced``."""
 
     look: dict[str, LineStyle]
     sessions: tuple[str, ...]
     equity: Equity
     underwater: Equity
     agents: dict[str, AgentCharts]
+    priced: tuple[int, ...]
     prices: dict[str, tuple[float | None, ...]]
 
 
@@ -98,14 +101,16 @@ def cell_charts(cell: CellSummary, look: dict[str, LineStyle], ids: dict[str, st
         ids[agent.name]: AgentCharts(holdings=holdings(agent), trades=traded(agent)) for agent in cell.agents
     }
     wanted = {one.symbol for charts in agents.values() for one in charts.trades}
+    priced = kept(len(cell.sessions), [])
     return CellCharts(
         look=look | {INDEX_LINE: INDEX},
         sessions=cell.sessions,
         equity=curve_chart(cell.sessions, places, lines),
         underwater=curve_chart(cell.sessions, places, falls),
         agents=agents,
+        priced=tuple(priced),
         prices={
-            symbol: tuple(None if value is None or not np.isfinite(value) else _six(value) for value in values)
+            symbol: tuple(_price(values[place]) for place in priced)
             for symbol, values in cell.prices.items()
             if symbol in wanted
         },
@@ -163,7 +168,7 @@ def holdings(agent: AgentSummary) -> HeldChart | None:
         return None
     weights = np.asarray(held.weights, dtype=np.float64)
     order = np.argsort(-np.abs(weights).mean(axis=1), kind="stable")
-    places = kept(weights.shape[1], [], 150)
+    places = kept(weights.shape[1], [], _HELD_POINTS)
     rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
     others = len(order) - _MOST_HELD
     if others > 0:
@@ -196,6 +201,10 @@ def traded(agent: AgentSummary) -> tuple[TradedSymbol, ...]:
 def _since_start(path: Sequence[float]) -> list[float]:
     values = np.asarray(path, dtype=np.float64)
     return list((values / values[0] - 1.0).tolist())
+
+
+def _price(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
 
 
 def _six(value: float) -> float:

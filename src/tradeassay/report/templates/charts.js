@@ -172,7 +172,7 @@
     const select = document.querySelector('select[data-trades="' + div.dataset.agentId + '"]');
     const found = symbols[select ? select.selectedIndex : 0];
     const prices = cell.prices[found.symbol];
-    const data = prices ? [priceLine(cell.sessions, prices, "close")] : [];
+    const data = prices ? [priceLine(cell.priced.map((place) => cell.sessions[place]), prices, "close")] : [];
     for (const [side, name, symbol, hue] of [["buys", "bought", "triangle-up", "buy"], ["sells", "sold", "triangle-down", "sell"]]) {
       const some = found[side];
       if (some.length) data.push(markers(some.map((one) => one[0]), some.map((one) => one[1]), name, symbol, hue,
