@@ -214,7 +214,7 @@ def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp
         (
             [1.3, -1.2, -2.0],
             [0.013, -0.012, -0.02],
-            "'return' is read as per cent: its standard deviation is 1.41 (--unit says otherwise)",
+            "'return' is read as per cent: its spread is 1.19 (--unit says otherwise)",
         ),
         (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], "'return' is read as per cent, as its signs say"),
     ],

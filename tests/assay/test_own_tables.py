@@ -49,6 +49,19 @@ FORMS = {
         "date,return",
         ['"' + d.replace("-", "") + '","' + repr(float(r)) + '"' for d, r in zip(DAYS, EARNED, strict=True)],
     ),
+    "months as words": (
+        "date,return",
+        [f'"{pd.Timestamp(d):%b %d, %Y}",{float(r)!r}' for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "seconds since 1970": (
+        "time,return",
+        [f"{int(pd.Timestamp(d).timestamp())},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "numbered rows below a remark": (
+        "# exported\n,date,My Fund",
+        [f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))],
+    ),
+    "logarithms": ("date,log_return", [f"{d},{float(np.log1p(r))!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
     "another title": ("date,My Fund", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
 }  # fmt: skip
 
@@ -61,6 +74,15 @@ def test_every_form_gives_the_same_returns(tmp_path: Path, form: str, encoding: 
     np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=2e-6)
     assert read.year == 252
     assert read.notes
+
+
+def test_a_slip_changes_no_unit_and_a_hole_is_said(tmp_path: Path) -> None:
+    lines = [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    slip = written(tmp_path / "slip.csv", "date,return", [*lines[:-1], f"{DAYS[-1]},-1.5"])
+    with pytest.raises(UserError, match="fractions or per cent"):
+        read_series(slip)
+    hole = read_series(written(tmp_path / "hole.csv", "date,return", [*lines[:20], *lines[40:]]))
+    assert any("no rows between" in note for note in hole.notes)
 
 
 def test_a_value_path_is_turned_into_returns(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,9 +32,15 @@ VALUES = (
 AGAINST = ("benchmark", "market", "index return", "bench", "benchmark return", "spy", "index")
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{4})(\d{2})(\d{2})")
 _OTHER_DAY = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4}|\d{2})")
+_CLOCK = re.compile(r"\d{10}|\d{13}")
+"""Seconds or milliseconds since 1970."""
+_MONTH = re.compile(r"[A-Za-z]{3}")
+_FORMS = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d %Y")
 _PERCENT_FROM = 0.2
-"""A standard deviation per session from which numbers cannot be fractions."""
+"""A spread per session from which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
+_HOLE = 14.0
+"""Days without a row that are said."""
 _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 """From the median number of days between rows to the number of rows in a year."""
 
@@ -73,7 +79,8 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     column_of = {_plain(title): title for title in table}
     day_title = _find(name, column_of, DATES, "dates", None)
     days = _days(name, table[day_title], reading.dates)
-    rest = {plain: title for plain, title in column_of.items() if title != day_title}
+    # A column without a title is the number of the row.
+    rest = {plain: title for plain, title in column_of.items() if title != day_title and plain}
     against_title = _against(name, rest, reading.against)
     rest = {plain: title for plain, title in rest.items() if title != against_title}
     title, by_value = _which(name, rest, reading.column, table, days)
@@ -193,6 +200,9 @@ def _returns(
     if said:
         notes.append(f"{name}: '{title}' is read as {said}")
     earned = numbers * scale
+    if "log" in _plain(title).split():
+        earned = np.expm1(earned)
+        notes.append(f"{name}: '{title}' is read as logarithms, as its name says")
     if np.count_nonzero(earned <= -1.0) > 1:
         raise UserError(
             f"{name}: more than everything is lost again and again",
@@ -206,12 +216,19 @@ def _scale(numbers: Floats, percent: bool, unit: Unit | None) -> tuple[float, st
         return {"fraction": 1.0, "percent": 0.01, "basis points": 1e-4}[unit], ""
     if percent:
         return 0.01, "per cent, as its signs say"
-    deviation = float(numbers.std()) if numbers.size > 1 else 0.0
+    # One slip of the pen must not change the unit of all: the spread is that of most numbers.
+    middle = float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 if numbers.size > 1 else 0.0
+    deviation = middle or (float(numbers.std()) if numbers.size > 1 else 0.0)
     if deviation > _POINTS_FROM:
-        return 1e-4, f"basis points: its standard deviation is {deviation:,.0f} (--unit says otherwise)"
-    if deviation > _PERCENT_FROM or (numbers < -1.0).any():
-        return 0.01, f"per cent: its standard deviation is {deviation:.2f} (--unit says otherwise)"
-    return 1.0, f"fractions, 0.01 for 1 %: its standard deviation is {deviation:.4f}"
+        return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
+    if deviation > _PERCENT_FROM:
+        return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
+    if (numbers < -1.0).any():
+        raise UserError(
+            f"most numbers are like {deviation:.2g}, one is {float(numbers.min()):.4g}: fractions or per cent?",
+            mend="say which (--unit fraction or --unit percent), or mend the row",
+        )
+    return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
 
 
 def _year(days: Sequence[str], notes: list[str]) -> int:
@@ -220,6 +237,9 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
         return 252
     gaps = np.diff(np.array(days, dtype="datetime64[D]")).astype(float)
     middle = float(np.median(gaps))
+    widest = int(np.argmax(gaps))
+    if gaps[widest] > max(_HOLE, 4.0 * middle):
+        notes.append(f"no rows between {days[widest]} and {days[widest + 1]}: what happened there is not known")
     if middle <= 1.5:
         weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
         return 365 if weekends else 252
@@ -237,6 +257,11 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
 def _days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[str]:
     texts = [_day_text(value) for value in values]
     first = next((text for text in texts if text), "")
+    if _CLOCK.fullmatch(first) and all(map(_CLOCK.fullmatch, texts)):
+        return [_of_clock(text) for text in texts]
+    spelled = _spelled(texts) if _MONTH.search(first) else None
+    if spelled is not None:
+        return spelled
     if _DAY.match(first):
         return [_iso(name, row, text) for row, text in enumerate(texts)]
     parts = [_OTHER_DAY.match(text) for text in texts]
@@ -253,6 +278,21 @@ def _days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[str]
         day, month = (a, b) if order == "dmy" else (b, a)
         days.append(_checked(name, row, year if year > 99 else 2000 + year, month, day))
     return days
+
+
+def _of_clock(text: str) -> str:
+    seconds = int(text) / (1000 if len(text) == 13 else 1)
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def _spelled(texts: Sequence[str]) -> list[str] | None:
+    """Return days whose months are written as words; None where they are not all written in the same way."""
+    for form in _FORMS:
+        try:
+            return [datetime.strptime(text, form).replace(tzinfo=UTC).date().isoformat() for text in texts]
+        except ValueError:
+            continue
+    return None
 
 
 def _order(name: str, parts: Sequence[re.Match[str]]) -> DayOrder:
@@ -373,7 +413,7 @@ def _text(path: Path) -> dict[str, list[Any]]:
             continue
     else:
         raise UserError(f"{path} is no text", mend="write it as CSV in UTF-8")
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return {}
     separator = max(";\t|,", key=lambda sign: min(line.count(sign) for line in lines[:20]))

@@ -136,12 +136,16 @@ def timing(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def confirmed(found: AgentFindings) -> bool:
     """Return whether an edge stands where memory cannot help; true where no masked run was made."""
-    return found.memory is None or found.memory.masked.value is None or above(found.memory.masked)
+    return found.memory is None or found.memory.masked.value is None or _stays(found.memory)
+
+
+def _stays(memory: MemoryEvidence) -> bool:
+    return above(memory.masked) if memory.confirmed is None else memory.confirmed
 
 
 def _doubtful(memory: MemoryEvidence) -> bool:
     """Return whether a certain edge is not certain under the mask, where more of it is lost than stays."""
-    if memory.gap.value is None or memory.masked.value is None or above(memory.masked):
+    if memory.gap.value is None or memory.masked.value is None or _stays(memory):
         return False
     return memory.gap.value > memory.masked.value
 
@@ -349,6 +353,8 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "costs":
         return _of_costs(made, found)
     if kind == "worse":
+        if found.method == "returns":
+            return f"{made}; it fell behind: {yearly}."
         cause = "the names it chose" if below(edge.gross) else "what it chose and what it paid for trading"
         share = found.luck.percentile.value
         chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"

@@ -175,11 +175,14 @@ def memory_evidence(
 ) -> MemoryEvidence:
     """Return the contrast of daily parts with those of the same agent under a mask, session by session."""
     parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
+    loose = 1.0 - 4.0 * config.tail(comparisons)
+    kept = cosine_interval(masked[EDGE], "mean", periods_per_year=year, level=loose, least=config.least)
     return MemoryEvidence(
         against=against,
         gap=parts[EDGE],
         masked=tested(masked[EDGE], year, config, comparisons),
         parts=parts,
+        confirmed=above(kept),
     )
 
 

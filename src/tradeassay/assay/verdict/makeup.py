@@ -104,6 +104,8 @@ def timing_evidence(
     bent = Regression(total, [market, gap * gap])
     split = Regression(total, [market, np.maximum(market, 0.0)])
     if invested is None:
+        # Returns alone are asked twice, for an edge and for timing: the second question has half the error.
+        level = 1.0 - config.tail(comparisons)
         variance = float(gap @ gap) / gap.size
         per_year = bent.coefficient(2, scale=variance * year, level=level, least=config.least)
     elif np.ptp(invested) > 1e-9:

@@ -160,7 +160,9 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
     tested level. ``parts`` are the yearly differences by part. ``sentence`` is what the memory contrast over all
     windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``fade`` is the
-    selection before the model's cutoff less that after it. ``reason`` says why there is no contrast.
+    selection before the model's cutoff less that after it. ``confirmed`` is whether the masked edge is above zero
+    by a one-sided test at twice the error of one side: an edge that is certain unmasked need not be found twice as
+    surely. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -170,6 +172,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
     doubted: bool = False
     fade: Measure | None = None
+    confirmed: bool | None = None
     reason: str | None = None
 
 
