@@ -260,9 +260,9 @@ degrees of freedom.
 How to read the bold cells: a window of 60 stale sessions has an effective length of twenty, and no interval knows
 that for certain. Percentiles of resamples are kept by the first versions of benchmarks alone, whose scores stay
 what they were. The probabilistic Sharpe ratio takes sessions as independent: it is shown, and decides nothing.
-Treynor and Mazuy's term errs in up to 7.5 % where a market's variance clusters: the square of a wild day weighs much.
-The model confidence set and SPA, which put leaderboards into tiers, are too sure of themselves below 250 sessions that
-depend on each other; a board of so few sessions says what it could have shown.
+Treynor and Mazuy's term errs in up to 7.5 % where a market's variance clusters: the square of a wild day weighs
+much. The model confidence set and SPA, which put leaderboards into tiers, are too sure of themselves below 250
+sessions that depend on each other; a board of so few sessions says what it could have shown.
 """
 
 
