@@ -6,9 +6,9 @@ of a session, filled there; its reward is what the account made of it until the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
 from typing import Any, ClassVar, Literal, Never
 from weakref import WeakKeyDictionary
 
@@ -148,24 +148,25 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
 
     def _orders(self, action: NDArray[Any]) -> tuple[Order, ...]:
         account, today = self._seen.account, frozenset(self._seen.universe)
-        held = np.array([account.weight(symbol) for symbol in self._symbols])
-        target = self._target(action, held)
+        held = [account.weight(symbol) for symbol in self._symbols]
         return tuple(
-            Order(symbol=symbol, amount=float(weight), unit="target_weight")
-            for symbol, weight, now in zip(self._symbols, target, held, strict=True)
+            Order(symbol=symbol, amount=weight, unit="target_weight")
+            for symbol, weight, now in zip(self._symbols, self._target(action.tolist(), held), held, strict=True)
             if symbol in today and abs(weight - now) > DEADBAND
         )
 
-    def _target(self, action: NDArray[Any], held: Floats) -> Floats:
+    def _target(self, action: list[Any], held: list[float]) -> list[float]:
+        """Return the weights wanted; plain numbers, as a handful of them is quicker than an array."""
         if self._kind == "weights":
-            wanted = np.clip(np.asarray(action, dtype=np.float64), -1.0 if self._short else 0.0, 1.0)
-            wanted[np.isnan(wanted)] = 0.0
+            low = -1.0 if self._short else 0.0
+            # A weight that is no number equals nothing, itself included: it is none.
+            wanted = [min(1.0, max(low, float(one))) if one == one else 0.0 for one in action]
         else:
             share = INVESTED / self._assets
-            out = -share if self._short else 0.0
-            wanted = np.select([action == SELL, action == BUY], [out, share], held)
-        total = float(np.abs(wanted).sum())
-        return np.asarray(wanted * (INVESTED / total) if total > INVESTED else wanted, dtype=np.float64)
+            meant = {SELL: -share if self._short else 0.0, BUY: share}
+            wanted = [meant.get(int(one), now) for one, now in zip(action, held, strict=True)]
+        total = math.fsum(map(abs, wanted))
+        return [one * (INVESTED / total) for one in wanted] if total > INVESTED else wanted
 
     def _observe(self) -> Array:
         table = np.empty((self._assets, len(COLUMNS)), dtype=np.float32)
@@ -217,7 +218,7 @@ def _value(seen: Observation, close: Floats) -> float:
     moved = 0.0
     for symbol, position in account.positions.items():
         price = float(close[view.column(symbol)])
-        if isfinite(price):
+        if math.isfinite(price):
             moved += position.quantity * position.multiplier * (price - position.mark)
     return account.nav + moved
 
