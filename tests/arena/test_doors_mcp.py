@@ -145,6 +145,22 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
     asyncio.run(talk())
 
 
+def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors: Doors) -> None:
+    token = doors.register("mcp", "anna", now=NOW).token
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+    async def asked(hosts: tuple[str, ...], host: str) -> int:
+        app = mcp_app(doors, hosts=hosts)
+        head = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}", "Host": host}
+        transport = httpx.ASGITransport(app=app)
+        async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
+            return (await http.post("/mcp", json=body, headers=head)).status_code
+
+    proxy = ("arena.example.org",)
+    assert asyncio.run(asked(proxy, "arena.example.org")) == asyncio.run(asked(proxy, "127.0.0.1:8000")) == 200
+    assert asyncio.run(asked(proxy, "evil.example")) == asyncio.run(asked((), "arena.example.org")) == 421
+
+
 def test_the_example_client_plays_a_season(doors: Doors) -> None:
     import importlib.util
 

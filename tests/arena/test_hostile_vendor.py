@@ -1,0 +1,88 @@
+"""A vendor that lies: which bars hold their round at first sight, with a second source and without one.
+
+What gets through without a second source is what one series cannot tell: a tick that is wrong by less than the
+limit, another symbol's bar of about the same price. The shares are printed in docs/reference/arena.md.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from tradeassay.arena.rounds.feed import AssetFacts, VendorBar, doubt
+from tradeassay.arena.season import Asset, PriceRules
+
+ALONE = Asset(symbol="ONE", kind="stock", dataset="live/a")
+PAIRED = Asset(symbol="ONE", kind="stock", dataset="live/a", second="b")
+RULES = PriceRules()
+
+
+def bar(close: float, drawn: random.Random, /, **changed: float) -> dict[str, float]:
+    spread = close * abs(drawn.gauss(0, 0.01)) if math.isfinite(close) else 0.0
+    volume = round(drawn.uniform(1e5, 1e7))
+    made = {"open": close, "high": close + spread, "low": close - spread, "close": close, "volume": volume}
+    return made | changed
+
+
+def lie(kind: str, true: float, before: dict[str, float], drawn: random.Random) -> dict[str, float]:
+    """Return the bar that a vendor gives for a session that closed at ``true``."""
+    if kind == "honest":
+        return bar(true, drawn)
+    if kind == "not a number":
+        return bar(true, drawn, close=math.nan)
+    if kind == "negative":
+        return bar(-true, drawn)
+    if kind == "zero":
+        return bar(true, drawn, close=0.0)
+    if kind == "close outside the range":
+        return bar(true, drawn, high=true * 0.98, low=true * 0.97)
+    if kind == "stale repeat":
+        return dict(before)
+    if kind == "wrong tick, times 10":
+        return bar(true * drawn.choice((10.0, 0.1, 95.0)), drawn)
+    if kind == "split told late":
+        return bar(true / drawn.choice((2.0, 3.0, 10.0)), drawn)
+    if kind == "wrong tick, 5 to 30 %":
+        return bar(true * (1 + drawn.choice((-1, 1)) * drawn.uniform(0.05, 0.3)), drawn)
+    if kind == "another symbol's bar":
+        return bar(before["close"] * math.exp(drawn.gauss(0, 1.0)), drawn)
+    raise AssertionError(kind)
+
+
+def through(kind: str, *, second: bool, tries: int = 300) -> float:
+    """Return the share of bars that are believed at first sight."""
+    drawn, passed = random.Random(kind), 0
+    for _ in range(tries):
+        last = 100 * math.exp(drawn.gauss(0, 0.5))
+        true = last * math.exp(drawn.gauss(0, 0.02))
+        before = bar(last, drawn)
+        given = lie(kind, true, before, drawn)
+        told = VendorBar(**given, previous=VendorBar(**before), second=true * 1.001 if second else None)
+        facts = AssetFacts(
+            price=given["close"], history=(), momentum=None, news=(), annual_report=None, quarterly_report=None,
+            bar=told,
+        )  # fmt: skip
+        passed += doubt(PAIRED if second else ALONE, facts, RULES) is None
+    return passed / tries
+
+
+NEVER = ("not a number", "negative", "zero", "close outside the range", "wrong tick, times 10", "split told late",
+         "stale repeat")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NEVER)
+def test_what_cannot_be_true_never_gets_through(kind: str) -> None:
+    assert through(kind, second=False) == through(kind, second=True) == 0.0
+
+
+def test_honest_bars_are_believed() -> None:
+    assert through("honest", second=False) == through("honest", second=True) == 1.0
+
+
+def test_a_second_source_catches_what_one_series_cannot() -> None:
+    assert through("wrong tick, 5 to 30 %", second=False) == 1.0  # such days happen
+    assert through("wrong tick, 5 to 30 %", second=True) == 0.0
+    assert 0.1 < through("another symbol's bar", second=False) < 0.5
+    assert through("another symbol's bar", second=True) < 0.05
