@@ -200,9 +200,9 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
-    from tradeassay.runs.quantcode import QuantCodeSpec, tasks_of
+    from tradeassay.runs.quantcode import QuantCodeV2Spec, tasks_of
 
-    found = tasks_of(QuantCodeSpec(models=("scripted/coder-sma",), **_chosen(filters)))
+    found = tasks_of(QuantCodeV2Spec(models=("scripted/coder-sma",), **_chosen(filters)))
     if not found:
         raise UserError("no task is left", mend="drop a filter")
     return found

@@ -202,7 +202,9 @@ def _trace(error: BaseException) -> str:
         start = start.tb_next
     read = linecache.updatecache
     # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
-    linecache.updatecache = lambda name, module_globals=None: [] if _OURS in name else read(name, module_globals)
+    linecache.updatecache = lambda filename, module_globals=None: (
+        [] if _OURS in filename else read(filename, module_globals)
+    )
     try:
         text = "".join(traceback.format_exception(type(error), error, start))
     finally:

@@ -134,7 +134,7 @@ _HARD_PRICE = re.compile(
 )
 _EXTERNAL = re.compile(
     r"\b(?:news|sentiment|twitter|tweets?|earnings|fundamentals?|order ?book|open interest|funding rate|on-chain|"
-    r"options? chain|implied volatility|economic calendar|interest rates?|CSV file|API|download)\b",
+    r"options? chain|implied volatility|VIX|economic calendar|interest rates?|CSV file|API|download)\b",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
