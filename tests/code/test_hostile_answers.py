@@ -1,6 +1,7 @@
 """Whatever a program sends, and whatever a model answers, is read or refused: it never breaks the examiner."""
 
 import random
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -134,7 +135,7 @@ def hostile_answers(draw: random.Random) -> None:
                 packed = ACTION.pack(
                     *(int(rows[n][place]) for n in INTEGERS), *(float(rows[n][place]) for n in FLOATS)
                 )
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError, struct.error):
                 continue
             bar = int(rows["turn"][place]) - 1 if draw.random() < 0.9 else draw.randrange(40)
             answers[min(max(bar, 0), 39)] += packed

@@ -91,9 +91,9 @@ def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
     task = systrade(strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16)
     reference = load_reference("bollinger")
     text = f"```json\n{reference.card}\n```\n\n```python\n{reference.source}\n```"
-    model = get_model(
-        "mockllm/model", custom_outputs=[ModelOutput.from_content("mockllm/model", text)], memoize=False
-    )
+    output = ModelOutput.from_content("mockllm/model", text)
+    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+    model = get_model("mockllm/model", custom_outputs=[output], memoize=False)
     (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), log_level="error")
     (sample,) = log.samples or []
     score = (sample.scores or {})["card_scorer"]

@@ -260,7 +260,7 @@ def parse_gate(submission: Submission) -> Finding:
 def _card_faults(text: str) -> tuple[Exhibit, ...]:
     try:
         card = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return (Exhibit(code="card_no_json", text=f"{CARD} is no JSON: {error}", file="strategy_card.json"),)
     if not isinstance(card, dict):
         return (Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file="strategy_card.json"),)

@@ -89,7 +89,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         """Return the card; raises :class:`UserError` naming the place that does not fit."""
         try:
             return msgspec.json.decode(self.card, type=StrategyCard)
-        except (msgspec.MsgspecError, UnicodeError) as error:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise UserError(f"{CARD}: {error}", mend="compare it with the card's schema") from error
 
 

@@ -2,8 +2,9 @@
 
 Fills of one asset on one bar are netted into *events*, as in :mod:`tradeassay.code.judges.agreement`. Two events
 match when asset, kind, direction and bar are the same and so is what was decided: for an entry its size in units
-or as a share of the account (whichever is nearer), for an exit the share of the position that it ends. Accounts
-that have drifted apart by one trade therefore do not make every later trade wrong.
+or as a share of the account (whichever is nearer; whole units for the same number with a fraction will do), for an
+exit the share of the position that it ends. Accounts that have drifted apart by one trade therefore do not make
+every later trade wrong.
 
 The beginning is tolerated: events that have no partner are forgiven up to a twentieth of the bars after the
 reference's first fill, and so is the end of a position that was opened there. Programs may differ in how many bars
@@ -15,6 +16,7 @@ an indicator needs before it counts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -179,6 +181,9 @@ def _same(one: DecisionEvent, other: DecisionEvent, tolerance: float) -> bool:
     shares = abs(one.share - other.share) <= tolerance * max(one.share, other.share)
     if one.kind == "exit":
         return shares
+    small, large = sorted((one.units, other.units))
+    if 1.0 <= small == math.floor(large):
+        return True
     return shares or abs(one.units - other.units) <= tolerance * max(one.units, other.units)
 
 

@@ -53,17 +53,18 @@ class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     draws: int = 5
     mended: int = 2
     added: int = 3
-    tried: int = 10
+    tried: int = 24
     decisions: DecisionsConfig = DecisionsConfig()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedMarket:
-    """One market and what the reference decides on it."""
+    """One market and what the reference decides on it; ``kinds`` are the kinds of orders it gives there."""
 
     bars: TaskBars
     events: tuple[DecisionEvent, ...]
     trades: int
+    kinds: frozenset[str] | None = None
 
 
 class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,8 +177,8 @@ def drawn_bars(task: CodeTask, market: str, secret: str, slot: int, draw: int) -
     )
 
 
-_SPELLS: Final = (0.0, 0.35, 1.0, 2.5)
-_OFTEN: Final = ((0.04, 0.32, 0.32, 0.32), (0.22, 0.26, 0.26, 0.26))
+_SPELLS: Final = (0.0, 0.12, 0.4, 1.0, 2.5)
+_OFTEN: Final = ((0.04, 0.16, 0.2, 0.3, 0.3), (0.2, 0.2, 0.2, 0.2, 0.2))
 """How much smaller or larger moves are in a spell (nothing moves in a halt), and how often there is such a one: on
 every other market with spells halts are frequent."""
 _JUMP: Final = 0.12
@@ -328,4 +329,5 @@ class _Hand:
 
     def _judged(self, done: Backtest, bars: TaskBars) -> JudgedMarket:
         events = decision_events(done, bars, self._task.cash) if done.ok else ()
-        return JudgedMarket(bars=bars, events=events, trades=len(done.trades))
+        kinds = done.orders.kinds() if done.ok else None
+        return JudgedMarket(bars=bars, events=events, trades=len(done.trades), kinds=kinds)
