@@ -25,6 +25,7 @@ PLAIN = '{"orders":[],"overall_reason":"nothing today"}'
         (f'```json\n{{"tool_calls": [{{"function": {SUBMIT}}}]}}\n```', PLAIN, "fenced"),
         (f"```tool_code\nsubmit_action({GOOD})\n```", GOOD, "fenced"),
         (f"<tool_call>\n{SUBMIT}\n</tool_call>", PLAIN, "fenced"),
+        (f"<tools>\n{SUBMIT}\n</tools>", PLAIN, "fenced"),
         (f'```json\n{{"tool": "submit_action", "args": {GOOD}}}\n```', PLAIN, "fenced"),
         (f'```json\n{{"submit_action": {GOOD}}}\n```', PLAIN, "fenced"),
         (GOOD, GOOD, "json"),

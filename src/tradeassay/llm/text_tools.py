@@ -5,8 +5,9 @@ silently. There the tools are written into the system message, a forced call bec
 tool's schema, and what the model writes is searched for calls. Others have tools and still write their calls into
 the text.
 
-Accepted: a fenced block or ``<tool_call>`` element holding JSON, or an answer that is entirely JSON; the JSON
-either names an offered tool beside its arguments, or, where only one tool can be meant, is the arguments.
+Accepted: a fenced block or an element (``<tool_call>``, ``<tools>``) holding JSON, or an answer that is entirely
+JSON; the JSON either names an offered tool beside its arguments, or, where only one tool can be meant, is the
+arguments.
 Everything found is marked with where it was found, so that it can be counted.
 """
 
@@ -24,7 +25,7 @@ from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
 Found = Literal["fenced", "json"]
 
-_ELEMENT = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_ELEMENT = re.compile(r"<(tool_calls?|tools?|function_calls?)>\s*(.*?)\s*</\1>", re.DOTALL)
 _WRITTEN_CALL = re.compile(r"([A-Za-z_][\w.-]*)\s*\(\s*(\{.*\})\s*\)\s*;?", re.DOTALL)
 _CODE_LABELS = frozenset(
     {"", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "tool_code", "function"}
@@ -67,7 +68,7 @@ def find_calls(
 def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
     """Yield the pieces of a text that may hold a call: fences and elements, else the whole text."""
     fenced = [block.text for block in fenced_blocks(text) if block.label in _CODE_LABELS or block.label in offered]
-    pieces = fenced or [found[1] for found in _ELEMENT.finditer(text)]
+    pieces = fenced or [found[2] for found in _ELEMENT.finditer(text)]
     if pieces:
         yield from ((piece, "fenced") for piece in pieces)
         return

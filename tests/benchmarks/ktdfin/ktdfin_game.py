@@ -46,6 +46,8 @@ def submit(*orders: dict[str, Any], **changes: Any) -> ModelReply:
 
 
 DONE = ModelReply(text="I know enough.")
+REMINDER = "No tool was called."
+"""How the second version answers words in place of a first call; lists of replies mean what they say."""
 
 
 class Game:
@@ -81,7 +83,9 @@ class Game:
         if not callable(answer):
             replies = iter(answer)
 
-            def answer(_: AskModel) -> ModelReply:
+            def answer(request: AskModel) -> ModelReply:
+                if request.messages[-1].text.startswith(REMINDER):
+                    return DONE
                 for reply in replies:
                     return reply
                 raise AssertionError("the day wants more replies than there are")

@@ -55,6 +55,21 @@ def test_what_is_asked_comes_last_with_an_example_of_the_exact_form(ashares: Sna
     assert sides == ["BUY", "SELL"] and "Only these can be sold" in said
 
 
+def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashares: Snapshot) -> None:
+    announced = ModelReply(text="I will call the tools to gather information.")
+    play = Game(ashares, config(mode="open-research"))
+    replies = iter([announced, call(("get_market_context", {})), DONE, submit()])
+    decision = play.decide(lambda request: next(replies))
+    assert decision.status == "ok" and decision.tool_calls == 1 and not kinds(decision)
+    assert [one.purpose for one in play.asked] == ["research"] * 3 + ["submit"]
+    told = play.asked[1].messages[-1].text
+    assert told.startswith(game.REMINDER) and '"factors"' in told
+    play.asked.clear()
+    replies = iter([announced, announced, submit()])
+    assert play.decide(lambda request: next(replies)).tool_calls == 0
+    assert [one.purpose for one in play.asked] == ["research", "research", "submit"], "it is said once a day"
+
+
 def test_stocks_have_one_name(ashares: Snapshot) -> None:
     play = Game(ashares, config(mode="open-research"))
     stock = play.shown(play.symbols(1)[0])

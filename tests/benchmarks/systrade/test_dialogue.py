@@ -14,9 +14,9 @@ from tradeassay.benchmarks.systrade.dialogue import (
     ScoreWanted,
     StrategyOutcome,
     build,
-    read_answer,
-    read_hand_in,
 )
+from tradeassay.benchmarks.systrade.hand_in import read_halves, read_hand_in
+from tradeassay.benchmarks.systrade.wording import example_program
 from tradeassay.code.checks import Exhibit, convicted, passed
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GATES, GateReport
@@ -238,5 +238,38 @@ def test_v2_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline() -> 
     ],
 )
 def test_v2_reads_what_a_careful_person_would_read(text: str, found: bool) -> None:
-    submission, why = read_answer(text, "m")
-    assert (submission is not None) == found == (not why)
+    read = read_halves(text)
+    assert (read.program is not None and read.card is not None) == found == (not read.wrong)
+
+
+def test_v2_asks_for_the_missing_half_alone_and_keeps_the_other() -> None:
+    card = ModelReply(text='```json\n{"strategy": "bollinger", "parameters": {}}\n```')
+    program = ModelReply(
+        text="Now the program.\n```python\nclass Other:\n    def run(self, a, b): return [], []\n```"
+    )
+    for first, second, wanted in ((card, program, "```python"), (program, card, "```json")):
+        outcome, asked, _ = play([first, second], [scored(reached=True)], V2)
+        assert [one.number for one in outcome.iterations] == [0] and outcome.stopped == "target"
+        made = outcome.iterations[0].submission
+        assert made is not None and "bollinger" in made.card and made.source.endswith("TradingStrategy = Other\n")
+        assert "is kept" in told(asked[1]) and wanted in told(asked[1]).rsplit("\n\n", 1)[1]
+    outcome, asked, _ = play([card, card, program], [], V2)
+    assert outcome.stopped == "repeats itself" and len(asked) == 2
+    others = [ModelReply(text=f'```json\n{{"strategy": "bollinger", "version": {n}}}\n```') for n in range(5)]
+    outcome, asked, _ = play(others, [], V2)
+    assert outcome.stopped == "no hand-in" and len(asked) == 5, "the missing half is asked for once for nothing"
+
+
+def test_v2_a_patch_without_a_card_keeps_the_card() -> None:
+    bare = ModelReply(text="```python\nclass TradingStrategy:\n    def run(self, a, b): return [], []\n```")
+    unchanged = scored(DriftReport(kind="unchanged", changed_lines=1))
+    outcome, asked, _ = play([answer(), bare, bare, bare], [scored(), *[unchanged] * 3], V2)
+    assert {one.submission.card for one in outcome.iterations if one.submission} == {'{"a": 1}'}
+    assert told(asked[1]).rstrip().endswith("```json.")
+
+
+def test_v2_an_echo_of_the_example_and_a_program_cut_off_are_no_hand_ins() -> None:
+    echo = f'```python\n{example_program()}\n```\n```json\n{{"strategy": "bollinger"}}\n```'
+    assert read_halves(echo).program is None and "example" in read_halves(echo).wrong
+    cut = '```json\n{"strategy": "b"}\n```\n```python\nclass TradingStrategy:\n    def run(self, a'
+    assert read_halves(cut).program is not None and read_halves(cut, cut_off=True).missing == "cut off"

@@ -38,7 +38,7 @@ from tradeassay.llm.prompting import answer_object
 
 DROPPED = "dropped"
 _BUY = '{"symbol": "SYMBOL", "unit": "target_weight", "amount": 0.05, "reason": "why"}'
-_SELL = '{"symbol": "SYMBOL_HELD", "unit": "target_weight", "amount": 0, "reason": "why"}'
+_SELL = '{"symbol": "ANOTHER", "unit": "target_weight", "amount": 0, "reason": "why"}'
 SMALLEST = f'{{"orders": [{_BUY}], "reason": "what you are doing"}}'
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
 _CHOICES = {

@@ -1,7 +1,8 @@
 """One KTD-Fin day as it is played from ``-v2`` on: words instead of blocks, and rules that a model can satisfy.
 
 What differs from :mod:`~tradeassay.benchmarks.ktdfin.day`: the prompt is prose and plain tables and ends with what
-is asked; an action handed in during the research counts; refusals are prose with the smallest complete example; a
+is asked; an action handed in during the research counts; words instead of a first call are answered once with how
+to call; refusals are prose with the smallest complete example; a
 sound order stands beside one that is not (under ``sound``); an error of the provider or a cut-off answer is no
 attempt; the same wrong answer twice ends the attempts; only the last refused answer stays in the conversation.
 
@@ -51,6 +52,7 @@ class _DayV2(KtdfinTalk):
         self.not_sent = not_sent
         self.patience = Patience(self.config.retries + 1)
         self.handed_in: ModelReply | None = None
+        self.reminded = False
         self.holds, self.held_words = False, ""
 
     # -- the start -----------------------------------------------------------------------------------------------
@@ -93,7 +95,13 @@ class _DayV2(KtdfinTalk):
             return True
         if was_cut(reply) and not reply.calls:
             self._fail(CUT_OFF, "research: the answer was cut off at the token limit")
-        return super()._ends_research(reply)
+        ended = super()._ends_research(reply)
+        if ended and self.calls == 0 and not self.reminded:
+            # Small models announce their calls: they are told once a day that none came.
+            self.reminded = True
+            self.talk.append(Message(role="user", text=V2.fill("no_call")))
+            return False
+        return ended
 
     def _result(self, call: ToolCall) -> str:
         if call.name == NAME:

@@ -17,7 +17,7 @@ from tradeassay.benchmarks.stockbench.prompts import PROMPTS_V2
 PICK_EXAMPLE = '{"analyse": ["SYMBOL"], "reason": "why this one"}'
 NOTES_EXAMPLE = '{"notes": {"SYMBOL": "what you make of it"}}'
 _INCREASE = '"SYMBOL": {"action": "increase", "target_cash_amount": 5000, "reasons": ["why"], "confidence": 0.6}'
-_CLOSE = '"SYMBOL_HELD": {"action": "close", "target_cash_amount": 0, "reasons": ["why"], "confidence": 0.6}'
+_CLOSE = '"ANOTHER": {"action": "close", "target_cash_amount": 0, "reasons": ["why"], "confidence": 0.6}'
 DECISION_EXAMPLE = f'{{"decisions": {{{_INCREASE}}}}}'
 Rows = Sequence[Mapping[str, Any]]
 

@@ -8,17 +8,16 @@ shown comes from the development year alone. Reviewers see a submission blind.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from typing import Annotated, Final, Literal
 
 import msgspec
 
+from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves, read_hand_in
 from tradeassay.benchmarks.systrade.trail import Trail
-from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDINGS, WriterTold
+from tradeassay.benchmarks.systrade.wording import WORDINGS, Kept, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
-from tradeassay.code.extraction import extract
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.scores.scorecard import Scorecard
 from tradeassay.code.submission import StrategySpec, Submission
@@ -26,7 +25,6 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.drive import relay
 from tradeassay.core.measure import Measure
 from tradeassay.core.schema import schema_text
-from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.prompting import answer_object
 
 ATTEMPTS = 2
@@ -82,9 +80,6 @@ _SCHEMA = schema_text(Marks)
 
 
 ITERATIONS: Final = 4
-_JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
-
-_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
 
 Stopped = Literal["target", "iterations", "no answer", "no hand-in", "repeats itself"]
@@ -199,8 +194,12 @@ def build(
             if talk.cut_off(reply):
                 talk.refuse(number, reply, CUT_OFF)
                 continue
+            again = talk.repeated(reply)
+            if talk.half() and not again:
+                talk.refuse(number, reply, why)
+                continue
             talk.note(number, reply, why, "no hand-in")
-            if talk.repeated(reply):
+            if again:
                 talk.stopped = "repeats itself"
                 break
             talk.refuse(number + 1, reply, why)
@@ -231,6 +230,8 @@ class _Talk:
         self.first: Submission | None = None
         self._base: tuple[Submission, str, ScoredIteration] | None = None
         self._refused: str | None = None
+        self._kept = Halves()
+        self._asked_half = False
         self._cut_off = 0
 
     @property
@@ -244,10 +245,26 @@ class _Talk:
         return None if self._base is None else self._base[0]
 
     def read(self, reply: ModelReply) -> tuple[Submission | None, str]:
-        """Return the two files of an answer, or None and what is missing."""
+        """Return the two files of an answer, or None and what is missing.
+
+        From the second version on a half that was given before need not be given again; a patch without a card
+        keeps the card of what it patches.
+        """
         if not self.strict:
             return read_hand_in(reply.text, self.model)
-        return read_answer(reply.text, self.model)
+        self._kept = found = read_halves(reply.text, cut_off=reply.stop == "length").beside(self._kept)
+        card = found.card
+        if card is None and self._base is not None and found.program is not None:
+            card = self._base[0].card
+        if found.program is None or card is None:
+            return None, found.wrong
+        return Submission(source=found.program, card=card, name=self.model), ""
+
+    def half(self) -> bool:
+        """Whether one of the two files was given; the other is then asked for, once an iteration."""
+        wanted = self.strict and (self._kept.program is None) != (self._kept.card is None)
+        once, self._asked_half = wanted and not self._asked_half, wanted
+        return once
 
     def cut_off(self, reply: ModelReply) -> bool:
         """Whether an unreadable answer ran into the limit of tokens; it is asked for again, once a strategy."""
@@ -267,7 +284,8 @@ class _Talk:
 
     def refuse(self, number: int, reply: ModelReply, why: str) -> None:
         """Say why an answer could not be read."""
-        self.messages = self.words.refusal(self.spec, self.messages, reply.text, number, why)
+        kept: Kept = "card" if self._kept.card else "program" if self._kept.program else ""
+        self.messages = self.words.refusal(self.spec, self.messages, reply.text, number, why, kept)
 
     def take(
         self,
@@ -289,7 +307,7 @@ class _Talk:
             set_aside=aside,
         )
         self.done.append(made)
-        self._refused = None
+        self._refused, self._kept, self._asked_half = None, Halves(), False
         if not aside:
             self._base = (submission, reply.text, scored)
         self.stopped = "iterations"
@@ -360,48 +378,6 @@ def with_marks(scored: ScoredIteration, reviews: Sequence[Review], *, strict: bo
         marks = {name: card.paper[name] for name in marks}
     card = msgspec.structs.replace(card, paper={**card.paper, **marks})
     return msgspec.structs.replace(scored, scorecard=card)
-
-
-def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
-    """Return the two files of an answer, or None and what is missing. The last of several cards counts."""
-    found = extract(text)
-    cards = _JSON.findall(text)
-    if found.code is None:
-        return None, f"no program was found in the answer ({found.missing or 'none'})"
-    if not cards:
-        return None, "no strategy card was found: it belongs into a block fenced as json"
-    return Submission(source=found.code, card=cards[-1], name=name), ""
-
-
-def read_answer(text: str, name: str) -> tuple[Submission | None, str]:
-    """Return the two files of an answer as a careful reader finds them, or None and what is missing.
-
-    A card is a JSON object with a strategy or parameters: in a block fenced as json, in any other block, or in the
-    prose; the last of several counts. An answer that repeats the example of the question is none.
-    """
-    found = extract(text)
-    blocks = fenced_blocks(text)
-    labelled = [block.text for block in blocks if block.label == "json"]
-    spans = (
-        labelled,
-        [block.text for block in blocks if block.label not in ("json", "python", "py")],
-        list(outer_objects(_FENCED.sub("", text))),
-    )
-    cards = next((known for known in ([one for one in group if _card_like(one)] for group in spans) if known), [])
-    cards = cards or labelled
-    if found.code is None:
-        return None, f"there is no Python program in it ({found.missing or 'nothing that looks like one'})"
-    if not cards:
-        return None, "there is no strategy card in it"
-    card = parse_object(cards[-1])
-    if card is not None and card.get("strategy") == EXAMPLE:
-        return None, f'its card is that of the example "{EXAMPLE}", not of the strategy that is asked for'
-    return Submission(source=found.code, card=cards[-1], name=name), ""
-
-
-def _card_like(text: str) -> bool:
-    body = parse_object(text)
-    return body is not None and ("strategy" in body or "parameters" in body)
 
 
 def _reviews(

@@ -7,7 +7,7 @@ question beside the text (:class:`~tradeassay.core.dialogue.Given`); what is ask
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
@@ -32,6 +32,9 @@ LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
 """What the paper aims at in its last iteration (D.2)."""
 _REFUSED: Final = "That answer could not be used"
+_KEPT: Final = ("Your strategy card was read", "Your program was read")
+Kept = Literal["", "card", "program"]
+"""Which half of a hand-in was read already."""
 _SHOWN: Final = 5
 _LONGEST: Final = 12_000
 """Characters of a refused answer that its author is shown again."""
@@ -68,9 +71,15 @@ class Wording(Protocol):
         ...
 
     def refusal(
-        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+        self,
+        spec: StrategySpec,
+        messages: tuple[Message, ...],
+        answer: str,
+        number: int,
+        why: str,
+        kept: Kept = "",
     ) -> tuple[Message, ...]:
-        """Return the messages after an answer that could not be read."""
+        """Return the messages after an answer that could not be read; ``kept`` is the half that could."""
         ...
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
@@ -110,7 +119,13 @@ class WordingV1:
         return msgspec.UNSET
 
     def refusal(
-        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+        self,
+        spec: StrategySpec,
+        messages: tuple[Message, ...],
+        answer: str,
+        number: int,
+        why: str,
+        kept: Kept = "",
     ) -> tuple[Message, ...]:
         """Return the whole conversation and the reason."""
         again = PROMPTS.fill("again", reason=why, payload=_payload(spec, number))
@@ -192,8 +207,7 @@ class WordingV2:
             doc=_demoted(spec.doc),
             semantics=_indented(spec),
             legs=", ".join(spec.semantics.inputs.legs),
-            example=_example(),
-            card=_card_words(spec),
+            **_form(spec),
         )
         return (Message(role="system", text=PROMPTS_V2.fill("system").strip()), _user(user))
 
@@ -202,11 +216,18 @@ class WordingV2:
         return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
 
     def refusal(
-        self, spec: StrategySpec, messages: tuple[Message, ...], answer: str, number: int, why: str
+        self,
+        spec: StrategySpec,
+        messages: tuple[Message, ...],
+        answer: str,
+        number: int,
+        why: str,
+        kept: Kept = "",
     ) -> tuple[Message, ...]:
-        """Return what was asked, the refused answer alone, the reason, and the form again."""
-        asked = messages[:-2] if messages[-1].text.startswith(_REFUSED) else messages
-        again = PROMPTS_V2.fill("again", reason=why, example=_example(), strategy=spec.id, card=_card_words(spec))
+        """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
+        asked = messages[:-2] if messages[-1].text.startswith((_REFUSED, *_KEPT)) else messages
+        text = {"card": "want_program", "program": "want_card"}.get(kept, "again")
+        again = PROMPTS_V2.fill(text, reason=why, strategy=spec.id, **_form(spec))
         return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
@@ -279,29 +300,32 @@ WORDINGS: Final[dict[str, Wording]] = {"v1": WordingV1(), "v2": WordingV2()}
 
 def hand_in_text(submission: Submission) -> str:
     """Return a hand-in in the form in which it is asked for."""
-    return f"```json\n{submission.card.strip()}\n```\n\n```python\n{submission.source.strip()}\n```"
+    return f"```python\n{submission.source.strip()}\n```\n\n```json\n{submission.card.strip()}\n```"
+
+
+def example_program() -> str:
+    """Return the program of the example answer, without its fence."""
+    return PROMPTS_V2.fill("example_program").strip().removeprefix("```python").removesuffix("```").strip()
 
 
 def _user(text: str) -> Message:
     return Message(role="user", text=text.strip() + "\n")
 
 
-def _example() -> str:
-    return PROMPTS_V2.fill("example").strip()
-
-
-def _card_words(spec: StrategySpec) -> str:
-    """Return the values of the card that are facts and not understanding."""
+def _form(spec: StrategySpec) -> dict[str, str]:
+    """Return the example answer, and the values of the card that are facts and not understanding."""
     frozen = spec.semantics
     values = ", ".join(f"{name} = {one.value:g}" for name, one in frozen.parameters.items())
     limits = frozen.constraints
-    return (
+    card = (
         f'In the card, strategy is "{spec.id}", version is {frozen.version}, legs is '
         f'{msgspec.json.encode(frozen.inputs.legs).decode()} and execution is "signal-bar-close". Its parameters '
         f"are {values}. Its constraints are max_exposure {limits.max_exposure:g}, max_trades_per_bar "
         f"{limits.max_trades_per_bar}, flat_overnight {_truth(limits.flat_overnight)} and short_allowed "
         f"{_truth(limits.short_allowed)}. The other texts of the card are in your own words."
     )
+    example = {name: PROMPTS_V2.fill(name).strip() for name in ("example_program", "example_card")}
+    return {**example, "card": card, "parameters": values}
 
 
 def _truth(value: bool) -> str:

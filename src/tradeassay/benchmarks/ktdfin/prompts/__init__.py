@@ -7,5 +7,7 @@ from tradeassay.llm.prompting import PromptFolder
 _MODES = ("system.open-research", "system.fixed-candidate", "system.memory-only")
 V1 = PromptFolder(__name__, "v1", (*_MODES, "control", "user", "research", "submit", "feedback"))
 V2 = PromptFolder(
-    __name__, "v2", (*_MODES, "rules", "factors", "control", "user", "research", "submit", "refused", "cut")
+    __name__,
+    "v2",
+    (*_MODES, "rules", "factors", "control", "user", "research", "submit", "refused", "cut", "no_call"),
 )

@@ -1,0 +1,110 @@
+"""What an answer hands in: a program and a strategy card, read as each version reads them.
+
+:func:`read_hand_in` is version 1. :func:`read_halves` is version 2: it finds each of the two by itself, so that a
+writer who gave one of them is asked for the other alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import msgspec
+
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, example_program
+from tradeassay.code.extraction import NoCode, extract
+from tradeassay.code.source import parses
+from tradeassay.code.submission import Submission
+from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
+
+CLASS = "TradingStrategy"
+_JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
+    """Return the two files of an answer, or None and what is missing. The last of several cards counts."""
+    found = extract(text)
+    cards = _JSON.findall(text)
+    if found.code is None:
+        return None, f"no program was found in the answer ({found.missing or 'none'})"
+    if not cards:
+        return None, "no strategy card was found: it belongs into a block fenced as json"
+    return Submission(source=found.code, card=cards[-1], name=name), ""
+
+
+class Halves(msgspec.Struct, frozen=True, kw_only=True):
+    """What one answer holds. ``wrong`` says what is the matter with it, and is empty when it has both."""
+
+    program: str | None = None
+    card: str | None = None
+    missing: NoCode = ""
+    wrong: str = ""
+
+    def beside(self, earlier: Halves) -> Halves:
+        """Return this with what is missing taken from what the same writer gave before."""
+        program, card = self.program or earlier.program, self.card or earlier.card
+        told = "" if program is not None and card is not None else self.wrong
+        return msgspec.structs.replace(self, program=program, card=card, wrong=told)
+
+
+def read_halves(text: str, *, cut_off: bool = False) -> Halves:
+    """Return the program and the card of an answer as a careful reader finds them.
+
+    The program is the last block with a class that has a method ``run`` (its name does not matter where it is the
+    only one), else what :func:`~tradeassay.code.extraction.extract` finds. A card is a JSON object with a strategy
+    or parameters: in a block fenced as json, in any other block, or in the prose; the last of several counts. What
+    repeats the example of the question is neither, nor is a program that was ``cut_off`` in the middle.
+    """
+    program, missing = _program(text, cut_off)
+    blocks = fenced_blocks(text)
+    labelled = [block.text for block in blocks if block.label == "json"]
+    spans = (
+        labelled,
+        [block.text for block in blocks if block.label not in ("json", "python", "py")],
+        list(outer_objects(_FENCED.sub("", text))),
+    )
+    cards = next((known for known in ([one for one in group if _card_like(one)] for group in spans) if known), [])
+    card = next(reversed(cards or labelled), None)
+    wrong = ""
+    if card is not None and (parse_object(card) or {}).get("strategy") == EXAMPLE:
+        card, wrong = None, f'its card is that of the example "{EXAMPLE}", not of the strategy that is asked for'
+    if program is not None and _same_program(program, example_program()):
+        program, wrong = None, "its program is that of the example, not of the strategy that is asked for"
+    elif program is None:
+        wrong = f"there is no Python program in it ({missing or 'nothing that looks like one'})"
+    elif card is None:
+        wrong = wrong or "there is no strategy card in it"
+    return Halves(program=program, card=card, missing=missing, wrong=wrong)
+
+
+def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
+    for block in reversed(fenced_blocks(text)):
+        tree = parses(block.text) if block.label != "json" else None
+        runners = [node.name for node in (tree.body if tree else ()) if _runs(node)]
+        if CLASS in runners:
+            return block.text, ""
+        if len(runners) == 1:
+            return f"{block.text}\n\n\n{CLASS} = {runners[0]}\n", ""
+    found = extract(text, cut_off=cut_off)
+    if found.code is not None and parse_object(found.code) is not None:
+        return None, "prose"
+    if cut_off and found.form == "unclosed":
+        return None, "cut off"
+    return found.code, found.missing
+
+
+def _runs(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ClassDef) and any(
+        isinstance(one, ast.FunctionDef) and one.name == "run" for one in node.body
+    )
+
+
+def _same_program(one: str, other: str) -> bool:
+    trees = parses(one), parses(other)
+    return None not in trees and ast.dump(trees[0] or ast.Module()) == ast.dump(trees[1] or ast.Module())
+
+
+def _card_like(text: str) -> bool:
+    body = parse_object(text)
+    return body is not None and ("strategy" in body or "parameters" in body)
