@@ -25,7 +25,7 @@ import numpy as np
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.dialogue import read_answer
+from tradeassay.benchmarks.systrade.hand_in import read_halves
 from tradeassay.code.audit import audit_gate
 from tradeassay.code.extraction import extract
 from tradeassay.code.gates import parse_gate, schema_gate
@@ -234,9 +234,9 @@ class Doors:
 
     def two_files(self, chance: random.Random) -> None:
         """Take a hand-in out of an answer, and ask the gates that run nothing."""
-        found, _ = read_answer(stirred(chance, self.hand_in), "fuzz")
-        if found is not None:
-            self._static(found)
+        found = read_halves(stirred(chance, self.hand_in))
+        if found.program is not None and found.card is not None:
+            self._static(Submission(source=found.program, card=found.card, name="fuzz"))
 
     def card(self, chance: random.Random) -> None:
         """Read a card."""

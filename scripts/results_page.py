@@ -33,8 +33,8 @@ model's and not ours, how tokens are spent and what a failure profile looks like
 trading: the windows are short, the intervals wide, and a return without a failure profile beside it means nothing
 here. A dash is a number that could not be computed.
 
-**What is not here.** StockBench of both models, SmolLM2 in KTD-Fin and as a judge, and the arena: these runs had
-not ended when recording stopped.
+**What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
+The mask probe was made before the last change of prompts, none of which it uses.
 """
 
 
@@ -138,8 +138,11 @@ def body(opened: OpenRecording) -> str:
     return quantcode(run) if run.benchmark.startswith("quantcode") else systrade(run)
 
 
+_ARENA = ("CR", "MDD")
+
+
 def beside(folder: Path) -> list[str]:
-    """Write what is kept beside a model's recordings: the mask probe and the model as a judge, as JSON."""
+    """Write what is kept beside a model's recordings as JSON: mask probe, arena season, the model as a judge."""
     parts = []
     if (file := folder / "probe.json").is_file():
         report = json.loads(file.read_text())
@@ -150,6 +153,20 @@ def beside(folder: Path) -> list[str]:
         ]
         head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
         parts += [f"### The mask probe, attacked by this model ({report['benchmark']})", table(head, rows)]
+    if (file := folder / "arena.json").is_file():
+        season = json.loads(file.read_text())
+        rows = [
+            (
+                row["entry"],
+                row["model"] or "rule",
+                str(row["sessions"]),
+                str(row["failed"]),
+                *(_plain(row["measures"][one]) for one in _ARENA),
+            )
+            for row in season["rows"]
+        ]
+        head = ("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss")
+        parts += [f"### The arena ({season['season']}, ama-v2, one synthetic stock)", table(head, rows)]
     if (file := folder / "judge.json").is_file():
         rows = [
             (one["judge"], _plain(one["false_rejects"]), _plain(one["false_accepts"]), one.get("note") or "-")

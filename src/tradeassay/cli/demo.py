@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ _RULES = (
 )  # fmt: skip
 _TALKING = "ktdfin-v2"
 _RECORDED = "recorded/qwen2.5-coder-1.5b"
+_PROGRAMS = 12
 
 
 @click.command()
@@ -32,7 +34,9 @@ def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
     """Rules on three synthetic markets and, when it can be had, 29 real US stocks from 2007 to 2009; then a model.
 
     The model's answers are recorded ones (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those
-    of a program that answers as a language model would. Nobody is asked. Ends with a page to open.
+    of a program that answers as a language model would. Twelve of the programs that it wrote for QuantCode-Bench
+    are run again, or their recorded outcomes are shown where programs cannot be run. Nobody is asked. Ends with a
+    page to open.
     """
     from tradeassay.api import assay, make_spec
     from tradeassay.runs import run
@@ -43,6 +47,7 @@ def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
     played = [run(spec, out / spec.slug, workers=workers, progress="auto"), _model_run(out, workers)]
     for done in played:
         finish(done, quiet=as_json)
+    played += _programs(out, workers, quiet=as_json)
     say("judging what the model's return is made of ...")
     page = assay(played[1], portfolios=1_000).report(out / "demo-verdicts.html")
     famous = _famous()
@@ -59,19 +64,20 @@ def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
 
     from tradeassay.api import make_spec
     from tradeassay.core.errors import TradeassayError
-    from tradeassay.runs import Asking, RunSpec, run
+    from tradeassay.runs import AgentSpec, Asking, RunSpec, run
     from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
 
     try:
         opened = open_recording(find_recording(_RECORDED, _TALKING))
         recorded = recorded_spec(opened.folder)
-        assert isinstance(recorded, RunSpec)  # KTD-Fin trades
+        assert isinstance(recorded, RunSpec)
         kept = {
             "mask": ("bright", "blinded"),
             "mode": "fixed-candidate",
             "max_tokens": recorded.protocol["max_tokens"],
         }
-        spec = msgspec.structs.replace(recorded, slug="demo-models", protocol=kept)
+        players = (AgentSpec(name="momentum-12-1"), *recorded.agents)
+        spec = msgspec.structs.replace(recorded, slug="demo-models", agents=players, protocol=kept)
         asking = Asking(replay=True, cassettes=opened.folder)
     except TradeassayError as error:
         say(f"a scripted model plays: {error}")
@@ -79,6 +85,52 @@ def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
                          slug="demo-scripted")  # fmt: skip
         asking = Asking()
     return run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
+
+
+def _programs(out: Path, workers: int | None, *, quiet: bool) -> list[CodeRun]:
+    """Run a dozen of the programs that the model wrote, or show how all of them ended when they were recorded."""
+    import msgspec
+
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.report import print_leaderboard
+    from tradeassay.runs import Asking, CodeRun, load_run, run
+    from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
+
+    try:
+        opened = open_recording(find_recording(f"{_RECORDED}/quantcode"))
+    except TradeassayError as error:
+        say(f"no programs are shown: {error}")
+        return []
+    why = _no_programs_here()
+    if why is None:
+        tasks = sorted({episode.task for episode in opened.manifest.episodes if episode.task})
+        some = tuple(tasks[at * len(tasks) // _PROGRAMS] for at in range(_PROGRAMS))
+        spec = msgspec.structs.replace(recorded_spec(opened.folder), tasks=some)
+        asking = Asking(replay=True, cassettes=opened.folder)
+        done = run(spec, out / "demo-programs", workers=workers, progress="auto", asking=asking)
+        finish(done, quiet=quiet)
+    else:
+        say(f"The model's programs are not run here, because {why}. These are their recorded outcomes:")
+        done = load_run(opened.folder)
+        if not quiet:
+            print_leaderboard(done)
+    assert isinstance(done, CodeRun)
+    return [done]
+
+
+def _no_programs_here() -> str | None:
+    """Return why programs of strangers cannot be run here, or None."""
+    from tradeassay.sandbox import ask_kernel, refusal
+
+    refused = refusal(ask_kernel())
+    if refused is not None:
+        return refused.message
+    missing = [name for name in ("backtrader", "talib") if find_spec(name) is None]
+    return (
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing (extra [code])"
+        if missing
+        else None
+    )
 
 
 def _famous() -> str:

@@ -70,6 +70,17 @@ def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashar
     assert [one.purpose for one in play.asked] == ["research", "research", "submit"], "it is said once a day"
 
 
+def test_a_wrong_action_during_the_research_ends_it_and_is_neither_an_attempt_nor_shown(ashares: Snapshot) -> None:
+    play = Game(ashares, config(mode="open-research"))
+    stock = play.shown(play.symbols(1)[0])
+    guess = call(("submit_action", {"stock_id": stock, "amount": 100}))
+    decision = play.decide([call(("get_market_context", {})), guess, submit(order(stock))])
+    assert decision.status == "ok" and len(decision.orders) == 1 and not kinds(decision)
+    last = play.asked[-1]
+    assert last.purpose == "submit" and last.attempt == 1
+    assert not any(one.name == "submit_action" for message in last.messages for one in message.calls)
+
+
 def test_stocks_have_one_name(ashares: Snapshot) -> None:
     play = Game(ashares, config(mode="open-research"))
     stock = play.shown(play.symbols(1)[0])

@@ -185,7 +185,7 @@ def test_v2_asks_last_and_holds_nothing_for_scripted_models() -> None:
         text = "\n".join(message.text for message in one.messages)
         assert "systrade.build" not in text and '"iteration"' not in text
         last = told(one).rstrip().rpartition("# What to write now")[2]
-        assert "```json" in last or "exactly that form" in last
+        assert "```python" in last or last.strip().startswith("Write the program")
         assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # v2 has one
     assert "Sharpe ratio of at least 1.5" in told(asked[3]) and "return of at least 10%" in told(asked[3])
 

@@ -1,10 +1,10 @@
 """One KTD-Fin day as it is played from ``-v2`` on: words instead of blocks, and rules that a model can satisfy.
 
 What differs from :mod:`~tradeassay.benchmarks.ktdfin.day`: the prompt is prose and plain tables and ends with what
-is asked; an action handed in during the research counts; words instead of a first call are answered once with how
-to call; refusals are prose with the smallest complete example; a
-sound order stands beside one that is not (under ``sound``); an error of the provider or a cut-off answer is no
-attempt; the same wrong answer twice ends the attempts; only the last refused answer stays in the conversation.
+is asked; an action handed in during the research counts if it is right and else ends the research; words instead
+of a first call are answered once with how to call; refusals are prose with the smallest complete example; a sound
+order stands beside one that is not (under ``sound``); an error of the provider or a cut-off answer is no attempt;
+the same wrong answer twice ends the attempts; only the last refused answer stays in the conversation.
 
 Further failure kinds: ``cut_off`` (an answer that ended at the token limit), ``repeated`` (the same wrong answer
 again), ``dropped`` (an order that broke a rule and was left out of an action that stands).
@@ -51,7 +51,7 @@ class _DayV2(KtdfinTalk):
         super().__init__(desk, wire)
         self.not_sent = not_sent
         self.patience = Patience(self.config.retries + 1)
-        self.handed_in: ModelReply | None = None
+        self.handed_in: Decision | None = None
         self.reminded = False
         self.holds, self.held_words = False, ""
 
@@ -89,9 +89,13 @@ class _DayV2(KtdfinTalk):
     # -- research ------------------------------------------------------------------------------------------------
 
     def _ends_research(self, reply: ModelReply) -> bool:
-        """An action that is handed in early is taken as one."""
+        """An action that is handed in early is taken as one if it is right; else the research is over.
+
+        Its form has not been shown by then, so a wrong one is no attempt, and it is not kept to be copied.
+        """
         if any(call.name == NAME for call in reply.calls):
-            self.handed_in = reply
+            judged = self._judge_v2(reply)
+            self.handed_in = judged if isinstance(judged, Decision) else None
             return True
         if was_cut(reply) and not reply.calls:
             self._fail(CUT_OFF, "research: the answer was cut off at the token limit")
@@ -115,12 +119,15 @@ class _DayV2(KtdfinTalk):
     # -- submission ----------------------------------------------------------------------------------------------
 
     def _submission(self) -> Dialogue:
+        return self.handed_in or (yield from self._asked_for())
+
+    def _asked_for(self) -> Dialogue:
         if self.config.mode == "open-research":
             self.talk.append(Message(role="user", text=self._asked()))
         base, patience = tuple(self.talk), self.patience
         given = msgspec.structs.replace(self.given, answer_schema=SUBMIT_V2.schema)
         tail: tuple[Message, ...] = ()
-        reply, self.handed_in = self.handed_in, None
+        reply: ModelReply | None = None
         while True:
             if reply is None:
                 reply = yield self._ask((*self.opening, *base, *tail), given)

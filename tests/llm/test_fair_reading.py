@@ -1,0 +1,66 @@
+"""Three hundred answers of two real models that counted as failures, labelled by hand with whose fault it was.
+
+``model``: it gave nothing that could be taken. ``prompt``: what we asked led there, and was changed. ``human``: a
+careful person would have accepted it. ``read`` says whether an answer can be read at all (a trading answer can be
+read and its orders still be refused). Three programs that were cut off behind a whole strategy are still lost.
+"""
+
+import json
+import lzma
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT_V2
+from tradeassay.benchmarks.systrade.hand_in import read_halves
+from tradeassay.code.extraction import extract_v2
+from tradeassay.code.source import parses
+from tradeassay.llm.json_text import parse_object
+from tradeassay.llm.prompting import answer_object
+from tradeassay.llm.text_tools import find_calls
+
+FILE = Path(__file__).with_name("failed_answers.jsonl.xz")
+
+
+@cache
+def labelled() -> tuple[dict[str, Any], ...]:
+    return tuple(map(json.loads, lzma.decompress(FILE.read_bytes()).decode().splitlines()))
+
+
+def is_read(answer: dict[str, Any]) -> bool:
+    text, cut = answer["text"], answer["stop"] == "length"
+    match answer["benchmark"]:
+        case "quantcode":
+            code = extract_v2(text, cut_off=cut).code
+            return code is not None and parses(code) is not None
+        case "systrade":
+            return not read_halves(text, cut_off=cut).wrong
+        case "ktdfin" if "arguments" in answer:
+            return parse_object(answer["arguments"]) is not None
+        case "ktdfin":
+            return bool(find_calls(text, (SUBMIT_V2,), NAME))
+    return any(answer_object(text, key) for key in ("analyse", "notes", "decisions"))
+
+
+def test_every_labelled_answer_is_read_as_the_label_says() -> None:
+    wrong = [one for one in labelled() if is_read(one) != one["read"]]
+    assert not wrong, [(one["benchmark"], one["label"], one["why"], one["text"][:200]) for one in wrong[:5]]
+
+
+def test_hardly_anything_is_lost_that_a_careful_person_would_accept() -> None:
+    counts = Counter(one["label"] for one in labelled())
+    assert sum(counts.values()) == 300 and set(counts) == {"model", "prompt", "human"}
+    lost = sum(one["label"] == "human" and not is_read(one) for one in labelled())
+    assert lost <= 0.01 * len(labelled())
+
+
+def test_the_missing_half_is_asked_for_where_our_wording_lost_it() -> None:
+    cards = [one for one in labelled() if one["benchmark"] == "systrade" and one["label"] == "prompt"]
+    halves = [read_halves(one["text"]) for one in cards]
+    assert cards and all(half.card is not None and half.program is None for half in halves)
+
+
+def test_what_is_no_program_stays_none() -> None:
+    looped = [one for one in labelled() if one["benchmark"] == "quantcode" and one["label"] == "model"]
+    assert len(looped) > 30 and not any(map(is_read, looped))
