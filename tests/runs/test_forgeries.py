@@ -1,6 +1,8 @@
 """Forgeries that agree with themselves: hindsight, other rules, other badges, other words. None of them passes."""
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -258,6 +260,46 @@ def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str) -> None:
     found = check_verify(recorded, most=20, sample=150)
     print(found)
     assert found.share is not None and found.share >= 0.99, str(found)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "scores.json", f"episodes/{MODEL}/outcome.json"])
+def test_pipes_and_links_are_refused_before_they_are_read(forged: Path, home: Path, name: str) -> None:
+    (forged / name).unlink()
+    os.mkfifo(forged / name)
+    with pytest.raises(RunError, match="neither a file nor a folder"):
+        look(forged, home)
+    (forged / name).unlink()
+    (forged / name).symlink_to("/etc/hostname")
+    with pytest.raises(RunError, match="neither a file nor a folder"):
+        look(forged, home)
+
+
+def test_forged_numbers_never_end_in_a_traceback(forged: Path, home: Path) -> None:
+    """Sums of nothing, names that are not listed, and numbers that are none, wherever a journal holds one."""
+    path = forged / "episodes" / RULE / "events.jsonl"
+    honest = path.read_bytes()
+    for old, new in (
+        (rb'"cash":[-0-9.e]+', b'"cash":0.0'),
+        (rb'"reference":[-0-9.e]+', b'"reference":0.0'),
+        (rb'"symbol":"S\d"', b'"symbol":"NOBODY"'),
+        (rb'"marks":\{"S', b'"marks":{"X'),
+        (rb'"quantity":[-0-9.e]+', b'"quantity":1e308'),
+    ):
+        path.write_bytes(re.sub(old, new, honest))
+        cover_tracks(forged, path, home)
+        assert look(forged, home).exit_code == 1, old
+        path.write_bytes(honest)
+
+
+def test_files_of_two_runs_are_not_one(forged: Path, honest: Run, home: Path, tmp_path: Path) -> None:
+    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-16", last="2024-01-25"))
+    other = run(spec, tmp_path / "other", executor="inline", home=home)
+    for name in ("scores.json", f"episodes/{RULE}/events.jsonl", f"models/{MODEL}.jsonl", "manifest.json"):
+        shutil.copyfile(other.folder / name, forged / name)
+        cover_tracks(forged, forged / name, home)
+        assert look(forged, home).exit_code == 1, name
+        shutil.copytree(honest.folder, forged, dirs_exist_ok=True)
+    assert look(forged, home).exit_code == 0
 
 
 def test_a_manifest_that_names_other_folders_is_refused(forged: Path, home: Path) -> None:

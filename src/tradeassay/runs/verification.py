@@ -8,7 +8,9 @@ sealed before the result was known, or a witness recorded it.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,6 +122,7 @@ def verify(
     is. Raises :class:`RunError` only when there is no readable manifest; everything else is in the report.
     """
     path = Path(folder)
+    _refuse_odd_files(path)
     manifest = read_manifest(path / "manifest.json")
     _refuse_nonsense(manifest, path)
     place = folder_of(path, manifest)
@@ -129,6 +132,19 @@ def verify(
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
         return _TradingVerifier(place, manifest, where, executor, told).report()
+
+
+def _refuse_odd_files(path: Path) -> None:
+    """Raise :class:`RunError` for pipes, devices and links: reading one may never end, or read other files."""
+    for place, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            odd = Path(place) / name
+            mode = odd.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise RunError(
+                    f"{odd} is neither a file nor a folder",
+                    mend="put a plain file in its place",
+                )
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9+=._-]+")
