@@ -10,6 +10,7 @@ import msgspec
 
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.task import Framework
+from tradeassay.sandbox.strategy import BOM
 
 LONGEST_SOURCE: Final = 200_000
 """Characters of source that are parsed on the host. A strategy has a few thousand."""
@@ -33,7 +34,7 @@ def read_source(source: str, *, compiles: bool = False) -> ast.Module | NotPytho
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            tree = ast.parse(source.removeprefix(BOM))
             if compiles:
                 compile(tree, "strategy.py", "exec", dont_inherit=True)
             return tree

@@ -108,11 +108,15 @@ _CLAIMS: Final[tuple[tuple[type[BaseException], ClaimKind], ...]] = (
 )
 
 
+BOM: Final = "\ufeff"
+"""A byte-order mark, with which some editors begin a file; Python reads over it in files."""
+
+
 def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
     """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)  # for readable tracebacks
     try:
-        tree = ast.parse(source, FILE)
+        tree = ast.parse(source.removeprefix(BOM), FILE)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
             return None, Parsed(forbidden=found, line=found.line)

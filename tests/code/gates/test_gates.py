@@ -276,3 +276,10 @@ def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
     assert [one.holds for one in found.values()] == [True, None, False, None, None]
     assert found["four"].reason == "three failed" and found["five"].reason == "four was not asked"
     assert tuple(QUESTIONS) == GATES
+
+
+def test_a_card_nested_too_deeply_is_a_failed_card() -> None:
+    deep = Submission(source=SOURCE, card='{"a": ' + "[" * 5000 + "]" * 5000 + "}")
+    assert codes(parse_gate(deep)) == ["card_no_json"]
+    with pytest.raises(UserError, match="strategy_card"):
+        deep.read_card()

@@ -55,3 +55,7 @@ def test_a_frame_program_needs_its_function() -> None:
     assert check_compiles(ONE, "frame").error_class == "no_strategy"
     twice = "def signals(f):\n    pass\n" * 2
     assert check_compiles(twice, "frame").error_class == "many_strategies"
+
+
+def test_a_byte_order_mark_is_read_over() -> None:
+    assert check_compiles("\ufeffdef signals(frame):\n    return frame\n", "frame").passed
