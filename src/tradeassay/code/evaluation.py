@@ -20,6 +20,7 @@ from tradeassay.code.checks import (
     not_scored,
     run_checks,
 )
+from tradeassay.code.growing import HOME, SHORT
 from tradeassay.code.judges.behaviour import (
     SHARED,
     BehaviourConfig,
@@ -483,7 +484,7 @@ class _DrawnProgram(_Program):
         found, self.leak = frame_lookahead(
             self.executor, self.task, self.source,
             [(market.bars, targets) for market, targets in zip(ran, self.targets, strict=True)],
-            self.rules.secret, limits=self.config.limits,
+            self.rules.secret, limits=self.config.limits, home=SHORT if self.unjudged else HOME,
         )  # fmt: skip
         self.spend(self.leak.runs)
         return found

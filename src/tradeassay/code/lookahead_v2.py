@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.checks import PASSED, Finding, failed
-from tradeassay.code.growing import AWAY, HOME, Growth, choose_rows, grow
+from tradeassay.code.growing import AWAY, HOME, Growth, GrowthPlan, choose_rows, grow
 from tradeassay.code.leak import LeakRecord
 from tradeassay.code.task import CodeTask
 from tradeassay.core.draws import seed_from
@@ -30,14 +30,15 @@ def frame_lookahead(
     secret: str,
     *,
     limits: JobLimits | None = None,
+    home: GrowthPlan = HOME,
 ) -> tuple[Finding, LeakRecord]:
-    """Grow a program on every market on which it ran; the first difference convicts."""
+    """Grow a program on every market on which it ran, by the plan ``home`` on the first; a difference convicts."""
     grown: list[tuple[str, Growth]] = []
     for number, (bars, targets) in enumerate(markets):
         if targets is None:
             continue
         rng = np.random.default_rng(seed_from(secret, "growing", task.id, number))
-        wanted = choose_rows(targets, AWAY if number else HOME, rng)
+        wanted = choose_rows(targets, AWAY if number else home, rng)
         found = grow(executor, source, bars, targets, wanted, limits=limits)
         grown.append((bars.name, found))
         if not found.same:
