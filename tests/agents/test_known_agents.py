@@ -46,7 +46,7 @@ def run_hedge_fund(
 @pytest.fixture(autouse=True)
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     ASKED.clear()
-    made = {
+    made: dict[str, dict[str, Any]] = {
         "tradingagents": {}, "tradingagents.graph": {},
         "tradingagents.graph.trading_graph": {"TradingAgentsGraph": Graph},
         "tradingagents.default_config": {"DEFAULT_CONFIG": {"llm_provider": "openai"}},
