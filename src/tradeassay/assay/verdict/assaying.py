@@ -246,9 +246,9 @@ def with_daily(
     found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
 ) -> AgentFindings:
     """Return findings with everything that follows from daily parts."""
-    totals = totals_of(daily, year, BootstrapConfig(level=config.level, draws=config.draws))
-    style, active = variances(daily)
     comparisons = setting.here * config.trials + setting.tried.effective
+    totals = totals_of(daily, year, config, comparisons)
+    style, active = variances(daily)
     edge = edge_of(daily, year, config, comparisons)
     power, could_not = _power(daily[EDGE], year, config, comparisons)
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}

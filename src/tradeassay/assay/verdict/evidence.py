@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,7 +29,8 @@ from tradeassay.metrics import (
     BootstrapConfig,
     cosine_interval,
 )
-from tradeassay.metrics.attribution import MAIN, Totals, total_parts
+from tradeassay.metrics.attribution import MAIN, Totals, compounded, total_parts
+from tradeassay.metrics.attribution.totals import slope
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory.records import MemoryContrast
@@ -74,10 +76,30 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
     return mean
 
 
-def totals_of(rows: Mapping[str, Floats], year: int, bootstrap: BootstrapConfig) -> Totals:
-    """Return the linked and yearly parts with intervals."""
+def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Totals:
+    """Return the linked and yearly parts, with intervals of the kind and level that the edge is tested with.
+
+    A picture whose interval excludes zero would contradict a sentence that says "cannot be told".
+    """
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market")}
-    return total_parts(parts, periods_per_year=year, bootstrap=bootstrap)
+    bootstrap = BootstrapConfig(level=config.level, draws=100)
+    found = total_parts(parts, periods_per_year=year, bootstrap=bootstrap)
+    total = rows["total"]
+    if found.linked is None:
+        return found
+    weight, level = slope(total) / slope(compounded(total)), 1.0 - 2.0 * config.tail(comparisons)
+
+    def spanned(row: Floats, scale: float, value: float | None) -> Measure:
+        made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=bootstrap.least)
+        return msgspec.structs.replace(made, value=value) if made.value is not None else made
+
+    return replace(
+        found,
+        intervals={
+            name: spanned(row * weight, total.size, found.intervals[name].value) for name, row in parts.items()
+        },
+        per_year={name: spanned(row, year, found.per_year[name].value) for name, row in parts.items()},
+    )
 
 
 def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Edge:
