@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -154,6 +155,19 @@ def real(count: int = 200, seed: int = 0) -> list[Pair]:
     return found
 
 
+def fresh() -> list[Pair]:
+    """Return the pairs of ``stream_fresh.toml``, which were written to attack the check."""
+    found = []
+    text = (Path(__file__).parent / "stream_fresh.toml").read_text(encoding="utf-8")
+    for name, part in tomllib.loads(text).items():
+        told = [(frame.format(one), frame.format(other), False) for frame, one, other in part["opposites"]]
+        told += [(one, other, True) for one, other in part["repeats"]]
+        for one, other, same in told:
+            language = "zh" if any("\u3400" <= letter <= "\u9fff" for letter in one) else "en"
+            found.append(Pair(one, other, same, f"{name} attack", language))
+    return found
+
+
 def all_pairs() -> list[Pair]:
     """Return every pair."""
-    return [*framed("en"), *framed("zh"), *worded(), *real()]
+    return [*framed("en"), *framed("zh"), *worded(), *fresh(), *real()]

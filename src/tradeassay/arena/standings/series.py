@@ -104,7 +104,8 @@ def read_lines(
     with store.read() as db:
         moves = _moves(db, season.id)
         restated = _restated(db, season.id)
-        for made in db.execute(query).all():  # all at once: one by one, a hundred thousand take twice as long
+        found: list[tuple[Any, ...]] = list(db.execute(query).all())  # one by one they take longer
+        for made in found:
             entry, asset, id = made[0], made[1], made[-1]
             if entry in taken:
                 if id in restated:

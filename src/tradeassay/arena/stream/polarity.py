@@ -24,6 +24,9 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 REACH = 3
 """How many words after a negator it still denies."""
 
+EXCHANGED, HAN_EXCHANGED = 3, 4
+"""How many telling words (Chinese: characters) may be exchanged in one place; more is another wording."""
+
 
 class _Axis(msgspec.Struct, frozen=True):
     plus: tuple[str, ...]
@@ -135,24 +138,25 @@ def turned(one: str, other: str) -> str | None:
 
 
 def _other_word(one: tuple[str, ...], other: tuple[str, ...]) -> str | None:
-    """Return a word in whose place stands another one that is neither a form nor a neutral synonym of it.
+    """Return words in whose place stand others that are neither forms nor neutral synonyms of them.
 
-    A story that is told again is cut, reordered or dressed up; one single telling word that is exchanged in an
-    otherwise equal sentence changes what is told, whether or not any list knows the word.
+    A story that is told again is cut, reordered or dressed up; a few telling words that are exchanged in an
+    otherwise equal sentence change what is told, whether or not any list knows them. Words that stand elsewhere in
+    the other text were moved, not exchanged.
     """
-    neutral = _neutral()
+    neutral, here, there = _neutral(), set(one), set(other)
     for kind, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if kind != "replace":
             continue
-        left = [word for word in one[a:b] if word not in neutral]
-        right = [word for word in other[c:d] if word not in neutral]
+        left = [word for word in one[a:b] if word not in neutral and word not in there]
+        right = [word for word in other[c:d] if word not in neutral and word not in here]
+        stems = {word[:4] for word in left} & {word[:4] for word in right}
+        left, right = ([word for word in words if word[:4] not in stems] for words in (left, right))
         if not left or not right or any(word[0].isdigit() for word in (*left, *right)):
             continue
         chinese = [bool(_HAN.match(word)) for word in (*left, *right)]
-        most = 2 if all(chinese) else 1
+        most = HAN_EXCHANGED if all(chinese) else EXCHANGED
         if len(left) > most or len(right) > most or (any(chinese) and not all(chinese)):
-            continue
-        if most == 1 and left[0][:4] == right[0][:4]:
             continue
         return f"'{' '.join(left)}' or '{' '.join(right)}'"
     return None
