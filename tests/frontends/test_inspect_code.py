@@ -11,6 +11,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.systrade import load_reference
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import UserError
@@ -44,8 +45,19 @@ def coder(name: str) -> Any:
     return answers
 
 
-def play(task: Any, name: str, tmp_path: Path) -> EvalLog:
-    model = get_model("mockllm/model", custom_outputs=coder(name), memoize=False)
+def saying(text: str) -> Any:
+    """Answer every question with the same text, and say how many tokens it had."""
+
+    def answers(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        output = ModelOutput.from_content("mockllm/model", text)
+        output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+        return output
+
+    return answers
+
+
+def play(task: Any, answers: Any, tmp_path: Path) -> EvalLog:
+    model = get_model("mockllm/model", custom_outputs=answers, memoize=False)
     (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), log_level="error")
     assert log.status == "success", log.error
     return log
@@ -53,7 +65,7 @@ def play(task: Any, name: str, tmp_path: Path) -> EvalLog:
 
 @pytest.mark.slow
 def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
-    log = play(quantcode(setting="agentic", turns=2, tasks=TASK), "coder-silent", tmp_path)
+    log = play(quantcode(setting="agentic", turns=2, tasks=TASK), coder("coder-silent"), tmp_path)
     (sample,) = log.samples or []
     score = (sample.scores or {})["stage_scorer"]
     assert score.value == {"compile": 0, "backtest": 0, "trade": 0, "lookahead": 0, "solved": 0, "turns": 2}
@@ -63,7 +75,7 @@ def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
 @pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
 def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path) -> None:
     task = quantcode(tasks=TASK, wording="conversational", judge="scripted/code-judge")
-    log = play(task, "coder-gold", tmp_path)
+    log = play(task, saying(f"```python\n{load_task(TASK).reference}\n```"), tmp_path)
     (sample,) = log.samples or []
     score = (sample.scores or {})["stage_scorer"]
     assert isinstance(score.value, dict) and score.value["solved"] == 1.0 == score.value["lookahead"]
@@ -91,10 +103,7 @@ def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
     task = systrade(strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16)
     reference = load_reference("bollinger")
     text = f"```json\n{reference.card}\n```\n\n```python\n{reference.source}\n```"
-    output = ModelOutput.from_content("mockllm/model", text)
-    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
-    model = get_model("mockllm/model", custom_outputs=[output], memoize=False)
-    (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), log_level="error")
+    log = play(task, saying(text), tmp_path)
     (sample,) = log.samples or []
     score = (sample.scores or {})["card_scorer"]
     assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
