@@ -61,6 +61,8 @@ class SpecFields(TypedDict, total=False):
     protocol: Mapping[str, ParamValue | Sequence[ParamValue]] | None
     windows: str | Sequence[str] | None
     secret: str | None
+    index: str | None
+    universe: str | None
 
 
 class _Shown:
@@ -209,7 +211,8 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     of values is a dimension of the grid, and so are named ``windows`` (``W4``). ``dataset`` replaces the
     benchmarks' own data: one name, several, or a mapping from benchmark to names. ``seeds`` is a number of
     seeds or the seeds themselves. ``first`` and ``last`` bound the sessions (a missing one is the
-    benchmarks'). ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content,
+    benchmarks'). ``index`` is what results are compared with and ``universe`` what may be bought, by the data's
+    own names. ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content,
     so that the same description always means the same run. Raises :class:`UserError` for anything unknown, with
     near names.
     """
@@ -238,8 +241,9 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
         }
     if fields.get("windows"):
         raw["windows"] = _several(fields.get("windows"))
-    if fields.get("secret"):
-        raw["secret"] = fields["secret"]
+    for name in ("secret", "index", "universe"):
+        if fields.get(name):
+            raw[name] = fields[name]  # type: ignore[literal-required]  # one of the three
     if first is not None:
         raw["window"] = {"first": first, "last": last}
     if bootstrap is not None:

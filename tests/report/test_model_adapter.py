@@ -85,6 +85,9 @@ def test_printed_figures_are_not_comparable_here(data: RunSummary) -> None:
     assert found is not None
     assert all("our data is synthetic" in row.reasons for row in found.rows)
     assert all(row.measure == "cumulative_return" for row in found.rows)
+    index, held = data.cells[0].index, found.rows[0]
+    assert index is not None and held.who == "CSI300 buy and hold" and held.ours_by == "the index's levels"
+    assert held.ours == pytest.approx(index[-1] / index[0] - 1.0)
 
 
 def test_the_page_and_the_table(recorded: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import runs_world as world
 
 import tradeassay
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 
 world.register()
 SMALL = {"agents": ["reversal", {"name": "random", "label": "dice"}], "bootstrap": world.BOOTSTRAP}
@@ -133,3 +133,31 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home: Path, tmp
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{} 9")
+
+
+def test_universe_and_index_are_options_of_the_run(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tradeassay.core.events import Filled
+
+    monkeypatch.chdir(tmp_path)
+
+    plain = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"])
+    spec = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"], universe="IDX:3", index="IDX")
+    assert spec.slug != plain.slug and plain.universe is not spec.universe
+    done = tradeassay.run(spec, executor="inline", home=home, progress="none")
+    market = done.manifest.benchmark(done.episodes[0]).market
+    assert (market.universe, market.index) == ("IDX:3", "IDX")
+    bought = {
+        event.symbol
+        for record in done.records(done.episodes[0].key)
+        for event in record.events
+        if isinstance(event, Filled)
+    }
+    assert 0 < len(bought) <= 3
+    with pytest.raises(DataError, match="no index 'NOPE' is known"):
+        tradeassay.run("tiny-us-v1", agents=["cash"], index="NOPE", executor="inline", home=home, progress="none")
+    with pytest.raises(UserError, match="asks for 99 names"):
+        tradeassay.run(
+            "tiny-us-v1", agents=["cash"], universe="IDX:99", executor="inline", home=home, progress="none"
+        )

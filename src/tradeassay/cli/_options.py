@@ -111,6 +111,9 @@ def spec_options(command: F) -> F:
             click.option("--dataset", help="Trade another data set than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
+            click.option("--index", metavar="NAME", help="The index to compare with. Default: by its role."),
+            click.option("--universe", metavar="NAME[:N]",
+                help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50."),
             click.option("--secret", metavar="HEX",
                 help="What aliases are drawn from: that of a run to be repeated. Default: drawn."),
             click.option("--slug", metavar="NAME",
@@ -239,6 +242,7 @@ def build_spec(
         benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=options["seeds"],
         dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
         models=options["models"], secret=options["secret"],
+        index=options["index"], universe=options["universe"],
         windows=[after_cutoff(code, options["models"]) for code in split_list(options["windows"])],
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
     )  # fmt: skip

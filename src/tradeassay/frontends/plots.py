@@ -58,4 +58,4 @@ def plots_for(
     named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
     snapshot = snapshot_for(first.dataset, None, entry.sha256)
     drawn = secret_of(spec, benchmark)
-    return [Plot(episode, played_as(config, episode, None, named), snapshot, drawn) for episode in episodes]
+    return [Plot(episode, played_as(config, episode, spec, named), snapshot, drawn) for episode in episodes]

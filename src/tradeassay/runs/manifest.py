@@ -25,7 +25,7 @@ from tradeassay.runs.conversation import ProtocolRecord, describe_protocol, with
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.format1 import manifest_from_1
 from tradeassay.runs.models import ModelRecord, describe_models
-from tradeassay.runs.spec import RunSpec, Window, work_sha256
+from tradeassay.runs.spec import RunSpec, work_sha256
 from tradeassay.runs.store import RunFolder, Versions, version_changes
 
 MANIFEST_FORMAT = 2
@@ -123,7 +123,7 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     def benchmark(self, episode: EpisodeSpec) -> Benchmark:
         """Return the benchmark an episode plays: in its window, with its conversation."""
         config = self.benchmarks[episode.benchmark].config
-        return played_as(config, episode, self.spec.window, self.windows.get(episode.cell))
+        return played_as(config, episode, self.spec, self.windows.get(episode.cell))
 
     def badges(self, episode: EpisodeSpec) -> Badges:
         """Return what a reader must know before believing a number of this episode."""
@@ -161,12 +161,17 @@ Manifest = RunManifest | CodeManifest
 
 
 def played_as(
-    benchmark: Benchmark, episode: EpisodeSpec, window: Window | None, named: NamedWindow | None = None
+    benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
 ) -> Benchmark:
-    """Return a benchmark as an episode plays it: in the window, if there is one, with its own conversation."""
-    days = named or window
-    if days is not None:
-        market = msgspec.structs.replace(benchmark.market, first=days.first, last=days.last)
+    """Return a benchmark as an episode plays it: in the spec's window and universe, with its own conversation."""
+    days = named or spec.window
+    changed: dict[str, str] = {} if days is None else {"first": days.first, "last": days.last}
+    if spec.index:
+        changed["index"] = spec.index
+    if spec.universe:
+        changed["universe"] = spec.universe
+    if changed:
+        market = msgspec.structs.replace(benchmark.market, **changed)
         benchmark = msgspec.structs.replace(benchmark, market=market)
     return with_protocol(benchmark, episode.protocol)
 

@@ -202,11 +202,11 @@ def _cell(
     spec: RunSpec, episodes: list[EpisodeSpec], home: str | None, asking: Asking, runs: Path | None
 ) -> PlannedCell:
     first = episodes[0]
-    plain = played_as(benchmarks.get(first.benchmark), first, spec.window)
+    plain = played_as(benchmarks.get(first.benchmark), first, spec)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
     entry = describe(first.dataset, home, task.markets, task.windows)
     named = windows_by_cell((first,), {first.dataset: entry}).get(first.cell)
-    benchmark = played_as(plain, first, spec.window, named)
+    benchmark = played_as(plain, first, spec, named)
     snapshot = snapshot_for(first.dataset, home, entry.sha256)
     sessions = len(snapshot.rows(benchmark.market.first, benchmark.market.last))
     cell = PlannedCell(

@@ -68,7 +68,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     first and last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are
     talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
     Each benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of
-    aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`).
+    aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`). ``index``
+    and ``universe`` replace the benchmarks' own: what results are compared with, and what may be bought.
     Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
     """
 
@@ -83,6 +84,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     protocol: dict[str, ParamValue | tuple[ParamValue, ...]] = {}
     windows: tuple[str, ...] = ()
     secret: str | msgspec.UnsetType = msgspec.UNSET
+    index: str | msgspec.UnsetType = msgspec.UNSET
+    universe: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.secret:

@@ -72,7 +72,7 @@ class Trading:
     def describe(self, watch: RunWatch) -> RunManifest:
         """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""
         ways = {
-            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec.window)
+            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec)
             for episode in self._episodes
         }
         wanted = prepare_tasks(self._episodes, ways, self._home)

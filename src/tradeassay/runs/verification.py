@@ -447,7 +447,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         registered = self._registered.get(episode.benchmark)
         if registered is None:
             return self._manifest.benchmark(episode)
-        return played_as(registered, episode, self._manifest.spec.window, self._manifest.windows.get(episode.cell))
+        return played_as(registered, episode, self._manifest.spec, self._manifest.windows.get(episode.cell))
 
     def _check_scores(self) -> None:
         if len(self._sound) == len(self._manifest.datasets):

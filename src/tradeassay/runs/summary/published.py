@@ -9,6 +9,7 @@ from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.published import Published
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.metrics import BY_ID
+from tradeassay.metrics.intervals import significant
 from tradeassay.runs.recorded import Run
 from tradeassay.runs.summary.records import AgentSummary, PrintedFigure, PrintedFigures
 
@@ -17,15 +18,25 @@ _SAME = {"total_return": "cumulative_return"}
 
 
 def printed_figures(
-    run: Run, key: str, sessions: Sequence[str], agents: Sequence[AgentSummary]
+    run: Run,
+    key: str,
+    sessions: Sequence[str],
+    agents: Sequence[AgentSummary],
+    index: Sequence[float] | None = None,
 ) -> PrintedFigures | None:
-    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper."""
+    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper.
+
+    ``index`` has one level per session and one before.
+    """
     benchmark = run.manifest.benchmark(run.episode(key))
     if not any(agent.model for agent in agents):
         return None
     if benchmark.family == "ktdfin":
         mine = _ktdfin_setting(run, key, benchmark)
-        return _beside(ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents)
+        levels = index[1:] if index is not None and benchmark.convention == "paper" else index
+        return _beside(
+            ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents, levels
+        )
     if benchmark.family == "stockbench" and sessions:
         ours = _stockbench_setting(run, key, benchmark, sessions)
         return _beside(
@@ -97,21 +108,33 @@ def _beside(
     printed: Published[Any],
     reasons: Callable[[Any], tuple[str, ...]],
     agents: Sequence[AgentSummary],
+    index: Sequence[float] | None = None,
 ) -> PrintedFigures:
     rows = []
     for figure in printed.figure:
         measure = _SAME.get(figure.measure, figure.measure)
         if measure not in BY_ID:
             continue
-        ours, why = _counterpart(figure.who, agents)
+        if (
+            "buy and hold" in figure.who
+            and measure == "cumulative_return"
+            and index is not None
+            and len(index) > 1
+        ):
+            # Buy and hold is the index itself, which nobody has to hold for it.
+            value, by, why = significant(index[-1] / index[0] - 1.0), "the index's levels", None
+        else:
+            ours, why = _counterpart(figure.who, agents)
+            value = None if ours is None else ours.measures[measure].median.value
+            by = "" if ours is None else ours.name
         rows.append(
             PrintedFigure(
                 who=figure.who,
                 measure=measure,
                 printed=figure.value,
                 where=figure.where,
-                ours=None if ours is None else ours.measures[measure].median.value,
-                ours_by="" if ours is None else ours.name,
+                ours=value,
+                ours_by=by,
                 reasons=(*([why] if why else []), *reasons(figure)),
             )
         )

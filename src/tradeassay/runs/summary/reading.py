@@ -110,7 +110,7 @@ class _Reading:
             prices=prices,
             settings=dict(episode.protocol),
             window=episode.window,
-            published=printed_figures(run, key, sessions, agents) if self._details else None,
+            published=printed_figures(run, key, sessions, agents, index) if self._details else None,
         )
 
     def agent(self, row: AgentScores, sessions: tuple[str, ...]) -> AgentSummary:
