@@ -243,7 +243,7 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
         raw["windows"] = _several(fields.get("windows"))
     for name in ("secret", "index", "universe"):
         if fields.get(name):
-            raw[name] = fields[name]  # type: ignore[literal-required]  # one of the three
+            raw[name] = fields[name]
     if first is not None:
         raw["window"] = {"first": first, "last": last}
     if bootstrap is not None:

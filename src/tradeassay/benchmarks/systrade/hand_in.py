@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeGuard
 
 import msgspec
 
@@ -94,15 +95,15 @@ def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
     return found.code, found.missing
 
 
-def _runs(node: ast.stmt) -> bool:
+def _runs(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
     return isinstance(node, ast.ClassDef) and any(
         isinstance(one, ast.FunctionDef) and one.name == "run" for one in node.body
     )
 
 
 def _same_program(one: str, other: str) -> bool:
-    trees = parses(one), parses(other)
-    return None not in trees and ast.dump(trees[0] or ast.Module()) == ast.dump(trees[1] or ast.Module())
+    first, second = parses(one), parses(other)
+    return first is not None and second is not None and ast.dump(first) == ast.dump(second)
 
 
 def _card_like(text: str) -> bool:

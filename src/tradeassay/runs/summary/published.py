@@ -115,6 +115,7 @@ def _beside(
         measure = _SAME.get(figure.measure, figure.measure)
         if measure not in BY_ID:
             continue
+        value: float | None
         if (
             "buy and hold" in figure.who
             and measure == "cumulative_return"
