@@ -23,6 +23,7 @@ from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.llm.cassette import store as cassette
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
+from tradeassay.runs.again import differences
 from tradeassay.runs.manifest import CodeManifest, RunManifest, folder_of, read_manifest
 from tradeassay.runs.outcome import read_outcome, write_outcome
 from tradeassay.runs.programs import code_scores, reopen
@@ -193,10 +194,29 @@ def _attempts(
             cover_tracks(work, path, home)
             if all(file.is_file() and file.read_bytes() == was for file, was in before.items()):
                 continue  # a name that follows from the content: whoever computes it again undoes the change
+        if " byte " in what and changed is not None:
+            what = _named(path, before[path], changed) or what
         yield kind, what if kind != "cassette" else f"models/{what}", _became(look, honest)
         for file, was in before.items():
             if not file.is_file() or file.read_bytes() != was:
                 file.write_bytes(was)
+
+
+def _named(path: Path, was: bytes, now: bytes) -> str | None:
+    """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
+    try:
+        if path.suffix == ".jsonl":
+            then, after = ([msgspec.json.decode(line) for line in text.splitlines()] for text in (was, now))
+            found = [
+                f"{number}.{where}"
+                for number, (one, other) in enumerate(zip(then, after, strict=True))
+                for where, _, _ in differences(one, other)
+            ]
+        else:
+            found = [where for where, _, _ in differences(msgspec.json.decode(was), msgspec.json.decode(now))]
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        return None
+    return f"{path.name} {found[0]} (a byte)" if len(found) == 1 else None
 
 
 def _kind_of(path: Path, work: Path) -> str | None:
