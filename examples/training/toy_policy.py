@@ -1,4 +1,4 @@
-"""A policy of twelve numbers learns to write a moving-average crossover: python examples/training/toy_policy.py
+"""A policy of seven numbers learns to write a moving-average crossover: python examples/training/toy_policy.py
 
 It chooses the periods of two averages and the direction; the reward is the judge's. On a laptop it finds the
 task's own numbers (10 and 30, long) in a few steps: the point is the loop, which is that of any policy gradient.
@@ -12,7 +12,7 @@ from tradeassay import reward
 
 TASK = "d-sma-cross-long"
 SECRET = "5e" * 16
-CHOICES = {"fast": (5, 10, 20, 50), "slow": (30, 60, 100, 200), "sign": (">", "<")}
+CHOICES = {"fast": (5, 10, 20), "slow": (30, 100), "sign": (">", "<")}
 PROGRAM = """import backtrader as bt
 
 
@@ -48,10 +48,11 @@ def main() -> None:
         scored = reward.batch(fresh, TASK, judge="behaviour", secret=SECRET, workers=asked.workers)
         known |= {program: one.value or 0.0 for program, one in zip(fresh, scored, strict=True)}
         values = np.array([known[program] for program in programs])
-        for picks, better in zip(drawn, values - values.mean(), strict=True):
+        better_than = (values - values.mean()) / (values.std() + 1e-3)
+        for picks, better in zip(drawn, better_than, strict=True):
             for name, pick in picks.items():
                 logits[name] += (
-                    4.0 * better * ((np.arange(len(logits[name])) == pick) - chances[name]) / asked.batch
+                    3.0 * better * ((np.arange(len(logits[name])) == pick) - chances[name]) / asked.batch
                 )
         best = {name: CHOICES[name][int(values.argmax())] for name, values in logits.items()}
         print(f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now prefers {best}")
