@@ -251,6 +251,33 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
         print_comparison(comparison)
 
 
+def _show_so_far(recorded: Any, *, as_json: bool) -> None:
+    """Show an unfinished run: how far every episode has come, and the latest answers that were refused."""
+    from tradeassay.runs.so_far import so_far
+
+    episodes = so_far(recorded)
+    if as_json:
+        print_json({"unfinished": True, "episodes": episodes})
+        return
+    ended = sum(one.ended for one in episodes)
+    say(f"unfinished: {ended} of {len(episodes)} episodes have ended; tradeassay resume {recorded.folder} goes on")
+    rows = [
+        (one.key, "yes" if one.ended else "no", str(one.steps), str(one.lost),
+         ", ".join(f"{kind} {count}" for kind, count in one.failures.items()) or "-")
+        for one in episodes
+    ]  # fmt: skip
+    print_table("so far", ("episode", "ended", "sessions", "lost", "failures"), rows)
+    for one in episodes:
+        for refused in one.refused:
+            why, text = (_printable(words[:300]) for words in (refused.reason, refused.text))
+            say(f"\n{one.key}, {refused.session}\n  why: {why}\n  answer: {text}")
+
+
+def _printable(words: str) -> str:
+    """Return a model's words on one line, without codes that a terminal would obey."""
+    return " ".join("".join(char if char.isprintable() else " " for char in words).split())
+
+
 @click.command()
 @click.argument("run")
 @out_option
@@ -265,6 +292,8 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:
     """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
+    Of a run that is not finished: how far every episode has come, and the latest refused answers with the reason.
+
     --json prints the scores, for runs that trade who is best in each cell (tiers, chances, tests), and the paper's
     tables.
     """
@@ -275,6 +304,9 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     from tradeassay.runs.summary import summary_of
 
     recorded = load_run(find_run(run, out))
+    if form is None and not (recorded.folder / "scores.json").is_file():
+        _show_so_far(recorded, as_json=as_json)
+        return
     if form is not None:
         if html is not None:
             raise click.UsageError("--format prints tables and writes no page: leave --html out")

@@ -1,0 +1,41 @@
+"""A run that is not finished can be looked at: how far it has come, and what was refused, in the model's words."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tradeassay.runs.so_far import SHOWN, so_far
+
+
+def _write(file: Path, lines: list[dict[str, Any]], torn: str = "") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + torn, encoding="utf-8")
+
+
+def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path: Path) -> None:
+    wrong = [{"kind": "schema", "detail": "there is no such stock"}]
+    events = [
+        {
+            "step": at,
+            "session": f"2022-01-0{at + 1}",
+            "decision": {"status": "failed" if at else "ok", "failures": wrong},
+        }
+        for at in range(5)
+    ]
+    said = [
+        {"step": at, "session": "", "index": 0, "purpose": "submit", "attempt": 1, "kept": 0, "messages": [],
+         "reply": {"text": f"answer {at}", "usage": {}}}
+        for at in range(5)
+    ]  # fmt: skip
+    _write(tmp_path / "episodes/one/events.jsonl", events, torn='{"step": 5, "ses')
+    _write(tmp_path / "episodes/one/dialogue.jsonl", said)
+    _write(tmp_path / "episodes/two/outcome.json", [{}])
+    run: Any = SimpleNamespace(
+        folder=tmp_path, episodes=[SimpleNamespace(key=name) for name in ("one", "two", "three")]
+    )
+    one, two, three = so_far(run)
+    assert (one.steps, one.lost, one.ended, one.failures) == (5, 4, False, {"schema": 5})
+    assert [refused.text for refused in one.refused] == [f"answer {at}" for at in range(5 - SHOWN, 5)]
+    assert one.refused[-1].reason == "schema: there is no such stock"
+    assert two.ended and not three.ended and three.steps == 0
