@@ -22,7 +22,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
-from tradeassay.benchmarks.systrade.dialogue import StrategyOutcome
+from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores.paper import complexity
 from tradeassay.code.scores.scorecard import DIMENSIONS

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tradeassay.report.code_board import print_code_board as print_code_board
     from tradeassay.report.code_board import print_evaluation as print_evaluation
     from tradeassay.report.code_page import write_code_html as write_code_html
-    from tradeassay.report.paste import PasteTable as PasteTable
     from tradeassay.report.paste import paste as paste
     from tradeassay.report.paste import paste_tables as paste_tables
     from tradeassay.report.run_board import TerminalReport as TerminalReport
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from tradeassay.report.run_board import terminal as terminal
     from tradeassay.report.run_page import render_html as render_html
     from tradeassay.report.run_page import write_html as write_html
+    from tradeassay.report.shown import PasteTable as PasteTable
     from tradeassay.report.site import SiteReport as SiteReport
     from tradeassay.report.site import write_site as write_site
     from tradeassay.report.systrade_page import write_check_html as write_check_html

@@ -15,7 +15,9 @@ import msgspec
 
 from tradeassay.core.measure import Measure
 from tradeassay.report import code_page, numbers, systrade_page
+from tradeassay.report.cards import results_card
 from tradeassay.report.paper_tables import way
+from tradeassay.report.shown import PasteCell, PasteTable
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
@@ -29,25 +31,6 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
           numbers.MINUS: "$-$", "–": "--", "·": r"$\cdot$", "<": r"\textless{}",
           ">": r"\textgreater{}"}  # fmt: skip
-
-
-class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry: its text for readers, and the number behind it where there is one; ``reason`` says why not."""
-
-    text: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    reason: str | None = None
-
-
-class PasteTable(msgspec.Struct, frozen=True):
-    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[PasteCell, ...], ...]
-    notes: tuple[str, ...]
 
 
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
@@ -64,8 +47,6 @@ def paste(source: Run | CodeRun | RunSummary, form: PasteFormat) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(tables), indent=2).decode() + "\n"
     if form == "card":
-        from tradeassay.report.cards import results_card
-
         return results_card(tables, _markdown(tables))
     write = {"md": _markdown, "latex": _latex, "csv": _csv}[form]
     return write(tables)

@@ -118,3 +118,22 @@ def shown(
         bar=None if scale is None else scale.bar(measure),
         tone=tone,
     )
+
+
+class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry: its text for readers, and the number behind it where there is one; ``reason`` says why not."""
+
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+class PasteTable(msgspec.Struct, frozen=True):
+    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[PasteCell, ...], ...]
+    notes: tuple[str, ...]

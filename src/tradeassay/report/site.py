@@ -14,9 +14,10 @@ import msgspec
 
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
-from tradeassay.report.paste import PasteCell, PasteTable, paste, paste_tables
+from tradeassay.report.paste import paste, paste_tables
 from tradeassay.report.run_page import write_html
 from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.shown import PasteCell, PasteTable
 from tradeassay.runs import CodeRun, Run, load_run
 
 _LONGEST = 20_000

@@ -19,20 +19,14 @@ from tradeassay.benchmarks.systrade.data import (
     stored_year,
     synthetic_year,
 )
-from tradeassay.benchmarks.systrade.dialogue import (
-    BuildSettings,
-    ReviewWanted,
-    ScoredIteration,
-    ScoreWanted,
-    StrategyOutcome,
-    build,
-)
+from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
     run_scenarios,
     strict_config,
     twin_executor,
 )
+from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_SYSTB, SYSTRADE_V1, VERSIONS, Version
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift

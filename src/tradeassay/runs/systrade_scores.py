@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.systrade.dialogue import Iteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES

@@ -7,15 +7,9 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.dialogue import (
-    BuildSettings,
-    ReviewWanted,
-    ScoredIteration,
-    ScoreWanted,
-    StrategyOutcome,
-    build,
-)
+from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
 from tradeassay.benchmarks.systrade.hand_in import read_halves, read_hand_in
+from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import example_program
 from tradeassay.code.checks import Exhibit, convicted, passed
 from tradeassay.code.drift import DriftReport

@@ -14,12 +14,11 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves, read_hand_in
-from tradeassay.benchmarks.systrade.trail import Trail
+from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import WORDINGS, Kept, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.review import Review, peer_mark
-from tradeassay.code.scores.scorecard import Scorecard
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.drive import relay
@@ -82,8 +81,6 @@ _SCHEMA = schema_text(Marks)
 ITERATIONS: Final = 4
 CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
 
-Stopped = Literal["target", "iterations", "no answer", "no hand-in", "repeats itself"]
-
 
 class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
     """Please run the gates and score this. ``first`` is the first hand-in, which drift refers to; ``previous`` is
@@ -97,60 +94,11 @@ class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
     previous: Submission | None = None
 
 
-class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
-
-    ``drift`` is None for a first hand-in, ``trail`` where the test year could not be run.
-    """
-
-    scorecard: Scorecard
-    develop: Scorecard
-    drift: DriftReport | None = None
-    trail: Trail | None = None
-
-
 class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
     """Please ask this reviewer."""
 
     reviewer: str
     request: AskModel
-
-
-class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One hand-in. ``submission`` is None without one; ``reason`` then says what came instead.
-
-    ``set_aside``: the patch drifted or changed too many lines, so it does not count, and the next iteration starts
-    from its predecessor.
-    """
-
-    number: int
-    set_aside: bool = False
-    submission: Submission | None = None
-    scored: ScoredIteration | None = None
-    reviews: tuple[Review, ...] = ()
-    reason: str = ""
-    usage: Usage = Usage()
-
-
-class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one strategy. ``usage`` adds up the writer's tokens, ``review_usage`` the reviewers'.
-
-    ``cut_off`` counts unreadable answers that ran into the limit of tokens; the first is no iteration.
-    """
-
-    strategy: str
-    model: str
-    iterations: tuple[Iteration, ...]
-    stopped: Stopped
-    usage: Usage = Usage()
-    review_usage: Usage = Usage()
-    cut_off: int = 0
-
-    @property
-    def last(self) -> ScoredIteration | None:
-        """The iteration that counts: the last hand-in that was scored and not set aside."""
-        found = [one.scored for one in self.iterations if one.scored is not None and not one.set_aside]
-        return found[-1] if found else None
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,11 @@ question beside the text (:class:`~tradeassay.core.dialogue.Given`); what is ask
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
+from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration
 from tradeassay.benchmarks.systrade.prompts import PROMPTS, PROMPTS_V2
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateReport
@@ -20,9 +21,6 @@ from tradeassay.code.submission import StrategySpec, Submission, card_schema
 from tradeassay.core.dialogue import Given, Message
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
-
-if TYPE_CHECKING:
-    from tradeassay.benchmarks.systrade.dialogue import Iteration, ScoredIteration
 
 BUILD_KIND: Final = "systrade.build"
 REVIEW_KIND: Final = "systrade.review"
