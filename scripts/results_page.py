@@ -34,7 +34,9 @@ trading: the windows are short, the intervals wide, and a return without a failu
 here. A dash is a number that could not be computed.
 
 **What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
-The mask probe was made before the last change of prompts, none of which it uses.
+The mask probe was made before the last change of prompts, none of which it uses. Of Qwen's twelve strategies of
+SysTradeBench all first hand-ins are here, but patches of only eight: in the other four an error message named a
+folder of the machine that recorded, so that the next question is another text elsewhere (none does so any more).
 """
 
 

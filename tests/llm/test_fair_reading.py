@@ -2,7 +2,7 @@
 
 ``model``: it gave nothing that could be taken. ``prompt``: what we asked led there, and was changed. ``human``: a
 careful person would have accepted it. ``read`` says whether an answer can be read at all (a trading answer can be
-read and its orders still be refused). Three programs that were cut off behind a whole strategy are still lost.
+read and its orders still be refused).
 """
 
 import json
@@ -48,11 +48,11 @@ def test_every_labelled_answer_is_read_as_the_label_says() -> None:
     assert not wrong, [(one["benchmark"], one["label"], one["why"], one["text"][:200]) for one in wrong[:5]]
 
 
-def test_hardly_anything_is_lost_that_a_careful_person_would_accept() -> None:
+def test_what_a_careful_person_would_accept_is_accepted() -> None:
     counts = Counter(one["label"] for one in labelled())
     assert sum(counts.values()) == 300 and set(counts) == {"model", "prompt", "human"}
     lost = sum(one["label"] == "human" and not is_read(one) for one in labelled())
-    assert lost <= 0.01 * len(labelled())
+    assert lost < 0.01 * len(labelled())
 
 
 def test_the_missing_half_is_asked_for_where_our_wording_lost_it() -> None:

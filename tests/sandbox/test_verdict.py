@@ -23,6 +23,7 @@ from tradeassay.sandbox import (
     SyntaxFault,
     WallTimeout,
     decided_by_host,
+    failures,
     kind_of,
 )
 from tradeassay.sandbox.codec import Caps, ClaimHead, encode, encode_claim
@@ -142,3 +143,9 @@ def test_every_failure_has_a_name_and_one_line() -> None:
     assert {"syntax", "forbidden_import", "cpu_timeout", "wall_timeout", "output_limit", "oom_killed"} <= names
     assert {"crashed", "network_attempt", "file_attempt", "process_attempt", "bad_result"} <= names
     assert {"claimed_exception", "claimed_memory", "privileged_attempt"} <= names
+
+
+def test_a_message_does_not_tell_where_the_host_keeps_its_packages() -> None:
+    told = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
+    said = failures.claim(ClaimHead("exception", "ImportError", told)).message
+    assert said == "cannot import name 'ta' from 'talib' (site-packages/talib/__init__.py)"

@@ -75,10 +75,13 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
     return Extraction(code=None, form="none", missing=_missing(answer, thinking, cut_off), note=note)
 
 
-def extract_v2(answer: str, framework: Framework = "backtrader", *, cut_off: bool = False) -> Extraction:
+def extract_v2(
+    answer: str, framework: Framework = "backtrader", *, cut_off: bool = False, last: bool = True
+) -> Extraction:
     """Return the program of an answer, read as a careful person reads it.
 
-    The last program among the candidates is taken, as in :func:`extract`. Lone halves of characters become
+    The last program among the candidates is taken, as in :func:`extract`. A ``last`` answer, after which nothing
+    is asked again, may have been cut off behind its strategy. Lone halves of characters become
     question marks, because nothing that is written down may hold them.
     """
     whole, answer = len(answer) <= LONGEST_ANSWER_V2, answer[:LONGEST_ANSWER_V2]
@@ -96,7 +99,7 @@ def extract_v2(answer: str, framework: Framework = "backtrader", *, cut_off: boo
     trees = _parsed(candidates)
     wanted = [place for place, tree in enumerate(trees) if tree is not None and _is_program(tree, framework)]
     if not wanted:
-        return found
+        return _whole_class(found, framework) if last else found
     chosen = candidates[wanted[-1]]
     code = _with_imports(candidates, trees, wanted[-1])
     note = found.note if code == chosen else "the imports were in a fence of their own"
@@ -104,6 +107,28 @@ def extract_v2(answer: str, framework: Framework = "backtrader", *, cut_off: boo
         name = _only_function(trees[wanted[-1]])
         code, note = f"{code}\n\nsignals = {name}\n", f"the only function, '{name}', was taken as 'signals'"
     return Extraction(code=code, form="fenced", blocks=len(candidates), note=note)
+
+
+def _whole_class(found: Extraction, framework: Framework) -> Extraction:
+    """Return a program whose fence never ends without the statement that was cut off, where that is all it lost.
+
+    The strategy must be whole: what is left out begins at the margin, after it, as the lines that start a backtest
+    do. A strategy that was itself cut off stays as it is, and does not compile.
+    """
+    if (
+        found.form != "unclosed"
+        or found.code is None
+        or len(found.code) > _PARSED
+        or parses(found.code) is not None
+    ):
+        return found
+    lines = found.code.splitlines()
+    last = next((at for at in range(len(lines) - 1, 0, -1) if lines[at] and not lines[at][0].isspace()), 0)
+    tree = parses("\n".join(lines[:last]) + "\n")
+    if tree is None or lines[last].startswith(("class ", "@")) or not _is_program(tree, framework):
+        return found
+    told = "the statement after the strategy that was cut off is left out"
+    return msgspec.structs.replace(found, code="\n".join(lines[:last]) + "\n", note=told)
 
 
 def _candidates(text: str) -> list[str]:

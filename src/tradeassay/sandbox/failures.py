@@ -14,6 +14,7 @@ all; its own words come last.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -196,6 +197,10 @@ HostVerdict = (
 """Decided by the host or the kernel."""
 
 
+_HOST_FOLDER = re.compile(r"/[^\s'\"():,]*/(?=(?:site-packages|python3\.\d+)/)")
+"""Where this machine keeps its packages: no business of a model's, and another text on every machine."""
+
+
 class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
     """The child's own account of why it has no result. Nothing checks it.
 
@@ -289,7 +294,7 @@ def claim(head: ClaimHead) -> ChildClaim:
     return ChildClaim(
         kind=head.kind,
         error=plain_line(head.error, 200),
-        message=plain_lines(head.message, 4000),
+        message=_HOST_FOLDER.sub("", plain_lines(head.message, 4000)),
         trace=plain_lines(head.trace, 16000),
     )
 

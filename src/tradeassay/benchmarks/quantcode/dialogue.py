@@ -389,7 +389,8 @@ def _extracted(reply: ModelReply, settings: QuantCodeSettings) -> Extraction:
     cut_off = reply.stop == "length"
     if settings.version == 1:
         return extract(reply.text, cut_off=cut_off)
-    return extract_v2(reply.text, settings.framework, cut_off=cut_off)
+    once = settings.setting == "single-turn"
+    return extract_v2(reply.text, settings.framework, cut_off=cut_off, last=once)
 
 
 def _repeated(before: Turn, reply: ModelReply) -> Turn:
