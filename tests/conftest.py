@@ -33,6 +33,7 @@ collect_ignore = [
         ("ccxt", "data/connectors/test_ccxt.py"),
         ("yfinance", "data/connectors/test_yfinance.py"),
         ("ray", "runs/test_ray.py"),
+        ("ray", "runs/test_ray_nodes.py"),
     )
     if find_spec(package) is None
 ]
