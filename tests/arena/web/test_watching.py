@@ -50,6 +50,19 @@ def test_prices_and_deciders_are_told(reader: SeasonReader, web_store: Store) ->
     assert now.deciding or now.next_at == "2022-06-09T20:00:00Z"
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_page_names_whoever_is_still_deciding(
+    reader: SeasonReader, web_store: Store, lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = season_now(web_store, reader.season, None)
+    some = msgspec.structs.replace(now, deciding={"AAJX": ("one-a", "two-b")})
+    monkeypatch.setattr("tradeassay.arena.reading.reader.season_now", lambda *_: some)
+    with TestClient(create_app(ArenaReader(web_store, config=FAST), current="small")) as client:
+        found = client.get(f"/season/small?lang={lang}")
+    names = names_of(words(lang), reader.season)
+    assert found.status_code == 200 and f"AAJX: {names['one-a']}, {names['two-b']}" in found.text
+
+
 def test_a_stalled_season_is_never_shown_as_live(web_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is kept until something happens, and nothing happens in a season that stalls."""
     monkeypatch.setattr("tradeassay.arena.reading.reader.STATUS_S", 0.0)
