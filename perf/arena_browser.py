@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from arena_pages import await_server
+
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--lang=en-US",
@@ -136,7 +138,7 @@ def main() -> None:
         driver = None
         try:
             base = f"http://127.0.0.1:{chosen.port}"
-            _await(base)
+            await_server(base)
             driver = browser(f"{work}/profile")
             print(f"Chromium {driver.capabilities['browserVersion']}, Python {platform.python_version()}")
             driver.get(f"{base}/healthz")  # the browser's own start is no page's fault
@@ -166,18 +168,6 @@ def _measure(driver: Any, base: str, chosen: argparse.Namespace) -> None:
     print(f"first paint at worst {worst:.0f} ms (bar 1000): {'met' if worst < 1000 else 'NOT met'}")
     print(f"largest page without plotly {largest / 1000:.0f} kB, uncompressed (bar 300): "
           f"{'met' if largest < 300_000 else 'NOT met'}")  # fmt: skip
-
-
-def _await(base: str) -> None:
-    import httpx
-
-    for _ in range(200):
-        try:
-            httpx.get(f"{base}/api/seasons", timeout=30).raise_for_status()
-            return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise SystemExit("the server did not start")
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ def main() -> None:
     base = f"http://127.0.0.1:{chosen.port}"
     server = subprocess.Popen([sys.executable, __file__, "--serve", "--port", str(chosen.port)])
     try:
-        _await(base)
+        await_server(base)
         cold = warm(base)
         worst = max(cold, key=lambda name: cold[name])
         print(f"cold: first page {cold['/']:.2f} s, worst {worst} {cold[worst]:.2f} s")
@@ -263,7 +263,8 @@ def main() -> None:
         server.wait(10)
 
 
-def _await(base: str) -> None:
+def await_server(base: str) -> None:
+    """Wait until a server that was just started answers."""
     import httpx
 
     for _ in range(200):
