@@ -6,6 +6,7 @@ those stand in ``slow.txt``.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -13,16 +14,18 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeGuard
 
 import pytest
 from hypothesis import settings
 
 from tradeassay.core.hashing import sha256_of
 
-# Timing never decides a test, on a loaded machine least of all. The default tests try the same examples every
-# time, so that a change is what makes one fail; make test-all searches on with new ones (HYPOTHESIS_PROFILE).
-settings.register_profile("house", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None)
+# Timing never decides a test, on a loaded machine least of all. The default tests try the same few examples every
+# time, so that a change is what makes one fail; make test-all searches on with many new ones (HYPOTHESIS_PROFILE).
+# A test names a number of its own only where one example is costly.
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("search", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 collect_ignore = [
@@ -43,13 +46,65 @@ collect_ignore = [
 MEASURED = Path(__file__).with_name("slow.txt")
 
 
+LONGEST = (
+    "tests/sandbox/test_check_sandbox.py",
+    "tests/recorded/test_recorded.py",
+    "tests/runs/test_systrade_run.py",
+    "tests/runs/test_quantcode_run.py",
+    "tests/assay/test_verdict.py",
+    "tests/cli/test_secrets.py",
+    "tests/account/test_compiled_forms.py",
+    "tests/report/test_browser.py",
+    "tests/arena/web/test_browser_arena.py",
+    "tests/docs/test_pages.py",
+)
+"""Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Keep modules and items, which live to the end, out of every later search for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what was measured to be slow, before the default selection looks at marks."""
+    """Mark what was measured to be slow, before the default selection looks at marks; put long files first."""
     slow = {line for line in MEASURED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
     for item in items:
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
+    place = {file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.split("::")[0], len(LONGEST)))
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Say of two folders of bytes which files differ and where, instead of showing both."""
+    if op != "==" or not (_folder(left) and _folder(right)):
+        return None
+    said = [f"{len(left)} files are not {len(right)} files" if len(left) != len(right) else "files differ"]
+    for name in sorted({*left, *right}):
+        one, other = left.get(name), right.get(name)
+        if one is None or other is None:
+            said.append(f"{name}: only {'right' if one is None else 'left'}")
+        elif one != other:
+            at = next(
+                (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+            )
+            shown = " is not ".join(repr(text[max(0, at - 60) : at + 60]) for text in (one, other))
+            said.append(f"{name}: from byte {at} (line {one[:at].count(10) + 1}): {shown}")
+    return said[:1] + said[1:6] + [f"and {len(said) - 6} more"] * (len(said) > 6)
+
+
+def _folder(value: object) -> TypeGuard[dict[str, bytes]]:
+    return isinstance(value, dict) and all(
+        isinstance(key, str) and isinstance(item, bytes) for key, item in value.items()
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -105,7 +105,7 @@ def test_no_float_makes_a_sum_that_is_not_finite(venue, stream, spoilt, seed, fi
 
 @pytest.mark.slow
 @ids
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given_anything
 def test_no_float_of_many_makes_a_sum_that_is_not_finite(venue, stream, spoilt, seed, fill):
     play_anything(venue, stream, spoilt, seed, fill)

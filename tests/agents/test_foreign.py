@@ -192,7 +192,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
         return foreign_mind.reply(request)
 
     server.said = kill_at_the_eighth
-    _, error = child.communicate(timeout=120)
+    _, error = child.communicate(timeout=250)
     assert child.returncode == -signal.SIGKILL, error.decode()
     done = resume(folder, executor="inline")
     assert bytes_of(folder) == bytes_of(whole.folder)
@@ -235,8 +235,7 @@ def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_pa
 
     def dies(request: dict[str, Any]) -> Any:
         if len(server.heard) == 7:
-            threading.Thread(target=server.stop).start()
-            time.sleep(0.2)
+            server.stop()
             return (200, b"")
         return asked(request)
 

@@ -8,7 +8,6 @@ from tradeassay.agents.rule import least_variance, onto_capped_simplex
 from tradeassay.agents.variance import shrunk_covariance
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 10_000), st.floats(0.05, 1.0))
 def test_projection_is_feasible_and_nearest(n: int, seed: int, cap: float) -> None:
     cap = max(cap, 1.0 / n)

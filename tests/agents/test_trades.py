@@ -75,7 +75,7 @@ def test_an_account_without_money_asks_for_nothing(observe: Any) -> None:
     assert trades_towards(observe([[10.0]], cash=0.0), {"S0": 1.0}, buffer=0.0, band=0.0) == ()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_what_is_asked_for_can_be_paid(observe: Any, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 6))

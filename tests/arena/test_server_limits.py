@@ -21,22 +21,22 @@ from tradeassay.arena.web.serving import ArenaServer, PatientProtocol
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr("tradeassay.arena.web.serving.HEADERS_S", 0.4)
+    monkeypatch.setattr("tradeassay.arena.web.serving.HEADERS_S", 1.0)
     monkeypatch.setattr("tradeassay.arena.web.serving.PER_ADDRESS", 6)
     store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
     app = create_app(ArenaReader(store))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        found: int = free.getsockname()[1]
-    config = uvicorn.Config(app, port=found, log_level="error", http=PatientProtocol, timeout_graceful_shutdown=1)
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    found: int = listening.getsockname()[1]
+    config = uvicorn.Config(app, log_level="error", http=PatientProtocol, timeout_graceful_shutdown=1)
     server = ArenaServer(config, app)
-    thread = threading.Thread(target=server.run, daemon=True)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     yield found
     server.stop()
-    thread.join(10)
+    thread.join(60)
     store.engine.dispose()
 
 
@@ -56,7 +56,7 @@ def test_who_takes_too_long_or_too_much_is_hung_up_on_and_readers_are_served(por
     assert all(closed(one) for one in silent)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
         assert reader.get("/seasons").status_code == 200
-        time.sleep(0.6)  # a kept connection may rest; the next request opens another
+        time.sleep(1.2)  # a kept connection may rest; the next request opens another
         assert reader.get("/healthz").status_code == 200
 
 

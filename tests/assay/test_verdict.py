@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
@@ -185,7 +185,6 @@ numbers = st.floats(-0.5, 0.5)
 halves = st.floats(0.001, 0.3)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     numbers, halves, numbers, halves, numbers, halves, st.floats(0.0001, 1.0), st.floats(0, 1), st.booleans(),
     st.booleans(),

@@ -20,7 +20,7 @@ from tradeassay.core.secrets import REMOVED
 from tradeassay.llm import RetryPolicy
 
 KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4hYg9LpD1sFa6XeU3oIi0"
-WEEK = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-11", "--executor", "inline"]
+DAYS = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-08", "--executor", "inline"]
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -124,7 +124,7 @@ def test_neither_disk_nor_screen_ever_holds_the_key(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     models = [part for way in WAYS for part in ("-m", f"openai-api/echo/{way}")]
-    status = main(["run", *WEEK, *models, "--slug", "echoed"])
+    status = main(["run", *DAYS, *models, "--slug", "echoed"])
     first = capsys.readouterr()
     assert status in (0, 1), first.err
     assert set(Echo.heard) == set(WAYS), "every way was taken"
@@ -132,6 +132,6 @@ def test_neither_disk_nor_screen_ever_holds_the_key(
     shown = capsys.readouterr()
     nowhere(place, first.out, first.err, shown.out, shown.err, caplog.text)
     assert any(REMOVED.encode() in path.read_bytes() for path in place.rglob("*.jsonl"))
-    again = main(["run", *WEEK, *models, "--slug", "again", "--replay", "--cassettes", "runs/echoed"])
+    again = main(["run", *DAYS, *models, "--slug", "again", "--replay", "--cassettes", "runs/echoed"])
     assert again == status, "redaction changes no question: the recording answers all of them"
     assert main(["verify", "runs/echoed"]) == 3, "what a live model said cannot be asked for again"

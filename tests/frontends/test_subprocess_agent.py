@@ -84,10 +84,13 @@ def gone(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 def test_a_process_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     told = tmp_path / "pids"
-    (choice,) = play(HANGS, str(told), timeout_s=1.5)
-    assert choice.failures[0].kind == "timeout"
+    for timeout_s in (1.5, 15.0, 60.0):  # on a loaded machine it may not have begun to hang by then
+        (choice,) = play(HANGS, str(told), timeout_s=timeout_s)
+        assert choice.failures[0].kind == "timeout"
+        if told.exists() and len(told.read_text().split()) == 2:
+            break
     pids = [int(word) for word in told.read_text().split()]
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while not all(gone(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.02)
     assert all(gone(pid) for pid in pids)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.data import Snapshot
@@ -263,7 +263,6 @@ def gate_and_truth(market: Snapshot) -> tuple[Any, Truth]:
     return mask.gate(view), Truth.of(view, config, history=80, ahead=90)
 
 
-@settings(max_examples=400, deadline=None)
 @given(parts=st.lists(st.tuples(st.one_of(PROSE, NAMES, DAYS), GLUE), max_size=12))
 def test_nothing_real_is_left_in_any_text(parts: list[tuple[str, str]], gate_and_truth: Any) -> None:
     made, truth = gate_and_truth

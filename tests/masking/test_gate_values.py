@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.core import events as ev
@@ -35,7 +35,6 @@ def gate(market: Snapshot) -> Gate:
     return opened(market)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     symbol=st.sampled_from(SYMBOLS),
     day=st.sampled_from(DAYS),
@@ -72,7 +71,6 @@ payloads = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(payload=payloads, level=st.sampled_from(LEVELS))
 def test_json_comes_back_and_holds_nothing_real_between(market: Snapshot, payload: Any, level: str) -> None:
     made = opened(market, level)
@@ -166,7 +164,6 @@ orders = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(batch=st.lists(orders, max_size=4), level=st.sampled_from(LEVELS), rebase=st.booleans())
 def test_decisions_come_back(market: Snapshot, batch: list[Order], level: str, rebase: bool) -> None:
     made = opened(market, level, rebase_prices=rebase and level != "bright")

@@ -90,9 +90,9 @@ def test_every_public_name_is_there() -> None:
 @pytest.mark.parametrize("module", ["tradeassay", "tradeassay.runs"])
 def test_importing_loads_neither_pandas_nor_inspect(module: str) -> None:
     code = (
-        f"import time; t = time.perf_counter(); import sys, {module}; spent = time.perf_counter() - t;"
+        f"import sys, {module};"
         "heavy = [m for m in ('pandas', 'inspect_ai', 'numpy', 'polars', 'pyarrow', 'numba') if m in sys.modules];"
-        "assert not heavy, heavy; assert spent < 1.0, spent"
+        "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

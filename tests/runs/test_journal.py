@@ -121,11 +121,11 @@ def test_two_processes_cannot_write_one_journal_and_a_dead_one_is_no_obstacle(tm
     child = context.Process(target=_hold, args=(path, ready))
     child.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(120)
         with pytest.raises(RunError, match="is being written by another process"), Journal(path, patience=0.05):
             pass
     finally:
         child.kill()
         child.join()
-    with Journal(path, patience=5) as journal:
+    with Journal(path, patience=60) as journal:
         assert journal.lines == ()

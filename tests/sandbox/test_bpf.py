@@ -4,7 +4,7 @@ import errno
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
@@ -115,7 +115,6 @@ def test_it_may_read_its_limits_but_not_set_them(machine: str) -> None:
     assert answer(program(machine), machine, nr, (5, 7, 0, 0)) == RET_NOTIFY
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     machine=st.sampled_from(MACHINES),
     nr=st.integers(0, 2**31 - 1),

@@ -76,7 +76,7 @@ class PlainSubprocess:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
-            output, _ = process.communicate(b"".join(encode(job.columns)), timeout=60)
+            output, _ = process.communicate(b"".join(encode(job.columns)), timeout=250)
         usage = JobUsage(cpu_s=0, wall_s=0, peak_mb=0)
         try:
             columns = decode(output, job.limits.caps())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -80,7 +80,6 @@ COLUMN = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), COLUMN, max_size=8)
 )
@@ -95,7 +94,6 @@ def test_what_is_encoded_is_decoded(columns: dict[str, Any]) -> None:
             np.testing.assert_array_equal(back[name], np.asarray(values))
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.binary(max_size=200))
 @example(b"")
 @example(b"TAS1")
@@ -108,7 +106,6 @@ def test_random_bytes_are_refused_and_nothing_else_happens(raw: bytes) -> None:
 VALID = b"".join(encode({"a": [1.0, 2.0], "s": ["x", "yy", None], "b": [True], "t": np.array([0], "M8[ns]")}))
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.integers(0, len(VALID) - 1), st.integers(0, 255), st.integers(0, len(VALID)))
 def test_a_damaged_message_is_columns_or_refused(position: int, value: int, cut: int) -> None:
     raw = bytearray(VALID)
@@ -131,7 +128,6 @@ HEAD = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(HEAD, st.binary(max_size=64))
 def test_any_json_as_head_is_refused_or_well_formed(head: Any, body: bytes) -> None:
     try:
@@ -140,7 +136,6 @@ def test_any_json_as_head_is_refused_or_well_formed(head: Any, body: bytes) -> N
         pass
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(["f8", "i8", "b1", "M8", "str", "O", "f4"]),
     rows=st.integers(-5, 2**64),

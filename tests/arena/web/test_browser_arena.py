@@ -58,13 +58,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     season = make_season()
     feed = SnapshotFeed.open(season)
     play(store, season, feed, "2022-06-01")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
     app = create_app(ArenaReader(store, config=FAST), current="small", poll_s=0.05)
-    config = uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=3)
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=3)
     server = ArenaServer(config, app)
-    thread = threading.Thread(target=server.run, daemon=True)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.02)

@@ -21,13 +21,8 @@ SEEDS = (1, 2, 3)
 TASKS = load_tasks()
 INTRADAY = tuple(task for task in TASKS if task.timeframe != "1d")
 ON_FRAMES = tuple(task for task in TASKS if task.frame is not None)
-ONE_OF_A_KIND = (
-    "h-breakout-trailing",
-    "h-inside-bar-oco",
-    "q-stop-limit-high",
-    "q-leader-laggard",
-    "f-floor-pivots",
-)
+ONE_OF_A_KIND = ("h-inside-bar-oco", "q-leader-laggard")
+"""Orders that cancel each other, and two assets; all others are among the slow tests."""
 SAME_TRADES = (
     "d-stronger-of-two",
     "d-macd-hist-zero",

@@ -86,7 +86,6 @@ def test_carino_worked_by_hand() -> None:
 MOVES = st.lists(st.floats(-0.9, 3.0), min_size=1, max_size=60)
 
 
-@settings(max_examples=120, deadline=None)
 @given(MOVES, st.integers(0, 2**32 - 1))
 def test_linked_parts_sum_to_the_total(moves: list[float], seed: int) -> None:
     returns = np.array(moves)
@@ -99,7 +98,6 @@ def test_linked_parts_sum_to_the_total(moves: list[float], seed: int) -> None:
     assert linked.sum() == pytest.approx(total, abs=1e-12 * (1 + abs(total)), rel=1e-11)
 
 
-@settings(max_examples=80, deadline=None)
 @given(MOVES, st.integers(0, 2**32 - 1), st.booleans())
 def test_linked_differences_sum_to_the_difference(moves: list[float], seed: int, same: bool) -> None:
     returns = np.array(moves)
