@@ -185,7 +185,8 @@ def test_the_doctor_never_dies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         yield
 
     monkeypatch.setattr(doctor, "_sandbox", torn)
-    monkeypatch.setattr(doctor.metadata, "packages_distributions", lambda: {"inspect_ai": ["nowhere-to-be-found"]})
+    monkeypatch.setattr(doctor, "_libraries", torn)
+    monkeypatch.setitem(doctor._PACKAGES, "inspect_ai", "nowhere-to-be-found")
     assert main(["doctor"]) == 1
     shown = capsys.readouterr()
     assert "could not be examined: ConnectionResetError" in shown.out

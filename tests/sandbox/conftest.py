@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -38,13 +37,3 @@ def standard(machine: None) -> Iterator[Sandbox]:
 def pool(machine: None) -> Iterator[SandboxPool]:
     with SandboxPool(LIGHT, workers=2) as opened:
         yield opened
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Soaks run on demand only: ``-m slow``."""
-    if "slow" in str(config.getoption("markexpr")):
-        return
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents and item.get_closest_marker("slow") is not None:
-            item.add_marker(pytest.mark.skip(reason="slow: opt in with -m slow"))

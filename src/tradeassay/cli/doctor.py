@@ -54,7 +54,8 @@ _OPTIONAL = {
     "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }
-
+_PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
+"""What the packages of modules are called where that is not the module's name."""
 
 _GOOD = "everything needed is here"
 
@@ -126,12 +127,11 @@ def _store() -> Iterator[MachineFinding]:
 
 
 def _extras() -> Iterator[MachineFinding]:
-    packages = metadata.packages_distributions()  # reads every installed package: once
     for extra, (module, purpose) in _OPTIONAL.items():
         if find_spec(module) is None:
             yield MachineFinding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:
-            package = packages.get(module, [module])[0]
+            package = _PACKAGES.get(module, module)
             try:
                 version = metadata.version(package)
             except metadata.PackageNotFoundError:

@@ -19,8 +19,6 @@ ONE_OF_A_KIND = (
     "d-turn-of-month",
     "d-macd-and-rsi",
     "d-oco-exits",
-    "d-bracket-rsi",
-    "d-leader-follower",
 )
 
 
@@ -59,11 +57,7 @@ def test_a_reference_trades_as_its_task_says(task_id: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("family", sorted({str(task.family) for task in DAILY}))
-def test_every_daily_reference_trades_on_three_markets(
-    family: str, seed: int, pytestconfig: pytest.Config
-) -> None:
-    if "slow" not in pytestconfig.getoption("markexpr"):
-        pytest.skip("minutes of CPU: opt in with -m slow")
+def test_every_daily_reference_trades_on_three_markets(family: str, seed: int) -> None:
     for task in DAILY:
         if task.family == family:
             check(task, seed)
