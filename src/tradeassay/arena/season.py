@@ -147,14 +147,12 @@ LIVE_DELAY_S = 900
 """
 
 
-class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides a season's standings.
+class SeasonPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who plays what, and when.
 
     ``benchmark`` is the version of prompts and protocol. ``first``/``last`` are ISO days (``last`` None: it runs
     until it is ended); the first ``warmup`` sessions of each asset, or those before ``live_from``, teach the
-    agents and do not count. ``delay_s`` is the time from the close to the decision (None: none in a replay, a
-    quarter of an hour live), ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes
-    the convention's.
+    agents and do not count.
     """
 
     id: str
@@ -167,6 +165,15 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     last: str | None = None
     warmup: int = 0
     live_from: str | None = None
+
+
+class SeasonTerms(SeasonPlan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What everybody has: money, time to decide, and what is asked of models.
+
+    ``delay_s`` is the time from the close to the decision (None: none in a replay, a quarter of an hour live),
+    ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes the convention's.
+    """
+
     delay_s: int | None = None
     cash: float = 100_000.0
     fee_bp: float | None = None
@@ -176,6 +183,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seed: int = 0
     temperature: float = 0.0
     max_tokens: int = 2048
+
+
+class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides a season's standings."""
+
     rules: OptionalRules = OptionalRules()
     prices: PriceRules = PriceRules()
     news: NewsRules = NewsRules()

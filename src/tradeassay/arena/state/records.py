@@ -43,12 +43,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry's place in a round, and what became of it.
-
-    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
-    the start of its stage.
-    """
+class SlotPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry's place in a round."""
 
     id: int
     round: int
@@ -58,6 +54,11 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     entry: str
     status: Status
+
+
+class SlotAnswer(SlotPlace, frozen=True, kw_only=True):
+    """What the entry decided there, and what deciding cost."""
+
     action: Action | None = None
     confidence: float | None = None
     allocation: float | None = None
@@ -70,6 +71,15 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     usd: float | None = None
+
+
+class Slot(SlotAnswer, frozen=True, kw_only=True):
+    """One entry's place in a round, and what became of it.
+
+    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
+    the start of its stage.
+    """
+
     position_before: int | None = None
     position: int | None = None
     nav_before: float | None = None

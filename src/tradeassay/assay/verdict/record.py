@@ -303,17 +303,8 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
     drawdown: tuple[float, ...]
 
 
-class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell: all that is known about it, before any verdict.
-
-    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
-    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.
-    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
-    of what is not market, ``active_variance`` the share of that in the whole. ``could_not`` is set when the result
-    could not have been significant. ``styled`` is the share of days on which style was measured, ``covered`` the
-    share of what was held that the factors cover. ``biases`` are known flaws of the data. ``failure`` says why
-    there is no result.
-    """
+class AssayedAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose account is judged, and over which sessions. ``failure`` says why there is no result."""
 
     cell: str
     benchmark: str
@@ -329,6 +320,19 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     method: Literal["holdings", "returns"] = "holdings"
     mask: str | None = None
     failure: str | None = None
+
+
+class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
+    """What a return is made of.
+
+    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
+    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.
+    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
+    of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
+    which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
+    flaws of the data.
+    """
+
     total: Measure
     excess: Measure
     parts: dict[str, Measure] = {}
@@ -340,6 +344,11 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     styled: float | None = None
     covered: float | None = None
     biases: tuple[str, ...] = ()
+
+
+class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
+    """What speaks for skill, luck, memory or a leak behind it: each is a test of its own."""
+
     passive: PassiveEvidence | None = None
     timing: TimingEvidence | None = None
     tail: TailEvidence | None = None
@@ -351,6 +360,14 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryEvidence | None = None
     leaks: LeakEvidence
     calibration: Calibration | None = None
+
+
+class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
+    """One agent in one cell: all that is known about it, before any verdict.
+
+    ``could_not`` is set when the result could not have been significant.
+    """
+
     failures: dict[str, int] = {}
     failure_rate: Measure
     rejections: dict[str, int] = {}
