@@ -282,11 +282,11 @@ def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Ser
 def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) -> None:
     def slow(asked: dict[str, Any]) -> Any:
         if asked["step"] == 0:
-            time.sleep(2.5)
+            time.sleep(3)
         return foreign_mind.reply(asked)
 
     server.said = slow
-    done = play(server.spec(timeout_s=1.5), tmp_path / "r", "daily-us-v1", last="2022-03-02")
+    done = play(server.spec(timeout_s=2), tmp_path / "r", "daily-us-v1", last="2022-03-02")
     first, second = (record.decision for record in done.records(mine(done)))
     assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
     assert second.status == "ok"

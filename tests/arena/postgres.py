@@ -55,7 +55,7 @@ class PostgresServer:
         """Stop it at once, whoever is connected."""
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=120)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
     import psycopg
 
-    for _ in range(200):
+    for _ in range(2400):
         if process.poll() is not None:
             raise RuntimeError("PostgreSQL did not start")
         try:

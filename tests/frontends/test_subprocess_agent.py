@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -165,15 +166,17 @@ def test_an_object_that_answers_nonsense_holds(said: Any, kind: str) -> None:
 def test_an_async_object_and_one_that_hangs() -> None:
     assert asyncio.run(PythonAgent(Later()).decide(PACKET)).action == "SELL"
 
+    released = threading.Event()
+
     class Sleeps:
         def decide(self, packet: Packet) -> str:
-            time.sleep(0.4)
+            released.wait(60)
             return "BUY"
 
     async def run() -> list[AgentChoice]:
         agent = PythonAgent(Sleeps(), timeout_s=0.05)
         found = [await agent.decide(PACKET), await agent.decide(PACKET)]
-        await asyncio.sleep(0.5)
+        released.set()
         return found
 
     first, second = asyncio.run(run())

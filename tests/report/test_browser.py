@@ -77,7 +77,7 @@ def opened(driver: Any, path: Path, width: int = 1280, *, dark: bool = False) ->
         driver.get_log(kind)
     driver.get(path.as_uri())
     driver.execute_script("try { localStorage.clear() } catch (error) {}")
-    WebDriverWait(driver, 60).until(lambda d: d.execute_script(READY) and d.execute_script(LABELLED))
+    WebDriverWait(driver, 120).until(lambda d: d.execute_script(READY) and d.execute_script(LABELLED))
     return driver
 
 
@@ -181,7 +181,7 @@ def test_details_draw_their_charts_when_they_open(driver: Any, pages: dict[str, 
     count = f"return document.querySelectorAll('{FIRST}details.agent .main-svg').length"
     assert driver.execute_script(count) == 0
     driver.execute_script("document.querySelector(arguments[0]).open = true", FIRST + "details.agent")
-    WebDriverWait(driver, 20).until(lambda d: d.execute_script(count) > 0)
+    WebDriverWait(driver, 120).until(lambda d: d.execute_script(count) > 0)
     select = FIRST + "details.agent select[data-trades]"
     title = f"return document.querySelector('{FIRST}details.agent [data-chart=trades]').data[0].y[0]"
     before = driver.execute_script(title)

@@ -100,7 +100,7 @@ def test_a_browser_draws_it_and_runs_nothing_else(driver: Any, tmp_path: Path) -
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
         )
         driver.get(path.as_uri())
-        WebDriverWait(driver, 60).until(
+        WebDriverWait(driver, 120).until(
             lambda d: d.execute_script("return document.documentElement.dataset.ready === 'yes'")
         )
         driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")

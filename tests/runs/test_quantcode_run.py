@@ -1,6 +1,9 @@
 """QuantCode from end to end: scripted coders, the real sandbox, one task, every way to fail."""
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
@@ -9,12 +12,13 @@ from runs_code_toy import same
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.running import open_code_executor
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.runs import CodeRun, resume, verify
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.models import Asking
 from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
-from tradeassay.sandbox import ask_kernel, refusal
+from tradeassay.sandbox import JobExecutor, ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
 CODERS = ("gold", "mends", "silent", "cheat")
@@ -30,7 +34,17 @@ def spec(**changes: object) -> QuantCodeSpec:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+def executor() -> Iterator[JobExecutor]:
+    """One sandbox for all runs of this file."""
+    with (
+        open_code_executor() as opened,
+        mock.patch.object(QuantCodeProtocol, "open_executor", lambda self, workers: nullcontext(opened)),
+    ):
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, executor: JobExecutor) -> CodeRun:
     return run_spec(spec(), tmp_path_factory.mktemp("quantcode") / "r", workers=1)
 
 

@@ -192,7 +192,7 @@ def test_a_costly_view_is_replaced_by_one_made_beside_it(web_store: Store) -> No
     assert (
         reader.view() is old and reader.shown_seq == old.version
     )  # nobody waits, and the page knows it is behind
-    for _ in range(400):
+    for _ in range(6000):
         if reader.view() is not old:
             break
         threading.Event().wait(0.02)

@@ -74,7 +74,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     yield Served(f"http://127.0.0.1:{port}", play_on)
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)
     store.engine.dispose()
 
 
